@@ -33,7 +33,7 @@ run(python, "-m", "pip", "install", "--quiet", wheel, folder=work)
 shutil.copytree(
     root / "example_project",
     work / "example_project",
-    ignore=shutil.ignore_patterns("db.sqlite3*", "public", "__pycache__"),
+    ignore=shutil.ignore_patterns("db.sqlite3*", "public", "__pycache__", ".work"),
 )
 manage = work / "example_project" / "manage.py"
 run(python, manage, "demo", "--articles", "500", "--products", "50", folder=work)

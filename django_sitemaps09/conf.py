@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone, translation
 from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol
@@ -85,6 +87,11 @@ class Conf:
         return value
 
     @property
+    def gzip_level(self) -> int | None:
+        """zlib's level, from 1 to 9. Default `None`: isal where the extra `fast` is installed, else 6."""
+        return None if self.given.get("GZIP_LEVEL") is None else self._number("GZIP_LEVEL", 6, 9)
+
+    @property
     def limits(self) -> Limits:
         """`MAX_URLS` (default 50,000) and `MAX_BYTES` (default 10,485,760), per uncompressed page."""
         return Limits(
@@ -126,6 +133,14 @@ class Conf:
 
 conf = Conf()
 
+
+@contextmanager
+def site_locale() -> Iterator[None]:
+    """The language and the zone of the site, whatever was activated for who asks."""
+    with translation.override(conf.language), timezone.override(conf.zone):
+        yield
+
+
 #: Every key of `SITEMAPS09`, with the property that reads and judges it.
 KEYS = {
     "SITEMAPS": "sitemaps",
@@ -135,6 +150,7 @@ KEYS = {
     "FILES_URL": "files_url",
     "ROBOTS_TXT": "robots_txt",
     "GZIP": "gzip",
+    "GZIP_LEVEL": "gzip_level",
     "MAX_URLS": "limits",
     "MAX_BYTES": "limits",
 }

@@ -34,6 +34,38 @@ class ItemError(NamedTuple):
         return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+class Plain(tuple[str, ...]):
+    """Texts that are known to be none of them empty, and to have nothing that XML must escape.
+
+    Whoever makes one has looked; nobody has to look again.
+    """
+
+    __slots__ = ()
+
+
+class Composed(NamedTuple):
+    """A column of texts in parts: what all share, and columns of what differs between those."""
+
+    literals: Sequence[str]
+    columns: Sequence[Sequence[str]]
+
+    def texts(self) -> list[str]:
+        template = "%s".join(literal.replace("%", "%%") for literal in self.literals)
+        return list(map(template.__mod__, zip(*self.columns, strict=True)))
+
+    def within(self, most: int) -> bool:
+        """Whether no text has more characters; one that has half as many may be taken for too long."""
+        room = (most - len("".join(self.literals))) // (2 * len(self.columns))
+        # A line of twice as many characters would fill one of the steps, which costs less to find
+        # than the length of each line.
+        lines = map("\n".join, self.columns)
+        return room > 0 and all(
+            "\n" in column[start : start + room]
+            for column in lines
+            for start in range(0, len(column) - room, room)
+        )
+
+
 #: One text for all entries of a batch, or one for each.
 Column: TypeAlias = "str | Sequence[str | None] | None"
 
@@ -47,7 +79,7 @@ class Batch:
     """
 
     keys: Sequence[Hashable]
-    locations: Sequence[str]
+    locations: Sequence[str] | Composed
     lastmods: Column = None
     changefreqs: Column = None
     priorities: Column = None

@@ -80,17 +80,26 @@ def split(page: Page, at: Key, number: int) -> tuple[Page, Page]:
     return Page(page.number, page.after, at), Page(number, at, page.until)
 
 
-def render_all(page_map: PageMap, render: Callable[[Page], RenderedT]) -> Iterator[tuple[Page, RenderedT]]:
-    """Each page with what `render` made of it; one that does not fit its limits is split until it does."""
+def render_all(
+    page_map: PageMap, begin: Callable[[Page], Callable[[], RenderedT]], ahead: int = 1
+) -> Iterator[tuple[Page, RenderedT]]:
+    """Each page with what was made of it; one that does not fit its limits is split until it does.
+
+    `begin` gives what waits for the result of a page; so many as `ahead` says are begun before the
+    first of them is waited for. Pages and their numbers do not depend on that.
+    """
     waiting = deque(page_map.pages)
+    begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
     next_number = max((page.number for page in waiting), default=0) + 1
-    while waiting:
-        page = waiting.popleft()
-        rendered = render(page)
+    while waiting or begun:
+        while waiting and len(begun) < ahead:
+            begun.append((waiting[0], begin(waiting.popleft())))
+        page, result = begun.popleft()
+        rendered = result()
         if rendered.cut is not None:
             if rendered.cut == page.after:
                 raise ValueError(f"{page} was cut where it begins, which would never end")
             page, rest = split(page, rendered.cut, next_number)
             next_number += 1
-            waiting.appendleft(rest)
+            begun.appendleft((rest, begin(rest)))
         yield page, rendered

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
+from django.core.paginator import Paginator
 from django.db.models import Max, Model, QuerySet
+from django.db.models.fields.related import ForeignObject
+from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import RawQuerySet
+from django.db.models.sql.datastructures import Join
+from django.db.models.sql.query import Query
 from django.urls import reverse
+from django.utils.functional import cached_property
 
 from django_sitemaps09.routes import Route, is_expression
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
     from django.contrib.sites.requests import RequestSite
-    from django.core.paginator import Paginator
     from django.db.models.expressions import Combinable
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
@@ -121,6 +126,16 @@ class Sitemap(_Base[ItemT]):
         newest: date | None = rows.aggregate(newest=Max(alias("lastmod")))["newest"]
         return newest
 
+    @property
+    def paginator(self) -> Paginator[Any]:
+        """Contrib's, which counts rows without the joins that only declared columns need."""
+        items = self._items()
+        if not isinstance(items, QuerySet) or not declared_expressions(self) or repeats_rows(items.query):
+            return Paginator(items, self.limit)
+        made = _Paginator(items, self.limit)
+        made.counted = self.items()
+        return made
+
     def _items(self) -> Any:
         items = annotated(self, self.items())
         if not self.i18n:
@@ -132,6 +147,14 @@ class Sitemap(_Base[ItemT]):
         if isinstance(value, Route) or is_expression(value):
             return declared_value(value, name, item[0] if self.i18n else item)
         return super()._get(name, item, default)
+
+
+class _Paginator(Paginator):  # type: ignore[type-arg]
+    counted: Any
+
+    @cached_property
+    def count(self) -> int:
+        return int(self.counted.count())
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -260,3 +283,19 @@ def column(expression: Any, name: str, item: Any) -> Any:
         rows = type(item)._base_manager.using(item._state.db).filter(pk=item.pk)
         setattr(item, name, rows.values_list(expression, flat=True).get())
     return getattr(item, name)
+
+
+def repeats_rows(query: Query) -> bool:
+    """Whether a join can give a row more than once, and nothing groups it again."""
+    if query.group_by:
+        return False
+    return bool(query.extra_tables) or any(
+        isinstance(table, Join) and query.alias_refcount[name] and not _to_one(table.join_field)
+        for name, table in query.alias_map.items()
+    )
+
+
+def _to_one(relation: Any) -> bool:
+    if isinstance(relation, ForeignObject):
+        return bool(relation.many_to_one or relation.one_to_one)
+    return isinstance(relation, OneToOneRel)

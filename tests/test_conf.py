@@ -28,6 +28,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "FILES_URL": ("files_url", None),
     "ROBOTS_TXT": ("robots_txt", None),
     "GZIP": ("gzip", True),
+    "GZIP_LEVEL": ("gzip_level", None),
     "MAX_URLS": ("limits", Limits(50_000, 10_485_760)),
     "MAX_BYTES": ("limits", Limits(50_000, 10_485_760)),
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -65,14 +66,14 @@ class Written(NamedTuple):
     cut: Key | None
 
 
-def rendered(rows: Rows, page_map: PageMap, limit: int) -> Iterator[tuple[Page, Written]]:
+def rendered(rows: Rows, page_map: PageMap, limit: int, ahead: int = 1) -> Iterator[tuple[Page, Written]]:
     """Pages as a writer makes them that stops at a limit."""
 
     def render(page: Page) -> Written:
         found = rows.on(page)
         return Written(found[:limit], rows.text(found[limit - 1]) if len(found) > limit else None)
 
-    return render_all(page_map, render)
+    return render_all(page_map, lambda page: partial(render, page), ahead)
 
 
 KEYS = st.sets(st.integers(0, 400), max_size=60)
@@ -222,10 +223,34 @@ def test_pages_are_rendered_one_by_one_as_they_are_asked_for() -> None:
         asked.append(page.number)
         return Written([], None)
 
-    pages = render_all(cut(Rows(range(10)), 2), render)
+    pages = render_all(cut(Rows(range(10)), 2), lambda page: partial(render, page))
     assert asked == []
     next(pages)
     assert asked == [1]
+
+
+def test_so_many_pages_as_are_asked_for_are_begun_before_one_is_waited_for() -> None:
+    begun: list[int] = []
+
+    def begin(page: Page) -> Callable[[], Written]:
+        begun.append(page.number)
+        return lambda: Written([], None)
+
+    pages = render_all(cut(Rows(range(10)), 2), begin, 3)
+    next(pages)
+    assert begun == [1, 2, 3]
+    next(pages)
+    assert begun == [1, 2, 3, 4]
+    assert [page.number for page, _ in pages] == [3, 4, 5]
+
+
+@given(keys=KEYS, rows_per_page=LIMITS, limit=LIMITS, ahead=st.integers(1, 9))
+def test_how_many_are_begun_changes_no_page(
+    keys: set[int], rows_per_page: int, limit: int, ahead: int
+) -> None:
+    rows = Rows(keys)
+    page_map = cut(rows, rows_per_page)
+    assert list(rendered(rows, page_map, limit, ahead)) == list(rendered(rows, page_map, limit))
 
 
 def test_a_page_is_found_by_its_number_wherever_it_stands() -> None:
@@ -239,4 +264,4 @@ def test_a_page_is_found_by_its_number_wherever_it_stands() -> None:
 def test_a_cut_that_makes_no_progress_is_an_error() -> None:
     stuck = PageMap((Page(1, ("7",), None),))
     with pytest.raises(ValueError, match="never end"):
-        list(render_all(stuck, lambda page: SimpleNamespace(cut=("7",))))
+        list(render_all(stuck, lambda page: lambda: SimpleNamespace(cut=("7",))))

@@ -12,7 +12,7 @@ from django.db.models import CharField, F
 from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, pages, sources
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import Composed, ItemError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.writer import Limits
@@ -32,7 +32,9 @@ def locations(source: Any) -> list[str]:
         location
         for page in sources.page_map(source, LIMITS).pages
         for batch in source.batches(page)
-        for location in batch.locations
+        for location in (
+            batch.locations.texts() if isinstance(batch.locations, Composed) else batch.locations
+        )
     ]
 
 

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 import uuid
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -26,6 +28,8 @@ from django.urls import (
     NoReverseMatch,
     URLPattern,
     URLResolver,
+    clear_url_caches,
+    get_resolver,
     get_script_prefix,
     include,
     path,
@@ -44,7 +48,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.routes import is_expression
+from django_sitemaps09.routes import _compiled, is_expression
 from tests.models import Article
 
 
@@ -83,6 +87,11 @@ def view(request: HttpRequest, **kwargs: object) -> HttpResponse:
     return HttpResponse()
 
 
+def alone(request: HttpRequest, **kwargs: object) -> HttpResponse:
+    """What has no name, and can be reversed all the same."""
+    return HttpResponse()
+
+
 def named(prefix: str) -> list[URLPattern | URLResolver]:
     """What is included more than once."""
     return [
@@ -103,6 +112,7 @@ deep: Any = (
 plain: list[URLPattern | URLResolver] = [
     path("", view, name="root"),
     path("home/", view, name="home"),
+    path("alone/<slug:slug>/", alone),
     path("int/<int:number>/", view, name="int"),
     path("slug/<slug:slug>/", view, name="slug"),
     path("str/<str:text>/", view, name="str"),
@@ -219,7 +229,34 @@ def mixed(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return outcome(lambda: route.url([*args, *kwargs.values()][::2]))
 
 
-WAYS = [as_constants, as_columns, mixed]
+def in_columns(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A few rows at once, where they can be written so; else as a row by itself."""
+    every = [*args, *kwargs.values()]
+    for route, values in (
+        (Route(name, *map(F, map(str, range(len(args)))), **{key: F(key) for key in kwargs}), every),
+        (Route(name, *[F("x"), *args[1:]][: len(args)], **{**kwargs, **one(kwargs)}), every[:1]),
+    ):
+        columns = [[value] * 3 for value in values]
+        composed = route.compiled().composed(columns, "http://%s")
+        if composed is not None:
+            urls = composed.texts()
+            assert not composed.within(max(map(len, urls)) - 1)
+            assert len(set(urls)) == 1
+            assert len(urls) == 3
+            url = urls[0].removeprefix("http://%s")
+            assert url == expected(name, args, kwargs)
+            COMPILED.add(name)
+    return as_columns(name, args, kwargs)
+
+
+def one(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The first argument as a column."""
+    return dict.fromkeys(list(kwargs)[:1], F("x"))
+
+
+WAYS = [as_constants, as_columns, mixed, in_columns]
+#: The names that were written in columns, as far as tests have seen.
+COMPILED: set[str] = set()
 TEXT = "a/b c?d=é&f#g%h;i:j@k+l\"m'n<o>[p]{q}|\\^~`ü€😀"
 ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 
@@ -358,6 +395,51 @@ CASES = {**MATCHING, **FAILING}
 @pytest.mark.parametrize("case", CASES)
 def test_a_route_gives_what_reverse_gives_be_it_a_url_or_an_error(case: str) -> None:
     assert [way(*CASES[case]) for way in WAYS] == [expected(*CASES[case])] * len(WAYS)
+
+
+def test_patterns_of_django_s_own_converters_are_written_in_columns() -> None:
+    COMPILED.clear()
+    for case in CASES.values():
+        in_columns(*case)
+    assert {
+        *("int", "slug", "str", "no-converter", "path", "uuid", "two", "adjacent", "unicode", "special"),
+        *("brackets", "several", "same", "paged", "kind", "in-shop", "given", "deep:number", "march"),
+        *("deep:deeper:detail", "second:number", "third:number", "product", "i18n:deeper:detail"),
+    } == COMPILED
+
+
+@given(
+    texts=st.lists(
+        st.text(min_size=1, max_size=8) | st.text("ab/ä %\n", max_size=8), min_size=1, max_size=5
+    ),
+    name=st.sampled_from(["str", "path", "slug", "same"]),
+)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
+    key = {"str": "text", "path": "rest", "slug": "slug", "same": "value"}[name]
+    route = Route(name, **{key: F("x")})
+    each = [expected(name, (), {key: text}) for text in texts]
+    composed = route.compiled().composed([texts])
+    urls = composed and composed.texts()
+    assert urls is None or urls == each
+    plain = all(text.isascii() and text.isalpha() for text in texts)
+    # The first of several patterns is the one for numbers.
+    assert urls is not None or not plain or name == "same"
+
+
+def test_no_rows_and_no_columns_are_not_written_in_columns() -> None:
+    assert Route("slug", slug=F("x")).compiled().composed([[]]) is None
+    assert Route("home").compiled().composed([]) is None
+
+
+def test_what_is_compiled_goes_with_its_urlconf() -> None:
+    with override_settings(ROOT_URLCONF=other):
+        resolver = weakref.ref(get_resolver())
+        assert Route("slug", slug=F("x")).compiled().composed([["s"]]) is not None
+        assert resolver() in _compiled
+    clear_url_caches()
+    gc.collect()
+    assert resolver() is None
 
 
 def test_the_cases_of_these_tests_are_what_they_say() -> None:
@@ -565,3 +647,21 @@ def test_a_route_can_be_copied_and_sent_to_workers(duplicate: Any) -> None:
         twin = duplicate(route)
         assert repr(twin) == repr(route)
         assert twin.url(["s"]) == route.url(["s"]) == "/two/s/1/"
+
+
+def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
+    """Joined to a base it would be part of the host."""
+    set_script_prefix("app/")
+    assert Route("slug", slug=F("x")).compiled().composed([["s"]], "https://www.example.com") is None
+
+
+def test_a_view_is_as_good_as_a_name() -> None:
+    assert Route(alone, slug=F("x")).url(["s"]) == reverse(alone, kwargs={"slug": "s"}) == "/alone/s/"  # type: ignore[arg-type]
+
+
+def test_prefixes_do_not_fill_the_memory() -> None:
+    route = Route("slug", slug=F("x"))
+    for number in range(1_100):
+        set_script_prefix(f"/{number}/")
+        assert route.url(["s"]) == f"/{number}/slug/s/"
+    assert len(_compiled[get_resolver()]) <= 1_000

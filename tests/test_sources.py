@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -137,7 +138,10 @@ def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None)
         return RenderedPage(page, b"".join(chunks).decode(), written, cut)
 
     found = found or page_map(source, limits)
-    return [done._replace(page=page) for page, done in pages.render_all(found, render)]
+    return [
+        done._replace(page=page)
+        for page, done in pages.render_all(found, lambda page: partial(render, page))
+    ]
 
 
 def locations(done: Iterable[RenderedPage]) -> list[str]:
@@ -166,6 +170,7 @@ def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of a few rows are then read in several slices."""
     monkeypatch.setattr(querysets, "SLICE", 3)
+    monkeypatch.setattr(querysets, "SERVER_SLICE", 3)
     monkeypatch.setattr(positions, "SLICE", 3)
 
 
@@ -411,6 +416,7 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 def test_a_full_slice_is_not_taken_for_the_last(using: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_articles(using, range(6))
     monkeypatch.setattr(querysets, "SLICE", 3)
+    monkeypatch.setattr(querysets, "SERVER_SLICE", 3)
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source).pages
     with CaptureQueriesContext(connections[using]) as captured:
@@ -825,6 +831,7 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
     articles: QuerySet[Article], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(querysets, "SLICE", 2)
+    monkeypatch.setattr(querysets, "SERVER_SLICE", 2)
     monkeypatch.setattr(KeyColumns, "beyond", lambda self, rows, after: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))

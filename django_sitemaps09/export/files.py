@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from gzip import GzipFile
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,14 +17,16 @@ from typing import BinaryIO
 from django.core.files import locks
 from django.core.files.storage import InvalidStorageError, storages
 
+from django_sitemaps09.compression import Compressor
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 
 #: Our own folder in the target, on the same file system; what it holds is not for the web.
 STATE = ".sitemaps09"
 _RUN = "run-"
-# Of zlib; 4 would halve the time for 4 % more bytes.
-_LEVEL = 6
+# Bytes that go to a file's thread at once, and how many times that wait there.
+_CHUNK = 1_000_000
+_WAITING = 2
 
 
 def target(output: Path | None) -> tuple[Path, int | None]:
@@ -106,55 +109,68 @@ def staging(state: Path) -> Iterator[Path]:
 
 
 class Sink:
-    """Where the bytes of one file go: counted, hashed, compressed, and written if it has a path."""
+    """Where the bytes of one file go: counted, hashed, compressed, and written if it has a path.
 
-    def __init__(self, path: Path | None, *, gzip: bool, mode: int | None = None) -> None:
+    All that happens in a thread of its own: hashing and compressing leave Python to the reading of
+    rows. Not more than a few chunks wait there; its errors are raised by the next `write`, or `close`.
+    """
+
+    def __init__(self, path: Path | None, stream: Compressor | None, mode: int | None = None) -> None:
         self.size = 0
         self._digest = sha256()
+        self._stream = stream
         self._file = None if path is None else _create(path, mode)
-        # No name and no time: the same input gives the same bytes.
-        self._gzip = GzipFile("", "wb", _LEVEL, _Writer(self._out), mtime=0) if gzip else None
+        self._thread = ThreadPoolExecutor(1, "sitemap-file")
+        self._gathered: list[bytes] = []
+        self._waiting: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
         """Bytes before compression."""
-        self._digest.update(data)
-        if self._gzip is None:
-            self._out(data)
-        else:
-            self._gzip.write(data)
+        self._gathered.append(data)
+        # Two threads take turns at Python, and each turn costs both.
+        if sum(map(len, self._gathered)) >= _CHUNK:
+            self._hand_over()
 
-    def _out(self, data: bytes) -> int:
+    def _hand_over(self) -> None:
+        data, self._gathered = b"".join(self._gathered), []
+        self._waiting.append(self._thread.submit(self._take, data))
+        if len(self._waiting) > _WAITING:
+            self._waiting.popleft().result()
+
+    def _take(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._out(data if self._stream is None else self._stream.compress(data))
+
+    def _out(self, data: bytes) -> None:
         self.size += len(data)
-        return len(data) if self._file is None else self._file.write(data)
+        if self._file is not None:
+            self._file.write(data)
 
     def close(self, *, durable: bool = True) -> str:
         """On disk from here on. The hexadecimal SHA-256 of what was given to `write`."""
         try:
-            if self._gzip is not None:
-                self._gzip.close()
-            if self._file is not None and durable:
-                self._file.flush()
-                os.fsync(self._file.fileno())
+            if durable and self._gathered:
+                self._hand_over()
+            # What is not durable is not wanted any more.
+            self._thread.shutdown(cancel_futures=not durable)
+            if durable:
+                for written in self._waiting:
+                    written.result()
+                if self._stream is not None:
+                    self._out(self._stream.flush())
+                if self._file is not None:
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
         finally:
             if self._file is not None:
                 self._file.close()
         return self._digest.hexdigest()
 
 
-class _Writer:
-    """As much of a file as GzipFile writes to."""
-
-    def __init__(self, write: Callable[[bytes], int]) -> None:
-        self.write = write
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
-
-
 @contextmanager
-def sink(path: Path | None, *, gzip: bool, mode: int | None = None) -> Iterator[Sink]:
+def sink(path: Path | None, stream: Compressor | None, mode: int | None = None) -> Iterator[Sink]:
     """A `Sink` that is closed whatever happens; `close()` it yourself to have the digest."""
-    opened = Sink(path, gzip=gzip, mode=mode)
+    opened = Sink(path, stream, mode)
     try:
         yield opened
     except BaseException:
@@ -173,7 +189,7 @@ def _create(path: Path, mode: int | None) -> BinaryIO:
 
 def write_new(path: Path, content: bytes, mode: int | None = None) -> None:
     """A file that was not there, on disk when this returns."""
-    with sink(path, gzip=False, mode=mode) as opened:
+    with sink(path, None, mode) as opened:
         opened.write(content)
         opened.close()
 

@@ -6,24 +6,30 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError, close_old_connections
-from django.utils import timezone, translation
+from django.urls import set_script_prefix, set_urlconf
 
-from django_sitemaps09 import pages, sources, writer
-from django_sitemaps09.conf import conf
+from django_sitemaps09 import pages, sections, sources, writer
+from django_sitemaps09.compression import compressor
+from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError
-from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.exceptions import ExportError, SitemapError
+from django_sitemaps09.export.engines import Submit
 from django_sitemaps09.export.files import sink
+from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.published import page_name
 from django_sitemaps09.export.report import PageFile, SectionReport
-from django_sitemaps09.pages import Page, PageMap
+from django_sitemaps09.pages import Key, Page, PageMap
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources import Source
+from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.sources.costs import Costs, recorded, step
+from django_sitemaps09.sources.positions import PositionSource
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +41,18 @@ _NAMED_ERRORS = 1_000
 _EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
+class Rendered(NamedTuple):
+    """A staged page, what was left out of it, and what it cost."""
+
+    file: PageFile
+    errors: tuple[ItemError, ...]
+    costs: Costs
+
+    @property
+    def cut(self) -> Key | None:
+        return self.file.cut
+
+
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """How pages of this run are rendered: into `stage`, or nowhere at all in a dry run."""
@@ -43,22 +61,40 @@ class Renderer:
     stage: Path | None
     gzip: bool
     mode: int | None
+    script_prefix: str
+    urlconf: Any
 
-    def section(self, name: str, section: Section) -> SectionReport:
-        """All pages of a section. What goes wrong with one section costs no other."""
+    def section(
+        self, name: str, section: Section, submit: Submit | None = None, workers: int = 1
+    ) -> SectionReport:
+        """All pages of a section. What goes wrong with one section costs no other.
+
+        With `submit` pages are rendered elsewhere: those that are ranges of a key, so that a process
+        of its own finds the same rows in them.
+        """
         started = time.perf_counter()
         files: list[PageFile] = []
         errors = _Errors(name)
         failure = None
         try:
             # Whatever is active where the export is called, in a request of an admin for one.
-            with translation.override(conf.language), timezone.override(conf.zone):
-                source, page_map = _twice(lambda: self._cut(name, section), f"Section {name!r}")
-                for _, file in pages.render_all(
-                    page_map, lambda page: self._page(name, source, page, errors)
-                ):
-                    if file.urls:
-                        files.append(file)
+            with site_locale():
+                source, page_map, costs = _twice(lambda: self._cut(name, section), f"Section {name!r}")
+                elsewhere = None
+                if isinstance(source, QuerySource) and len(page_map.pages) > 1:
+                    elsewhere = submit
+
+                def begin(page: Page) -> Callable[[], Rendered]:
+                    if elsewhere is None:
+                        return partial(self.page, name, source, page)
+                    return elsewhere(render_page, self, name, page)
+
+                ahead = 1 if elsewhere is None else 2 * workers
+                for _, rendered in pages.render_all(page_map, begin, ahead):
+                    errors.add(rendered.errors)
+                    costs.add(rendered.costs)
+                    if rendered.file.urls:
+                        files.append(rendered.file)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             unexpected = not isinstance(error, _EXPECTED)
@@ -66,33 +102,37 @@ class Renderer:
         if failure is None and not files and errors.left_out:
             first = min(errors.named, key=lambda error: error.field != "location")
             failure = f"every item was left out, the first one as {first}"
+        advice = hints(source, costs) if files and failure is None else ()
         seconds = time.perf_counter() - started
         published = [] if failure else files
-        return SectionReport(name, published, seconds, errors.left_out, tuple(errors.named), failure)
-
-    def _cut(self, name: str, section: Section) -> tuple[Source, PageMap]:
-        source = sources.source(name, section, self.base, conf.limits)
-        return source, sources.page_map(source, conf.limits)
-
-    def _page(self, name: str, source: Source, page: Page, errors: _Errors) -> PageFile:
-        return _twice(
-            lambda: self._page_once(name, source, page, errors), f"Section {name!r}, page {page.number}"
+        return SectionReport(
+            name, published, seconds, errors.left_out, tuple(errors.named), failure, advice
         )
 
-    def _page_once(self, name: str, source: Source, page: Page, errors: _Errors) -> PageFile:
+    def _cut(self, name: str, section: Section) -> tuple[Source, PageMap, Costs]:
+        with recorded() as costs, step("items") as cost:
+            source = sources.source(name, section, self.base, conf.limits)
+            cost.items = source.count if isinstance(source, PositionSource) else 0
+        return source, sources.page_map(source, conf.limits), costs
+
+    def page(self, name: str, source: Source, page: Page) -> Rendered:
+        """One page to its staged file."""
+        return _twice(lambda: self._page_once(name, source, page), f"Section {name!r}, page {page.number}")
+
+    def _page_once(self, name: str, source: Source, page: Page) -> Rendered:
         file_name = page_name(name, page.number, gzip=self.gzip)
         path = self.stage and self.stage / file_name
         if path is not None:
             path.unlink(missing_ok=True)
         limits = sources.page_limits(source, conf.limits)
-        with sink(path, gzip=self.gzip, mode=self.mode) as out:
+        stream = compressor(conf.gzip_level) if self.gzip else None
+        with recorded() as costs, sink(path, stream, self.mode) as out:
             written = writer.write_urlset(
                 source.batches(page), out.write, limits, alternates=source.alternates
             )
             digest = out.close()
-        errors.add(written.errors)
         cut = None if written.cut is None else source.key_text(written.cut)
-        return PageFile(
+        file = PageFile(
             name=file_name,
             after=page.after,
             until=page.until if cut is None else cut,
@@ -103,6 +143,28 @@ class Renderer:
             digest=digest,
             cut=cut,
         )
+        return Rendered(file, written.errors, costs)
+
+
+def render_page(renderer: Renderer, name: str, page: Page) -> Rendered:
+    """One page in a process of its own, where the section is found by its name."""
+    set_script_prefix(renderer.script_prefix)
+    set_urlconf(renderer.urlconf)
+
+    def rendered() -> Rendered:
+        section = sections.named()[name]
+        source = sources.source(name, section, renderer.base, conf.limits)
+        return renderer._page_once(name, source, page)
+
+    try:
+        with site_locale():
+            return _twice(rendered, f"Section {name!r}, page {page.number}")
+    except _EXPECTED:
+        raise
+    except Exception as error:
+        # Not every exception survives the way to another process; its text does.
+        logger.exception("Section %r, page %s could not be rendered", name, page.number)
+        raise ExportError(f"{type(error).__name__}: {error}") from None
 
 
 def _twice(work: Callable[[], WorkT], what: str) -> WorkT:

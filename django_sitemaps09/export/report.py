@@ -37,7 +37,8 @@ class PageFile:
 class SectionReport:
     """One section. `left_out` counts items and elements; `errors` names the first of them.
 
-    `failure` says why nothing of it was published; what was published before stays.
+    `failure` says why nothing of it was published; what was published before stays. `hints` name what
+    made it slow, and what to declare instead.
     """
 
     section: str
@@ -46,6 +47,7 @@ class SectionReport:
     left_out: int = 0
     errors: Sequence[ItemError] = ()
     failure: str | None = None
+    hints: Sequence[str] = ()
 
     @property
     def urls(self) -> int:

@@ -24,7 +24,7 @@ from django_sitemaps09.sources.querysets import QuerySource, key_ranged
 from django_sitemaps09.sources.urls import UrlsSource
 from django_sitemaps09.writer import Limits
 
-__all__ = ["MACHINERY", "Source", "is_compiled", "page_limits", "page_map", "source"]
+__all__ = ["MACHINERY", "QuerySource", "Source", "is_compiled", "page_limits", "page_map", "source"]
 
 #: What of contrib's class a subclass may override to take the whole way into its own hands.
 MACHINERY = (

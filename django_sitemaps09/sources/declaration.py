@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import Error as DatabaseError
 from django.utils import translation
-from django.utils.encoding import iri_to_uri
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Batch, Column, ItemError
+from django_sitemaps09.entries import Alternate, Batch, Column, Composed, ItemError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS, Sitemap, alias, declared_expressions
+from django_sitemaps09.sitemaps import FIELDS, Field, Sitemap, alias, declared_expressions
+from django_sitemaps09.sources import values
+from django_sitemaps09.sources.costs import step
 
 
 class Rows(NamedTuple):
-    """A slice of a section. `columns` are the values of the declared expressions by their aliases."""
+    """A slice of a section. `columns` are the values of the declared expressions by their aliases.
+
+    `lastmods` are text already, where the database could make it.
+    """
 
     keys: Sequence[Hashable]
     items: Sequence[Any] | None
     columns: Mapping[str, Sequence[Any]]
+    lastmods: Sequence[str | None] | None = None
 
-
-_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+    def part(self, positions: Sequence[int]) -> Rows:
+        """The rows at these positions, which are in order and come once."""
+        if len(positions) == len(self.keys):
+            return self
+        return Rows(
+            [self.keys[i] for i in positions],
+            self.items and [self.items[i] for i in positions],
+            {name: [column[i] for i in positions] for name, column in self.columns.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,41 +92,49 @@ class Declaration:
         """The entries of a slice. What cannot be written is left out, and named in `errors`."""
         errors: list[ItemError] = []
         with translation.override(conf.language):
-            columns = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
+            columns: dict[str, Column] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
             if self.languages is None:
-                locations = self._locations(rows, range(len(rows.keys)), errors)
+                locations = self._locations(rows, errors)
+                if isinstance(locations, Composed) or None not in locations:
+                    return _batch(rows.keys, locations, columns, errors)
                 entries = [(i, "") for i, url in enumerate(locations) if url is not None]
                 by_language = {"": locations}
             else:
                 by_language, entries = self._translated(rows, errors)
-        return Batch(
-            keys=[rows.keys[i] for i, _ in entries],
-            locations=[by_language[code][i] or "" for i, code in entries],
-            lastmods=_taken(columns["lastmod"], entries),
-            changefreqs=_taken(columns["changefreq"], entries),
-            priorities=_taken(columns["priority"], entries),
-            alternates=self._alternates(by_language, entries) if self.alternates else None,
-            errors=errors,
+        return _batch(
+            [rows.keys[i] for i, _ in entries],
+            [by_language[code][i] for i, code in entries],
+            {name: _taken(column, entries) for name, column in columns.items()},
+            errors,
+            self._alternates(by_language, entries) if self.alternates else None,
         )
 
     def _translated(
         self, rows: Rows, errors: list[ItemError]
-    ) -> tuple[dict[str, list[str | None]], list[tuple[int, str]]]:
+    ) -> tuple[dict[str, Sequence[str | None]], list[tuple[int, str]]]:
         """The locations of each language, and which item is listed in which, item by item."""
-        codes: list[Sequence[str]] = [self.languages or ()] * len(rows.keys)
+        codes: Sequence[Sequence[str]] = [self.languages or ()] * len(rows.keys)
         if self._languages_per_item:
-            for i in range(len(codes)):
-                with item_edge(rows.keys[i], "languages", errors):
-                    codes[i] = ()
-                    found = self.sitemap.get_languages_for_item((rows.items or ())[i])
-                    codes[i] = [protocol.language_text(code) for code in found]
-        by_language: dict[str, list[str | None]] = {}
+            with step("languages"):
+                several = values.each(self._languages_of, rows.items or (), rows.keys, "languages", errors)
+            codes = [() if some is values.FAILED else some for some in several]
+        by_language: dict[str, Sequence[str | None]] = {}
         for code in dict.fromkeys(code for some in codes for code in some):
             listed = [i for i, some in enumerate(codes) if code in some]
             with translation.override(code):
-                by_language[code] = self._locations(rows, listed, errors)
+                found = self._locations(rows.part(listed), errors)
+            urls = found.texts() if isinstance(found, Composed) else found
+            by_language[code] = urls
+            if len(listed) < len(codes):
+                spread: list[str | None] = [None] * len(codes)
+                by_language[code] = spread
+                for i, url in zip(listed, urls, strict=True):
+                    spread[i] = url
         entries = [(i, c) for i, some in enumerate(codes) for c in some if by_language[c][i]]
         return by_language, entries
+
+    def _languages_of(self, item: Any) -> list[str]:
+        return [protocol.language_text(code) for code in self.sitemap.get_languages_for_item(item)]
 
     def _alternates(
         self, by_language: Mapping[str, Sequence[str | None]], entries: Iterable[tuple[int, str]]
@@ -137,25 +153,27 @@ class Declaration:
                     found.append(Alternate("x-default", url.replace(f"/{default}/", "/", 1)))
         return [links[i] for i, _ in entries]
 
-    def _locations(self, rows: Rows, listed: Iterable[int], errors: list[ItemError]) -> list[str | None]:
-        read = self._reader("location", rows)
-        urls: list[str | None] = [None] * len(rows.keys)
-        for i in listed:
-            with item_edge(rows.keys[i], "location", errors):
-                urls[i] = absolute(read(i), self.base)
-        return urls
+    def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | Composed:
+        hook = self.sitemap.location
+        if not isinstance(hook, Route):
+            return values.locations(self._values("location", rows, errors), self.base, rows.keys, errors)
+        columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
+        route = hook.compiled()
+        urls = route.composed(columns, str(self.base))
+        if urls is not None and urls.within(protocol.MAX_LOCATION):
+            return urls
+        arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
+        paths = values.each(route.url, arguments, rows.keys, "location", errors)
+        return values.locations(paths, self.base, rows.keys, errors)
 
-    def _texts(self, name: str, rows: Rows, errors: list[ItemError]) -> Column:
+    def _texts(self, name: Field, rows: Rows, errors: list[ItemError]) -> Column:
         """The column of an optional element."""
+        if name == "lastmod" and rows.lastmods is not None:
+            return rows.lastmods
         hook = getattr(self.sitemap, name, None)
         if not callable(hook) and not is_expression(hook):
             return self._constant(name, errors)
-        read, convert = self._reader(name, rows), CONVERTERS[name]
-        texts: list[str | None] = [None] * len(rows.keys)
-        for i in range(len(texts)):
-            with item_edge(rows.keys[i], name, errors):
-                texts[i] = convert(read(i))
-        return texts
+        return values.texts(name, self._values(name, rows, errors), rows.keys, errors)
 
     def _constant(self, name: str, errors: list[ItemError]) -> str | None:
         """The text of a constant, once.
@@ -167,7 +185,7 @@ class Declaration:
         if callable(value) or is_expression(value):
             return None
         try:
-            return CONVERTERS[name](value)
+            return values.CONVERTERS[name](value)
         except ValueError as error:
             if not self.expressions:
                 errors.append(ItemError("any", name, str(error)))
@@ -181,76 +199,33 @@ class Declaration:
         """The lastmod that all items share, if it is declared so."""
         return self._constant("lastmod", [])
 
-    def _reader(self, name: str, rows: Rows) -> Callable[[int], Any]:
-        """From the position of a row to the value of a hook."""
+    def _values(self, name: Field, rows: Rows, errors: list[ItemError]) -> Sequence[Any]:
+        """What a hook gives for each row."""
         hook = getattr(self.sitemap, name, None)
-        if isinstance(hook, Route):
-            columns = [rows.columns[alias(name, p)] for p in range(len(hook.expressions))]
-            return lambda i: hook.url(column[i] for column in columns)
         if is_expression(hook):
-            return rows.columns[alias(name)].__getitem__
+            return rows.columns[alias(name)]
         if callable(hook):
-            items = rows.items or ()
-            return lambda i: hook(items[i])
-        return lambda i: hook
+            with step(name):
+                return values.each(hook, rows.items or (), rows.keys, name, errors)
+        return [hook] * len(rows.keys)
 
 
-@contextmanager
-def item_edge(key: object, field: str, errors: list[ItemError]) -> Iterator[None]:
-    """One bad item costs itself, and is named. A database or a project that is broken is no item."""
-    try:
-        yield
-    except (DatabaseError, ImproperlyConfigured):
-        raise
-    except Exception as error:  # noqa: BLE001 a user's method can raise anything
-        errors.append(ItemError(str(key), field, f"{type(error).__name__}: {error}"))
-
-
-def absolute(location: object, base: Base, *, any_host: bool = False) -> str:
-    """A location joined to `base`, quoted as a URI; `ValueError` with the reason if it cannot stand."""
-    text = str(location)
-    if protocol.control_characters(text):
-        raise ValueError(f"{text!r} holds a control character")
-    if protocol.needs_quoting(text):
-        # iri_to_uri() takes each % for the beginning of an escape.
-        text = iri_to_uri(_BARE_PERCENT.sub("%25", text))
-    if text.startswith("/"):
-        text = f"{base}{text}"
-    elif not protocol.is_absolute(text):
-        raise ValueError(f"{text!r} is neither a path that begins with a slash nor an absolute URL")
-    if problem := protocol.location_problem(text, None if any_host else base):
-        raise ValueError(f"{text[:200]!r} {problem}")
-    return text
-
-
-def lastmod_text(value: object) -> str | None:
-    """A date or datetime as W3C text, naive ones in `TIME_ZONE`; `None` for none."""
-    if value is None or value == "":
-        return None
-    if not isinstance(value, date):
-        raise ValueError(f"{value!r} is neither a date nor a datetime")
-    try:
-        return protocol.w3c(value, conf.zone)
-    except OverflowError as error:
-        raise ValueError(f"{value!r} is out of range in UTC") from error
-
-
-def changefreq_text(value: object) -> str | None:
-    """A word of the protocol; `None` for none."""
-    return None if value is None or value == "" else protocol.changefreq_text(value)
-
-
-def priority_text(value: object) -> str | None:
-    """A decimal from 0.0 to 1.0; `None` for none."""
-    return None if value is None or value == "" else protocol.priority_text(value)
-
-
-#: The optional elements in the order of the XSD, and what makes text of their values.
-CONVERTERS: dict[str, Callable[[object], str | None]] = {
-    "lastmod": lastmod_text,
-    "changefreq": changefreq_text,
-    "priority": priority_text,
-}
+def _batch(
+    keys: Sequence[Hashable],
+    locations: Any,
+    columns: Mapping[str, Column],
+    errors: list[ItemError],
+    alternates: Sequence[Sequence[Alternate]] | None = None,
+) -> Batch:
+    return Batch(
+        keys=keys,
+        locations=locations,
+        lastmods=columns["lastmod"],
+        changefreqs=columns["changefreq"],
+        priorities=columns["priority"],
+        alternates=alternates,
+        errors=errors,
+    )
 
 
 def _taken(column: Column, entries: Sequence[tuple[int, str]]) -> Column:

@@ -17,6 +17,7 @@ from django.db.models.query import ModelIterable
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.sitemaps import annotated, column
+from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.querysets import SAMPLE, SLICE, can_reorder
 
@@ -79,14 +80,19 @@ class PositionSource:
         # A cursor of PostgreSQL that is left to the garbage collector can be closed in the middle of
         # another query, which then waits for itself.
         with closing(rows) if isinstance(part, QuerySet) else nullcontext():
-            while items := list(islice(rows, SLICE)):
-                keys = range(start + 1, start + 1 + len(items))
-                columns = {
-                    name: [column(expression, name, item) for item in items]
-                    for name, expression in self.declaration.expressions.items()
-                }
-                yield self.declaration.batch(Rows(keys, items, columns))
-                start += len(items)
+            while (found := self._slice(rows, start)).keys:
+                yield self.declaration.batch(found)
+                start += len(found.keys)
+
+    def _slice(self, rows: Iterator[Any], start: int) -> Rows:
+        with step("positions") as cost:
+            items = list(islice(rows, SLICE))
+            columns = {
+                name: [column(expression, name, item) for item in items]
+                for name, expression in self.declaration.expressions.items()
+            }
+            cost.items = len(items)
+        return Rows(range(start + 1, start + 1 + len(items)), items, columns)
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()

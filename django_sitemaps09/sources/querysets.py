@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
-from typing import Any
+from inspect import getattr_static
+from itertools import chain, islice
+from typing import Any, TypeAlias
 
 from django.core.exceptions import EmptyResultSet, FieldError, ImproperlyConfigured
+from django.db import connections
 from django.db.models import Count, F, Max, QuerySet
-from django.db.models.fields.related import ForeignObject
-from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import ModelIterable
-from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query
 
 from django_sitemaps09.conf import conf
@@ -21,16 +21,31 @@ from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import past
-from django_sitemaps09.sitemaps import ModelSitemap, alias
-from django_sitemaps09.sources.declaration import Declaration, Rows, lastmod_text
+from django_sitemaps09.sitemaps import ModelSitemap, alias, repeats_rows
+from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources.times import TimeText
+from django_sitemaps09.sources.values import lastmod_text
 
-# Rows in memory at a time.
-SLICE = 2_000
+# Rows in memory at a time. Twice as many take no less time: from 2,000 new objects on, Python 3.13
+# looks for garbage among them, which costs what fewer queries save.
+SLICE = 1_500
+# Where each query is a way to a server and back, which takes longer than that.
+SERVER_SLICE = 5_000
+# Instances of one slice in memory at a time, for the same reason: each is a handful of objects. With
+# prefetches all of a slice, since each of those is a query.
+INSTANCES = 250
 # Rows that tell how long an entry is.
 SAMPLE = 200
+# The alias of a lastmod as text of the database.
+_TEXT = alias("lastmod_text")
 # A point in time in a query that is this near is the time of the query.
 _NOW = timedelta(minutes=10)
+
+
+#: A query, and what makes a slice of its rows.
+_Read: TypeAlias = "tuple[QuerySet[Any], Callable[[QuerySet[Any]], Iterable[Rows] | None]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,7 @@ class QuerySource:
     bare: QuerySet[Any]
     annotated: QuerySet[Any]
     key: KeyColumns
+    times: TimeText | None
     declaration: Declaration
     limit: int
 
@@ -55,7 +71,8 @@ class QuerySource:
                 "follows a relation to many rows, so that items would repeat. Use an aggregate "
                 "such as Max(), or a method that takes the item."
             )
-        return cls(section, rows, annotated, key, declaration, limit)
+        times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
+        return cls(section, rows, annotated, key, times, declaration, limit)
 
     @property
     def rows_per_page(self) -> int:
@@ -94,8 +111,8 @@ class QuerySource:
     def is_empty(self) -> bool:
         return not self.bare.exists()
 
-    def sample(self) -> Batch:
-        return self.declaration.batch(self._slice(None, None, SAMPLE))
+    def sample(self) -> Batch | None:
+        return next(self._batches(None, None, SAMPLE), None)
 
     def jump(self, after: Key | None, count: int) -> Key | None:
         rows = self.key.beyond(self.bare, self.key.parse(after)).order_by(*self.key.names)
@@ -107,41 +124,88 @@ class QuerySource:
 
     def batches(self, page: Page) -> Iterator[Batch]:
         """`KeyOrderError` where a key comes twice."""
-        after, until = self.key.parse(page.after), self.key.parse(page.until)
-        before: set[Hashable] = {after}
-        while True:
-            rows = self._slice(after, until, SLICE)
-            if not rows.keys:
-                return
-            keys = set(rows.keys)
-            if len(keys) < len(rows.keys) or not keys.isdisjoint(before):
-                raise KeyOrderError(
-                    f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
-                    f"than once behind key {after!r}. Make the queryset give each row once, for "
-                    "example by distinct() or by an aggregate."
-                )
-            yield self.declaration.batch(rows)
-            if len(rows.keys) < SLICE:
-                return
-            after, before = rows.keys[-1], keys
+        distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
+        most = SERVER_SLICE if distant else SLICE
+        return self._batches(self.key.parse(page.after), self.key.parse(page.until), most)
 
-    def _slice(self, after: Hashable | None, until: Hashable | None, most: int) -> Rows:
-        names = self.key.names
-        found = self.key.until(self.key.beyond(self.annotated, after), until).order_by(*names)
-        aliases = list(self.declaration.expressions)
-        if not self.declaration.needs_items:
-            rows = list(found.values_list(*names, *aliases)[:most])
-            columns = list(zip(*rows, strict=True))[len(names) :] or [()] * len(aliases)
-            keys = [self.key.of_row(row) for row in rows]
-            return Rows(keys, None, dict(zip(aliases, columns, strict=True)))
-        if self.key.name == "pk":
-            items = list(found[:most])
-            keys = [item.pk for item in items]
+    def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Iterator[Batch]:
+        before: set[Hashable] = {after}
+        reads = self._reads(self.key.until(self.annotated, until).order_by(*self.key.names))
+        rows, made = reads.pop()
+        while True:
+            slices = made(self.key.beyond(rows, after)[:most])
+            if slices is None:
+                # The next slices will have more of what this way of reading does not understand.
+                rows, made = reads.pop()
+                continue
+            count = 0
+            for found in slices:
+                keys = set(found.keys)
+                if len(keys) < len(found.keys) or not keys.isdisjoint(before):
+                    raise KeyOrderError(
+                        f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
+                        f"than once behind key {after!r}. Make the queryset give each row once, for "
+                        "example by distinct() or by an aggregate."
+                    )
+                yield self.declaration.batch(found)
+                after, before, count = found.keys[-1], keys, count + len(found.keys)
+            if count < most:
+                return
+
+    def _reads(self, rows: QuerySet[Any]) -> list[_Read]:
+        """The ways of reading rows, the best one last.
+
+        There is `None` where the text of a time is not what Python would have made; the way before it
+        always gives one.
+        """
+        names, expressions = self.key.names, self.declaration.expressions
+        if self.declaration.needs_items:
+            # A key that is not the primary one is selected by us, whatever the queryset defers.
+            key = {} if self.key.name == "pk" else {alias("key"): F(self.key.name)}
+            return [(rows.annotate(**key), self._instances)]
+        reads: list[_Read] = [(rows.values_list(*names, *expressions), self._columns)]
+        if self.times is not None:
+            texts = rows.annotate(**{_TEXT: self.times.expression})
+            aliases = [_TEXT if name == alias("lastmod") else name for name in expressions]
+            reads.append((texts.values_list(*names, *aliases), self._texts))
+        return reads
+
+    def _columns(self, found: QuerySet[Any]) -> list[Rows]:
+        # What list(found) does, but for two passes over the rows.
+        rows = found.query.get_compiler(found.db).results_iter(chunk_size=SERVER_SLICE)
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        if not columns:
+            return []
+        width = len(self.key.names)
+        keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
+        return [Rows(keys, None, dict(zip(self.declaration.expressions, columns[width:], strict=True)))]
+
+    def _texts(self, found: QuerySet[Any]) -> list[Rows] | None:
+        slices = []
+        for rows in self._columns(found):
+            lastmods = self.times and self.times.w3c(rows.columns[alias("lastmod")])
+            if lastmods is None:
+                return None
+            slices.append(rows._replace(lastmods=lastmods))
+        return slices
+
+    def _instances(self, found: QuerySet[Any]) -> Iterator[Rows]:
+        whole = bool(found._prefetch_related_lookups) or not reads_plainly(found)  # type: ignore[attr-defined]
+        size = SLICE if whole else INSTANCES
+        if whole:
+            # Asked for at the first step, which is measured.
+            made = chain.from_iterable([found])
         else:
-            # Selected by us, whatever the queryset defers.
-            items = list(found.annotate(**{alias("key"): F(self.key.name)})[:most])
-            keys = [getattr(item, alias("key")) for item in items]
-        return Rows(keys, items, {name: [getattr(i, name) for i in items] for name in aliases})
+            made = found._iterator(use_chunked_fetch=False, chunk_size=size)  # type: ignore[attr-defined]
+        while True:
+            with step("instances") as cost:
+                items = list(islice(made, size))
+                cost.items = len(items)
+            if not items:
+                return
+            keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
+            columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
+            yield Rows(keys, items, columns)
 
     def newest(self, page: Page) -> str | None:
         column = alias("lastmod")
@@ -209,13 +273,22 @@ def key_ranged(items: Any, declaration: Declaration) -> QuerySet[Any] | None:
     return outer
 
 
+def reads_plainly(items: QuerySet[Any]) -> bool:
+    """Whether nothing of the project has a say in how rows are fetched, as caches of queries have."""
+    return all(
+        getattr_static(items, name) is getattr_static(QuerySet, name)
+        for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
+    )
+
+
 def can_reorder(items: Any) -> bool:
     """Whether items are rows of a model in an order that can be replaced by the key's."""
     if not isinstance(items, QuerySet):
         return False
     query = items.query
     return (
-        issubclass(items._iterable_class, ModelIterable)
+        # Another one may leave rows out, and then fewer rows than asked for are not the end.
+        items._iterable_class is ModelIterable
         and not query.is_sliced
         and not query.combinator
         and not query.distinct_fields
@@ -238,19 +311,3 @@ def filters_window(query: Query) -> bool:
     return query.where.contains_over_clause or any(
         annotation.contains_over_clause for annotation in query.annotations.values()
     )
-
-
-def repeats_rows(query: Query) -> bool:
-    """Whether a join can give a row more than once, and nothing groups it again."""
-    if query.group_by:
-        return False
-    return bool(query.extra_tables) or any(
-        isinstance(table, Join) and query.alias_refcount[name] and not _to_one(table.join_field)
-        for name, table in query.alias_map.items()
-    )
-
-
-def _to_one(relation: Any) -> bool:
-    if isinstance(relation, ForeignObject):
-        return bool(relation.many_to_one or relation.one_to_one)
-    return isinstance(relation, OneToOneRel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, cast
@@ -12,7 +12,9 @@ from django.core.paginator import EmptyPage
 from django_sitemaps09.entries import Alternate, Batch, ItemError
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base, language_text
-from django_sitemaps09.sources.declaration import CONVERTERS, absolute, item_edge
+from django_sitemaps09.sources import values
+from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.values import absolute
 
 
 class Host(NamedTuple):
@@ -73,16 +75,19 @@ class UrlsSource:
             if (last is not None and number > last) or (number == last and not stop):
                 return
             try:
-                urls = self.sitemap.get_urls(
-                    page=number,
-                    site=Host(self.base.domain, self.base.domain),
-                    protocol=self.base.scheme,
-                )
+                with step("get_urls") as cost:
+                    urls = self.sitemap.get_urls(
+                        page=number,
+                        site=Host(self.base.domain, self.base.domain),
+                        protocol=self.base.scheme,
+                    )
+                    urls = list(urls)
+                    cost.items = len(urls)
             except EmptyPage:
                 return
             start = skipped if number == first else 0
             end = stop if number == last else None
-            yield url_batch(list(urls)[start:end], number, start, self.base)
+            yield url_batch(urls[start:end], number, start, self.base)
             if last is None and number >= self.paginator.num_pages:
                 return
 
@@ -105,34 +110,35 @@ class _Place(NamedTuple):
         return f"{self.page}/{self.position}{item}"
 
 
-def url_batch(urls: Iterable[Any], page: int, start: int, base: Base) -> Batch:
+def url_batch(urls: Sequence[Any], page: int, start: int, base: Base) -> Batch:
     """The dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
     errors: list[ItemError] = []
-    keys: list[tuple[int, int]] = []
-    columns: dict[str, list[Any]] = {name: [] for name in (*CONVERTERS, "location", "alternates")}
-    for position, url in enumerate(urls, start + 1):
-        place = _Place(page, position, url)
-        with item_edge(place, "location", errors):
-            columns["location"].append(absolute(url["location"], base, any_host=True))
-            keys.append((page, position))
-        if len(keys) == len(columns["alternates"]):
-            continue
-        links: list[Alternate] = []
-        for link in url.get("alternates") or ():
-            with item_edge(place, "alternates", errors):
-                language = language_text(link["lang_code"])
-                links.append(Alternate(language, absolute(link["location"], base, any_host=True)))
-        columns["alternates"].append(links)
-        for name, convert in CONVERTERS.items():
-            columns[name].append(None)
-            with item_edge(place, name, errors):
-                columns[name][-1] = convert(url.get(name))
+    places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
+
+    def location(link: Mapping[str, Any]) -> str:
+        return absolute(link["location"], base, any_host=True)
+
+    def alternate(link: Mapping[str, Any]) -> Alternate:
+        return Alternate(language_text(link["lang_code"]), location(link))
+
+    locations = values.each(location, urls, places, "location", errors)
+    listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
+    urls, places = [urls[i] for i in listed], [places[i] for i in listed]
+    columns = {
+        name: values.texts(name, [url.get(name) for url in urls], places, errors)
+        for name in values.CONVERTERS
+    }
+    alternates = []
+    for url, place in zip(urls, places, strict=True):
+        links = list(url.get("alternates") or ())
+        found = values.each(alternate, links, [place] * len(links), "alternates", errors)
+        alternates.append([link for link in found if link is not values.FAILED])
     return Batch(
-        keys=keys,
-        locations=columns["location"],
+        keys=[(place.page, place.position) for place in places],
+        locations=[locations[i] for i in listed],
         lastmods=columns["lastmod"],
         changefreqs=columns["changefreq"],
         priorities=columns["priority"],
-        alternates=columns["alternates"],
+        alternates=alternates,
         errors=errors,
     )

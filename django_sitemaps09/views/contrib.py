@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from copy import copy
-from html import unescape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,19 @@ from django.contrib.sitemaps.views import SitemapIndexItem, x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
 from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest
-from django.template import Context, Node, NodeList
+from django.template import Context, Node, NodeList, TemplateDoesNotExist, TemplateSyntaxError
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.safestring import SafeData, SafeString, mark_safe
+from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemaps09 import sections, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Batch, IndexEntry
+from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources.declaration import lastmod_text, priority_text
 from django_sitemaps09.sources.urls import Host
+from django_sitemaps09.views import urlset
 from django_sitemaps09.views.responses import last_modified, public
+from django_sitemaps09.views.urlset import as_text, part, urlset_document, w3c_text
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,8 @@ class UrlsetNode(Node):
     """All that the stock template `sitemap.xml` holds: the writer's document over `urlset`."""
 
     def render(self, context: Context) -> SafeString:
-        return mark_safe(urlset_document(context.get("urlset") or ()))  # noqa: S308 escaped by the writer
+        # Without a look at it, not even for whether it is empty.
+        return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
 
 
 class IndexNode(Node):
@@ -58,6 +60,16 @@ class SitemapResponse(TemplateResponse):
     What is written is what `context_data` holds when the response is rendered, so middleware may
     read and change it; a template of the project is rendered as it is.
     """
+
+    def is_stock(self) -> bool:
+        """Whether all that the template does is to write the urlset."""
+        try:
+            found = self.resolve_template(self.template_name)
+        except (TemplateDoesNotExist, TemplateSyntaxError):
+            # Said when it is rendered.
+            return False
+        nodes = getattr(getattr(found, "template", None), "nodelist", ())
+        return any(isinstance(node, UrlsetNode) for node in nodes)
 
     def resolve_template(self, template: Any) -> Any:
         """The template that Django finds; in place of contrib's, its twin by the writer."""
@@ -118,24 +130,25 @@ def sitemap(
     if section is not None and section not in known:
         raise Http404(f"No sitemap available for section: {section!r}")
     page = request.GET.get("p", 1)
-    urls: list[dict[str, Any]] = []
-    lastmods: list[Any] = []
+    response = SitemapResponse(request, template_name, content_type=content_type)
+    stock = response.is_stock()
+    found, parts = [], []
     for declared in known.values() if section is None else [known[section]]:
         try:
-            found = sections.instance(declared)
-            urls += found.get_urls(page=page, site=site, protocol=scheme)
+            found.append(sections.instance(declared))
+            entries = urlset.section(found[-1], page, site, scheme) if stock else None
+            parts.append(entries or list(found[-1].get_urls(page=page, site=site, protocol=scheme)))
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
-        lastmods.append(getattr(found, "latest_lastmod", None))
-    return SitemapResponse(
-        request,
-        template_name,
-        {"urlset": urls},
-        content_type=content_type,
-        headers=last_modified(lastmods),
-    )
+    # Written now: what is active around a view, a language or a transaction, is gone when it is rendered.
+    urls = urlset.written(parts) if stock else list(chain.from_iterable(parts))
+    response.context_data = {"urlset": urls}
+    lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in found]
+    for name, value in (last_modified(lastmods) or {}).items():
+        response.headers[name] = value
+    return response
 
 
 def _host(request: HttpRequest) -> tuple[str | None, Any]:
@@ -145,65 +158,10 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
     return conf.base_url.scheme, Host(conf.base_url.domain, conf.base_url.domain)
 
 
-def urlset_document(urls: Iterable[Any]) -> str:
-    """The dicts of `get_urls()` as a document. Any key but `location` may be missing."""
-    urls = list(urls)
-    chunks: list[bytes] = []
-    batch = Batch(
-        keys=[_part(url, "item") for url in urls],
-        locations=[_text(_part(url, "location")) or "" for url in urls],
-        lastmods=[_lastmod(_part(url, "lastmod")) for url in urls],
-        changefreqs=[_text(_part(url, "changefreq")) for url in urls],
-        priorities=[_priority(_part(url, "priority")) for url in urls],
-        alternates=[
-            [
-                Alternate(_text(_part(link, "lang_code")) or "", _text(_part(link, "location")) or "")
-                for link in _part(url, "alternates") or ()
-            ]
-            for url in urls
-        ],
-    )
-    writer.write_urlset([batch], chunks.append, alternates=True)
-    return b"".join(chunks).decode()
-
-
 def index_document(found: Iterable[Any]) -> str:
     """The items of contrib's index as a document."""
     entries = [
-        IndexEntry(_text(_part(item, "location")) or "", _lastmod(_part(item, "last_mod")))
+        IndexEntry(as_text(part(item, "location")) or "", w3c_text(part(item, "last_mod")))
         for item in found
     ]
     return writer.index_document(entries).decode()
-
-
-def _part(thing: Any, name: str) -> Any:
-    """A key or an attribute, as a template finds it; `None` where there is none."""
-    try:
-        return thing[name]
-    except (TypeError, LookupError):
-        return getattr(thing, name, None)
-
-
-def _text(value: Any) -> str | None:
-    """As a template has it: nothing for what is false, and marked text is escaped already."""
-    if not value:
-        return None
-    return unescape(str(value)) if isinstance(value, SafeData) else str(value)
-
-
-def _priority(value: Any) -> str | None:
-    """As a template has it, but for the language's decimal comma and for 1e-05."""
-    text = _text(value)
-    try:
-        return text and priority_text(text)
-    except ValueError:
-        return text
-
-
-def _lastmod(value: Any) -> str | None:
-    """As a template has it: nothing for what is no date."""
-    try:
-        return lastmod_text(value)
-    except ValueError as error:
-        logger.warning("A lastmod was left out: %s", error)
-        return None

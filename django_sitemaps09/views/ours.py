@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from gzip import compress
 
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone, translation
 from django.utils.http import http_date
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
-from django_sitemaps09.conf import conf
+from django_sitemaps09.compression import compress
+from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.pages import Page, PageMap
 from django_sitemaps09.sections import Section
@@ -52,7 +50,7 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
     name = "page-gz" if conf.gzip else "page"
     entries = []
     for section, declared in sections.named(sitemaps).items():
-        with _site_locale():
+        with site_locale():
             source = sources.source(section, declared, base, conf.limits)
             found = live_map(source).pages
             lastmods = live_lastmods(source, found)
@@ -65,7 +63,7 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
 @public
 def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
     """One page as XML."""
-    with _site_locale():
+    with site_locale():
         content, written = _render(request, section, page, sitemaps)
     return _dated(HttpResponse(content, content_type="application/xml"), written)
 
@@ -73,9 +71,9 @@ def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = Non
 @public
 def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
     """One page as an opaque gzip file: with an XML type, or a Content-Encoding, some readers fail."""
-    with _site_locale():
+    with site_locale():
         content, written = _render(request, section, page, sitemaps)
-    response = GzipFileResponse(compress(content, mtime=0), content_type="application/gzip")
+    response = GzipFileResponse(compress(content, conf.gzip_level), content_type="application/gzip")
     return _dated(response, written)
 
 
@@ -154,13 +152,6 @@ def _render(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps) -
     if not written.urls:
         raise Http404(f"Page {page} of section {section!r} has no URL")
     return b"".join(chunks), written
-
-
-@contextmanager
-def _site_locale() -> Iterator[None]:
-    """The same for every reader, whatever was activated for this one."""
-    with translation.override(conf.language), timezone.override(conf.zone):
-        yield
 
 
 def _log(section: str, page: str, written: Written, limits: Limits) -> None:

@@ -63,15 +63,26 @@ def templates(*folders: Path, **options: Any) -> list[dict[str, Any]]:
     ]
 
 
-def fetch(road: Road, url: str, *, folders: Iterable[Path] = (), method: str = "get", **extra: Any) -> Any:
-    """The road's answer to a request."""
+def fetch(
+    road: Road,
+    url: str,
+    *,
+    folders: Iterable[Path] = (),
+    method: str = "get",
+    look: bool = False,
+    **extra: Any,
+) -> Any:
+    """The road's answer to a request; with a look at its context, made while the road's URLs are there."""
     Site.objects.clear_cache()
     with ExitStack() as stack:
         routes = urlconf(road, url.split("/")[1])
         stack.enter_context(override_settings(ROOT_URLCONF=routes))
         places = (BY_ARGUMENT, *folders, *road.templates)
         stack.enter_context(override_settings(TEMPLATES=templates(*places)))
-        return getattr(Client(), method)(url, **extra)
+        response = getattr(Client(), method)(url, **extra)
+        if look:
+            context(response)
+        return response
 
 
 class Answer(NamedTuple):
@@ -87,7 +98,7 @@ class Answer(NamedTuple):
 def answer(road: Road, url: str, **options: Any) -> Answer:
     """The road's answer as it is."""
     try:
-        response = fetch(road, url, **options)
+        response = fetch(road, url, look=True, **options)
     except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
         return Answer(0, {}, b"", None, (type(problem).__name__, str(problem)))
     return Answer(response.status_code, dict(response.headers), response.content, context(response))

@@ -28,6 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-gzip", action="store_true", help="write .xml, not .xml.gz")
         parser.add_argument("--dry-run", action="store_true", help="render all, write nothing")
         parser.add_argument("--strict", action="store_true", help="publish all that there is, or nothing")
+        parser.add_argument("--workers", type=int, default=1, metavar="N", help="render in N processes")
         parser.add_argument("--format", choices=["table", "json"], default="table")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,6 +42,7 @@ class Command(BaseCommand):
                 gzip=False if options["no_gzip"] else None,
                 strict=options["strict"],
                 dry_run=options["dry_run"],
+                workers=options["workers"],
                 progress=self._line if table else lambda section: None,
             )
         except ExportRunningError as error:
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
         if table:
-            self._table(report)
+            self._table(report, hints=options["verbosity"] > 1)
         else:
             self.stdout.write(json.dumps(report.as_dict(), indent=2))
         for warning in report.warnings:
@@ -61,7 +63,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{section.section}: {section.failure or f'{section.urls:,} URLs'}")
         self.stdout.flush()
 
-    def _table(self, report: Report) -> None:
+    def _table(self, report: Report, *, hints: bool) -> None:
         row = self.stdout.write
         row("")
         row(_ROW.format("section", "URLs", "pages", "bytes", "on disk", "seconds"))
@@ -80,6 +82,8 @@ class Command(BaseCommand):
         for section in report.sections:
             if section.left_out:
                 row(f"{section.section}: {section.left_out:,} left out, the first: {section.errors[0]}")
+            for hint in section.hints if hints else ():
+                row(f"{section.section}: {hint}")
         if not report.published:
             row("Nothing was written.")
             return

@@ -1,0 +1,111 @@
+"""Values of hooks to text, a column at a time; one bad value costs itself, and is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import date
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseError
+from django.utils.encoding import iri_to_uri
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.protocol import Base
+
+#: In place of a value that could not be had. Not `None`, which is one.
+FAILED: Final[Any] = object()
+
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def each(
+    function: Callable[[Any], Any],
+    values: Iterable[Any],
+    keys: Sequence[Hashable],
+    field: str,
+    errors: list[ItemError],
+) -> list[Any]:
+    """What `function` gives for each value, and `FAILED`, with an error, where it raises.
+
+    A database or a project that is broken is no item: that is raised.
+    """
+    found = []
+    for position, value in enumerate(values):
+        try:
+            found.append(value if value is FAILED else function(value))
+        except (DatabaseError, ImproperlyConfigured):
+            raise
+        except Exception as error:  # noqa: BLE001 a user's method can raise anything
+            errors.append(ItemError(str(keys[position]), field, f"{type(error).__name__}: {error}"))
+            found.append(FAILED)
+    return found
+
+
+def locations(
+    values: Sequence[Any], base: Base, keys: Sequence[Hashable], errors: list[ItemError]
+) -> Sequence[str | None]:
+    """A column of locations as absolute URLs; `None` where one cannot stand."""
+    if {*map(type, values)} <= {str} and (urls := protocol.joined_paths(values, base)) is not None:
+        return urls
+    found = each(lambda value: absolute(value, base), values, keys, "location", errors)
+    return [None if url is FAILED else url for url in found]
+
+
+def texts(
+    name: str, values: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
+) -> list[str | None]:
+    """A column of an optional element's values as its text; `None` where there is none."""
+    convert = CONVERTERS[name]
+    found = each(convert, values, keys, name, errors)
+    return [None if text is FAILED else text for text in found]
+
+
+def absolute(location: object, base: Base, *, any_host: bool = False) -> str:
+    """A location joined to `base`, quoted as a URI; `ValueError` with the reason if it cannot stand."""
+    text = str(location)
+    if protocol.control_characters(text):
+        raise ValueError(f"{text!r} holds a control character")
+    if protocol.needs_quoting(text):
+        # iri_to_uri() takes each % for the beginning of an escape.
+        text = iri_to_uri(_BARE_PERCENT.sub("%25", text))
+    if text.startswith("/"):
+        text = f"{base}{text}"
+    elif not protocol.is_absolute(text):
+        raise ValueError(f"{text!r} is neither a path that begins with a slash nor an absolute URL")
+    if problem := protocol.location_problem(text, None if any_host else base):
+        raise ValueError(f"{text[:200]!r} {problem}")
+    return text
+
+
+def lastmod_text(value: object) -> str | None:
+    """A date or datetime as W3C text, naive ones in `TIME_ZONE`; `None` for none."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, date):
+        raise ValueError(f"{value!r} is neither a date nor a datetime")
+    try:
+        return protocol.w3c(value, conf.zone)
+    except OverflowError as error:
+        raise ValueError(f"{value!r} is out of range in UTC") from error
+
+
+def changefreq_text(value: object) -> str | None:
+    """A word of the protocol; `None` for none."""
+    return None if value is None or value == "" else protocol.changefreq_text(value)
+
+
+def priority_text(value: object) -> str | None:
+    """A decimal from 0.0 to 1.0; `None` for none."""
+    return None if value is None or value == "" else protocol.priority_text(value)
+
+
+#: The optional elements in the order of the XSD, and what makes text of their values.
+CONVERTERS: dict[str, Callable[[object], str | None]] = {
+    "lastmod": lastmod_text,
+    "changefreq": changefreq_text,
+    "priority": priority_text,
+}

@@ -1,0 +1,246 @@
+"""The urlset of contrib's road: items straight to the writer, and dicts where somebody looks at them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from functools import wraps
+from html import unescape
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+from django.utils.safestring import SafeData
+
+from django_sitemaps09 import sources, writer
+from django_sitemaps09.entries import Alternate, Batch, Column
+from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.sitemaps import alias, column
+from django_sitemaps09.sources.querysets import reads_plainly
+from django_sitemaps09.sources.values import lastmod_text, priority_text
+
+logger = logging.getLogger(__name__)
+
+# Instances in memory at a time. All those of a page at once take half as long again, most of it for
+# the garbage collector, and three times the memory.
+_CHUNK = 1_000
+
+
+class Section(NamedTuple):
+    """A page of a sitemap whose class leaves contrib's machinery alone, so that its entries are known."""
+
+    sitemap: Any
+    page: Any
+    site: Any
+    protocol: str | None
+    items: Any
+
+    def urls(self) -> list[dict[str, Any]]:
+        """What contrib gives."""
+        found: list[dict[str, Any]] = self.sitemap.get_urls(
+            page=self.page, site=self.site, protocol=self.protocol
+        )
+        return found
+
+    def batches(self) -> Iterator[Batch]:
+        """The same for the writer; the newest lastmod is found by the way, as contrib finds it."""
+        base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
+        newest: Any = None
+        every = True
+        with _opened(self.items) as rows:
+            while items := list(islice(rows, _CHUNK)):
+                values = self._values(items)
+                for lastmod in values["lastmod"]:
+                    every = every and lastmod is not None
+                    if every and (newest is None or lastmod > newest):
+                        newest = lastmod
+                priorities = ["" if value is None else str(value) for value in values["priority"]]
+                yield Batch(
+                    keys=items,
+                    locations=[f"{base}{path}" for path in values["location"]],
+                    lastmods=_each(w3c_text, values["lastmod"]),
+                    changefreqs=_each(as_text, values["changefreq"]),
+                    priorities=_each(_priority, priorities),
+                )
+        if every and newest:
+            self.sitemap.latest_lastmod = newest
+
+    def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
+        """What the hooks give for each item. Methods are called item by item, in contrib's order."""
+        hooks = {name: getattr(self.sitemap, name, None) for name in _ORDER}
+        methods = {
+            name: hook
+            for name, hook in hooks.items()
+            if callable(hook) and not isinstance(hook, Route) and not is_expression(hook)
+        }
+        called = [[hook(item) for hook in methods.values()] for item in items]
+        found = dict(zip(methods, map(list, zip(*called, strict=True)), strict=True)) if methods else {}
+        for name in hooks.keys() - methods.keys():
+            found[name] = _declared(name, hooks[name], items)
+        return found
+
+
+#: The order in which contrib asks for them.
+_ORDER = ("location", "priority", "lastmod", "changefreq")
+
+
+def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> Section | None:
+    """`None` where only the sitemap itself knows its entries. The errors of contrib's paginator."""
+    if not sources.is_compiled(sitemap) or sitemap.i18n:
+        return None
+    return Section(sitemap, page, site, protocol, sitemap.paginator.page(page).object_list)
+
+
+def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
+    """What a Route, an expression or a constant gives for each item."""
+    if isinstance(hook, Route):
+        columns = [
+            [column(expression, alias(name, place), item) for item in items]
+            for place, expression in enumerate(hook.expressions)
+        ]
+        route = hook.compiled()
+        composed = route.composed(columns)
+        if composed is not None:
+            return composed.texts()
+        rows = zip(*columns, strict=True) if columns else [()] * len(items)
+        return [route.url(row) for row in rows]
+    if is_expression(hook):
+        return [column(hook, alias(name), item) for item in items]
+    return [hook] * len(items)
+
+
+def _opened(items: Any) -> Any:
+    """Items one by one; those of a query that has not run yet without keeping them."""
+    if not isinstance(items, QuerySet) or items._result_cache is not None or not reads_plainly(items):
+        return nullcontext(iter(items))
+    # iterator() would take a cursor of the server, which poolers of transactions do not know.
+    return closing(items._iterator(use_chunked_fetch=False, chunk_size=_CHUNK))  # type: ignore[attr-defined]
+
+
+def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
+    """A column of texts; one text where all values are the same, as those of a constant are."""
+    if all(value is values[0] for value in values):
+        return convert(values[0])
+    return list(map(convert, values))
+
+
+class Urlset(list[Any]):
+    """The dicts of all sections, as contrib has them in its context, which are made at the first look.
+
+    What the stock template makes of them is written already. Where nobody looks, that is the answer,
+    and no dict is ever made.
+    """
+
+    document: str | None = None
+    make: Callable[[], Iterable[dict[str, Any]]] | None = None
+
+    def look(self) -> None:
+        """Makes what is not made yet; from now on the entries can be others than those written."""
+        make, self.make, self.document = self.make, None, None
+        if make is not None:
+            super().extend(make())
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        return [*other, *self]
+
+
+def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
+    """The entries of some sections, written now, whoever renders them later."""
+    found = Urlset()
+    found.document = _document(
+        batch
+        for part in parts
+        for batch in (part.batches() if isinstance(part, Section) else [_batch(part)])
+    )
+    found.make = lambda: chain.from_iterable(
+        part.urls() if isinstance(part, Section) else part for part in parts
+    )
+    return found
+
+
+def _looking(name: str) -> Callable[..., Any]:
+    """A method of a list that has it made first."""
+    method = getattr(list, name)
+
+    @wraps(method)
+    def looking(self: Urlset, *args: Any, **kwargs: Any) -> Any:
+        self.look()
+        return method(self, *args, **kwargs)
+
+    return looking
+
+
+#: All that reads or changes a list.
+LOOKS = (
+    *("__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__iadd__"),
+    *("__imul__", "__iter__", "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__reduce_ex__"),
+    *("__repr__", "__reversed__", "__rmul__", "__setitem__", "append", "clear", "copy", "count", "extend"),
+    *("index", "insert", "pop", "remove", "reverse", "sort"),
+)
+for _name in LOOKS:
+    setattr(Urlset, _name, _looking(_name))
+
+
+def urlset_document(urls: Iterable[Any] | None) -> str:
+    """The dicts of `get_urls()` as a document. Any key but `location` may be missing."""
+    if isinstance(urls, Urlset) and urls.document is not None:
+        return urls.document
+    return _document([_batch(list(urls or ()))])
+
+
+def _document(batches: Iterable[Batch]) -> str:
+    chunks: list[bytes] = []
+    writer.write_urlset(batches, chunks.append, alternates=True)
+    return b"".join(chunks).decode()
+
+
+def _batch(urls: Sequence[Any]) -> Batch:
+    """What any iterable of dicts, or of objects with such attributes, says of entries."""
+    return Batch(
+        keys=[part(url, "item") for url in urls],
+        locations=[as_text(part(url, "location")) or "" for url in urls],
+        lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
+        changefreqs=[as_text(part(url, "changefreq")) for url in urls],
+        priorities=[_priority(part(url, "priority")) for url in urls],
+        alternates=[
+            [
+                Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
+                for link in part(url, "alternates") or ()
+            ]
+            for url in urls
+        ],
+    )
+
+
+def part(thing: Any, name: str) -> Any:
+    """A key or an attribute, as a template finds it; `None` where there is none."""
+    try:
+        return thing[name]
+    except (TypeError, LookupError):
+        return getattr(thing, name, None)
+
+
+def as_text(value: Any) -> str | None:
+    """As a template has it: nothing for what is false, and marked text is escaped already."""
+    if not value:
+        return None
+    return unescape(str(value)) if isinstance(value, SafeData) else str(value)
+
+
+def _priority(value: Any) -> str | None:
+    """As a template has it, but for the language's decimal comma and for 1e-05."""
+    text = as_text(value)
+    try:
+        return text and priority_text(text)
+    except ValueError:
+        return text
+
+
+def w3c_text(value: Any) -> str | None:
+    """As a template has it: nothing for what is no date."""
+    try:
+        return lastmod_text(value)
+    except ValueError as error:
+        logger.warning("A lastmod was left out: %s", error)
+        return None

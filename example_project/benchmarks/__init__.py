@@ -1,0 +1,1 @@
+"""The benchmark: `run.py` says how to use it."""

@@ -1,0 +1,73 @@
+"""What no export can do without: the rows by the database's driver, and the compression of its pages."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from benchmarks.measuring import Measured, Stopwatch
+from benchmarks.subjects import ISAL_LEVEL, ZLIB_LEVEL
+
+SLICE = 2_000
+# About what a slice of rows comes to.
+CHUNK = 300_000
+QUERY = """
+    SELECT article.id, category.slug, article.slug, CAST(article.updated AS text)
+    FROM articles_article article JOIN articles_category category ON category.id = article.category_id
+    WHERE article.published AND article.id > {placeholder} ORDER BY article.id LIMIT {limit}
+"""
+
+
+def driver(rows_a_query: int) -> Measured:
+    """Every row read and thrown away; Django takes no part but to say where the database is."""
+    if connection.vendor == "sqlite":
+        opened: Any = sqlite3.connect(connection.settings_dict["NAME"])
+        query = QUERY.format(placeholder="?", limit=rows_a_query)
+    else:
+        opened = connection.Database.connect(**_parameters())
+        query = QUERY.format(placeholder="%s", limit=rows_a_query)
+    urls = last = 0
+    watch = Stopwatch()
+    with closing(opened), watch:
+        cursor = opened.cursor()
+        while rows := cursor.execute(query, [last]).fetchall():
+            last = rows[-1][0]
+            urls += len(rows)
+    return watch.measured(0, urls)
+
+
+def _parameters() -> dict[str, Any]:
+    names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+    return {theirs: connection.settings_dict[ours] for ours, theirs in names.items()}
+
+
+def compression(pages: Path, *, isal: bool) -> Measured:
+    """Pages in memory to gzip in one thread. Nothing else: no file, no checksum but gzip's own."""
+    watch = Stopwatch()
+    size = urls = 0
+    for path in sorted(pages.glob("sitemap-*.xml")):
+        page = path.read_bytes()
+        chunks = [page[start : start + CHUNK] for start in range(0, len(page), CHUNK)]
+        with watch:
+            compressor = _compressor(isal=isal)
+            compressed = [compressor.compress(chunk) for chunk in chunks]
+            compressed.append(compressor.flush())
+        size += sum(map(len, compressed))
+        urls += page.count(b"<url>")
+    return watch.measured(size, urls)
+
+
+def _compressor(*, isal: bool) -> Any:
+    if isal:
+        # Not there, or not to be there, for others.
+        from isal import isal_zlib
+
+        make: Callable[..., Any] = isal_zlib.compressobj
+        return make(ISAL_LEVEL, isal_zlib.DEFLATED, 31)
+    return zlib.compressobj(ZLIB_LEVEL, zlib.DEFLATED, 31)

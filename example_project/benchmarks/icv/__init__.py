@@ -1,0 +1,1 @@
+"""The articles as django-icv-sitemaps wants them."""

@@ -1,0 +1,53 @@
+"""A stopwatch for wall and CPU, and the peak of memory."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from typing import NamedTuple
+
+
+class Measured(NamedTuple):
+    """What came of one subject. Seconds and bytes; `urls` is counted in what was written."""
+
+    wall: float
+    cpu: float
+    peak: int
+    bytes: int
+    urls: int
+
+
+class Stopwatch:
+    """Adds up what passes inside its `with` blocks, and remembers the peak at the end of the last one."""
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = 0.0
+        self.peak = 0
+
+    def __enter__(self) -> None:
+        self._cpu = cpu_seconds()
+        self._wall = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self.wall += time.perf_counter() - self._wall
+        self.cpu += cpu_seconds() - self._cpu
+        self.peak = peak_bytes()
+
+    def measured(self, size: int, urls: int) -> Measured:
+        return Measured(self.wall, self.cpu, self.peak, size, urls)
+
+
+def cpu_seconds() -> float:
+    """Of this process with all its threads, and of its children that have ended."""
+    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def peak_bytes() -> int:
+    """Of the largest process: this one, or one of its children that have ended."""
+    most = max(
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    # Linux counts in kilobytes, macOS in bytes.
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,27 @@
+"""One page of a sitemap, asked for as a crawler does."""
+
+from __future__ import annotations
+
+from django.test import Client
+
+from benchmarks.measuring import Measured, Stopwatch
+from benchmarks.subjects import Subject
+
+
+def measure(subject: Subject) -> Measured:
+    """One request, behind one to nowhere, which makes middleware and resolver ready, and one for the index.
+
+    A crawler asks for the index first. Ours keeps the bounds of pages for five minutes from then on.
+    """
+    client = Client()
+    if client.get("/nowhere/", secure=True).status_code != 404:
+        raise RuntimeError("There is something at /nowhere/")
+    if client.get(subject.index, secure=True).status_code != 200:
+        raise RuntimeError(f"{subject.index} is not there")
+    watch = Stopwatch()
+    with watch:
+        response = client.get(subject.path, secure=True)
+        body = response.content
+    if response.status_code != 200:
+        raise RuntimeError(f"{subject.path} answered {response.status_code}")
+    return watch.measured(len(body), body.count(b"<url>"))

@@ -1,0 +1,125 @@
+"""What is measured: every subject with what it needs. Nothing but the standard library here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["export", "page", "part"]
+Family = Literal["ours", "contrib", "static", "icv"]
+
+#: The environment variables that tell a process what it is. Worker processes inherit them.
+SUBJECT = "SITEMAPS09_BENCHMARK_SUBJECT"
+DATABASE = "SITEMAPS09_BENCHMARK_DATABASE"
+OUTPUT = "SITEMAPS09_BENCHMARK_OUTPUT"
+
+PAGE_URLS = 50_000
+#: The defaults of `django_sitemaps09`, in its `compression.py`.
+ISAL_LEVEL = 2
+ZLIB_LEVEL = 6
+
+_DECLARED = "benchmarks.sections_ours.DECLARED"
+_UNCHANGED = "benchmarks.sections_ours.UNCHANGED"
+_ROUTE = "benchmarks.sections_ours.WITH_ROUTE"
+_CONTRIB = "benchmarks.sections_contrib.SITEMAPS"
+_OUR_ROAD = "/sitemap-articles-1.xml"
+_CONTRIBS_ROAD = "/contrib/sitemap-articles.xml?p=1"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One line of measurements.
+
+    `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `needs`
+    the distribution without which there is nothing to measure.
+    """
+
+    kind: Kind
+    name: str
+    family: Family = "ours"
+    sections: str = _DECLARED
+    isal: bool = False
+    workers: int = 1
+    path: str = ""
+    needs: str = "django-sitemaps09"
+
+    @property
+    def index(self) -> str:
+        """Where the index is that names the page."""
+        return "/sitemap.xml" if self.path == _OUR_ROAD else "/contrib/sitemap.xml"
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return f"{self.kind}: {self.name}"
+
+
+DRIVER = Subject("part", "driver floor")
+#: The same with all rows of a page at once, as an export without slices reads them.
+DRIVER_PAGES = Subject("part", "driver floor, a query a page")
+COMPRESS_ISAL = Subject("part", f"compression, isal {ISAL_LEVEL}", isal=True, needs="isal")
+COMPRESS_ZLIB = Subject("part", f"compression, zlib {ZLIB_LEVEL}")
+
+ALL = (
+    Subject("export", "ours"),
+    Subject("export", "ours, 2 processes", workers=2),
+    Subject("export", "ours, fast", isal=True, needs="isal"),
+    Subject("export", "ours, fast, 2 processes", isal=True, workers=2, needs="isal"),
+    Subject("export", "ours, contrib's class unchanged", sections=_UNCHANGED),
+    Subject("export", "ours, contrib's class, location a Route", sections=_ROUTE),
+    Subject("export", "django-static-sitemaps", "static", _CONTRIB, needs="django-static-sitemaps"),
+    Subject("export", "django-icv-sitemaps", "icv", "", needs="django-icv-sitemaps"),
+    DRIVER,
+    DRIVER_PAGES,
+    COMPRESS_ISAL,
+    COMPRESS_ZLIB,
+    Subject("page", "ours", path=_OUR_ROAD),
+    Subject("page", "ours, contrib's class unchanged", sections=_UNCHANGED, path=_OUR_ROAD),
+    Subject("page", "ours, contrib's class, location a Route", sections=_ROUTE, path=_OUR_ROAD),
+    Subject(
+        "page",
+        "ours, contrib's class unchanged, contrib's road",
+        sections=_UNCHANGED,
+        path=_CONTRIBS_ROAD,
+    ),
+    Subject(
+        "page",
+        "ours, contrib's class, location a Route, contrib's road",
+        sections=_ROUTE,
+        path=_CONTRIBS_ROAD,
+    ),
+    Subject("page", "django.contrib.sitemaps", "contrib", _CONTRIB, path=_CONTRIBS_ROAD),
+)
+#: What every ratio is to, for each of the two tables.
+BASELINES = {kind: next(one for one in ALL if one.kind == kind) for kind in ("export", "page")}
+#: Rows of the table of exports that are sums of parts.
+FLOORS: dict[str, tuple[Subject, ...]] = {
+    DRIVER.name: (DRIVER,),
+    f"{DRIVER.name} + isal {ISAL_LEVEL}": (DRIVER, COMPRESS_ISAL),
+    f"{DRIVER_PAGES.name} + isal {ISAL_LEVEL}": (DRIVER_PAGES, COMPRESS_ISAL),
+    f"{DRIVER.name} + zlib {ZLIB_LEVEL}": (DRIVER, COMPRESS_ZLIB),
+}
+
+
+def find(key: str) -> Subject:
+    """The subject of a key."""
+    return next(subject for subject in ALL if subject.key == key)
+
+
+def current() -> Subject | None:
+    """The subject of this process, `None` in one that measures nothing."""
+    key = os.environ.get(SUBJECT)
+    return find(key) if key else None
+
+
+def table(subject: Subject) -> str:
+    """The kind of table that a subject is in."""
+    return "page" if subject.kind == "page" else "export"
+
+
+def chosen(words: list[str]) -> list[Subject]:
+    """Those whose key holds one of the words, or all; with what their ratios are to."""
+    picked = [one for one in ALL if not words or any(word in one.key for word in words)]
+    baselines = {BASELINES[table(one)] for one in picked}
+    return [one for one in ALL if one in picked or one in baselines]

@@ -1,0 +1,37 @@
+"""A URLconf as long as a real site's: the example's article, the subject's sitemaps, and 60 others."""
+
+from __future__ import annotations
+
+from django.contrib.sitemaps import views as contrib
+from django.urls import include, path
+
+from articles import views as articles
+from benchmarks import subjects
+
+_SUBJECT = subjects.current()
+_FILLERS = [
+    path(f"area-{number}/<slug:slug>/<int:page>/", articles.image, name=f"area-{number}")
+    for number in range(60)
+]
+
+urlpatterns = [
+    *_FILLERS[:30],
+    path("articles/<slug:category>/<str:slug>/", articles.article, name="article"),
+    *_FILLERS[30:],
+]
+
+if _SUBJECT is not None and _SUBJECT.family == "ours":
+    from django_sitemaps09 import views as ours
+
+    urlpatterns += [
+        path("", include("django_sitemaps09.urls")),
+        path("contrib/sitemap.xml", ours.index, {"sitemap_url_name": "section"}),
+        path("contrib/sitemap-<section>.xml", ours.sitemap, name="section"),
+    ]
+elif _SUBJECT is not None and _SUBJECT.family == "contrib":
+    from benchmarks.sections_contrib import SITEMAPS
+
+    urlpatterns += [
+        path("contrib/sitemap.xml", contrib.index, {"sitemaps": SITEMAPS, "sitemap_url_name": "section"}),
+        path("contrib/sitemap-<section>.xml", contrib.sitemap, {"sitemaps": SITEMAPS}, name="section"),
+    ]

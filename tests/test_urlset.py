@@ -1,0 +1,371 @@
+"""Laws of the urlset of contrib's road: it is the list that contrib has, made when somebody looks."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sites.models import Site
+from django.db import connection
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+from django.template import TemplateDoesNotExist
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+
+from django_sitemaps09 import Route, Sitemap, sources, views
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.views import urlset
+from django_sitemaps09.views.urlset import LOOKS, Urlset
+from django_sitemaps09.writer import Limits
+from tests.contrib_road import roads
+from tests.models import Article, Category, Tag
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.urls")]
+
+DAY = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+
+
+class Things(Sitemap[str]):
+    def items(self) -> list[str]:
+        return ["a", "b&", "c"]
+
+    def location(self, item: str) -> str:
+        return f"/{item}/"
+
+    def lastmod(self, item: str) -> datetime:
+        return DAY + timedelta(hours=ord(item[0]))
+
+
+def request() -> HttpRequest:
+    return RequestFactory().get("/")
+
+
+def made() -> Any:
+    """An urlset that nobody has looked at, and the list that contrib has in its place."""
+    theirs = contrib_views.sitemap(request(), {"s": Things}).context_data["urlset"]
+    return views.sitemap(request(), {"s": Things}).context_data["urlset"], theirs
+
+
+def test_every_method_of_a_list_that_reads_or_changes_it_looks_first() -> None:
+    """What is left is how objects are made and named."""
+    plain = {"__class_getitem__", "__doc__", "__getattribute__", "__hash__", "__init__", "__new__"}
+    ours = {name for name in dir(list) if getattr(list, name) is not getattr(object, name, None)}
+    inherited = {"__init_subclass__", "__subclasshook__", "__sizeof__"}
+    assert ours - plain - inherited - set(LOOKS) - {"__radd__"} == set()
+    for name in LOOKS:
+        assert vars(Urlset)[name] is not getattr(list, name)
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "sorted": lambda urls: sorted(urls, key=lambda url: str(url["location"])),
+    "unpacked": lambda urls: [*urls],
+    "an argument": lambda urls: (lambda *args: args)(*urls),
+    "len": len,
+    "true": bool,
+    "first": lambda urls: urls[0],
+    "slice": lambda urls: urls[1:],
+    "equal": lambda urls: urls == [],
+    "other is equal": lambda urls: [] == urls,  # noqa: SIM300 which of the two is asked is the point
+    "in": lambda urls: {} in urls,
+    "repr": repr,
+    "added": lambda urls: [*urls, 1],
+    "plus": lambda urls: urls + [1],  # noqa: RUF005
+    "plus behind": lambda urls: [1] + urls,  # noqa: RUF005
+    "extended": lambda urls: (lambda found: found.extend(urls) or found)([0]),
+    "assigned": lambda urls: (lambda found: found.__setitem__(slice(None), urls) or found)([0]),
+    "copied": copy.copy,
+    "reversed": lambda urls: list(reversed(urls)),
+    "times": lambda urls: urls * 2,
+    "popped": lambda urls: (urls.pop(), list(urls)),
+    "appended": lambda urls: (urls.append(1), list(urls)),
+    "cleared": lambda urls: (urls.clear(), list(urls)),
+    "iterated": lambda urls: next(iter(urls)),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_who_reads_it_finds_what_contrib_has(read: str) -> None:
+    ours, theirs = made()
+    assert READS[read](ours) == READS[read](theirs)
+
+
+def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = views.sitemap(request(), {"s": Things}).render().content
+    monkeypatch.setattr(contrib.Sitemap, "_urls", None)
+    assert views.sitemap(request(), {"s": Things}).render().content == expected
+    with pytest.raises(TypeError):
+        list(made()[0])
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_bytes_and_headers_are_the_same_whether_somebody_looked_or_not(looked: bool) -> None:
+    response = views.sitemap(request(), {"s": Things, "t": Things})
+    if looked:
+        assert len(response.context_data["urlset"]) == 6
+    assert response.headers["Last-Modified"] == "Mon, 05 Jan 2026 15:00:00 GMT"
+    assert response.render().content.count(b"/b&amp;/</loc>") == 2
+
+
+def test_a_look_after_the_rendering_finds_the_list_too() -> None:
+    """Deviation 10: it is made then."""
+    response = views.sitemap(request(), {"s": Things}).render()
+    assert [url["item"] for url in response.context_data["urlset"]] == ["a", "b&", "c"]
+
+
+def test_it_can_be_kept_in_a_cache() -> None:
+    ours, theirs = made()
+    assert pickle.loads(pickle.dumps(ours)) == theirs  # noqa: S301
+
+
+def test_what_is_active_around_the_view_is_active_for_its_items() -> None:
+    class Localized(Things):
+        def location(self, item: str) -> str:
+            return f"/{translation.get_language()}/"
+
+    with translation.override("de"):
+        response = views.sitemap(request(), {"s": Localized})
+    assert response.render().content.count(b"/de/</loc>") == 3
+
+
+def test_an_error_of_an_item_is_raised_by_the_view() -> None:
+    class Broken(Things):
+        def location(self, item: str) -> str:
+            raise LookupError(item)
+
+    with pytest.raises(LookupError):
+        views.sitemap(request(), {"s": Broken})
+
+
+def test_hooks_are_called_item_by_item_in_the_order_of_contrib() -> None:
+    calls: dict[type, list[str]] = {}
+
+    def noting(name: str) -> Any:
+        def hook(self: Any, item: str) -> Any:
+            calls.setdefault(type(self), []).append(f"{name} {item}")
+            return {"location": "/x/", "lastmod": DAY}.get(name)
+
+        return hook
+
+    hooks = {name: noting(name) for name in ("changefreq", "lastmod", "location", "priority")}
+    ours = type("Ours", (Things,), hooks)
+    theirs = type("Theirs", (contrib.Sitemap,), {**hooks, "items": Things.items})
+    assert (
+        views.sitemap(request(), {"s": ours}).render().content
+        == views.sitemap(request(), {"s": theirs}).render().content
+    )
+    assert calls[ours] == calls[theirs]
+    assert len(calls[ours]) == 12
+
+
+class Counting(Things):
+    asked: ClassVar[int] = 0
+
+    def items(self) -> list[str]:
+        Counting.asked += 1
+        return super().items()
+
+
+@pytest.mark.parametrize(
+    "template", ["<nothing/>", "{% for url in urlset %}{{ url.location }}{% endfor %}"]
+)
+def test_a_template_of_the_project_gets_contribs_own_list(
+    template: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitemap.xml").write_text(template)
+    settings.TEMPLATES = roads.templates(tmp_path)
+    monkeypatch.setattr(Counting, "asked", 0)
+    response = views.sitemap(request(), {"s": Counting})
+    assert type(response.context_data["urlset"]) is list
+    assert response.headers["Last-Modified"] == "Mon, 05 Jan 2026 15:00:00 GMT"
+    response.render()
+    assert Counting.asked == 1
+
+
+def test_a_template_that_is_not_there_is_missed_at_the_rendering() -> None:
+    response = views.sitemap(request(), {"s": Things}, template_name="nowhere.xml")
+    with pytest.raises(TemplateDoesNotExist):
+        response.render()
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"get_urls": lambda self, **kwargs: [{"location": "http://x/"}]},
+        {"_location": lambda self, item, force=None: "/x/"},
+        {"i18n": True},
+    ],
+    ids=["get_urls", "machinery", "i18n"],
+)
+def test_a_class_with_machinery_of_its_own_is_asked_itself(overrides: dict[str, Any]) -> None:
+    assert urlset.section(type("Own", (Things,), overrides)(), 1, None, None) is None
+
+
+class Item:
+    """Counts those that are alive."""
+
+    alive: ClassVar[int] = 0
+    most: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        Item.alive += 1
+        Item.most = max(Item.most, Item.alive)
+
+    def __del__(self) -> None:
+        Item.alive -= 1
+
+
+class Lazily:
+    """Items as a paginator takes them, made one by one."""
+
+    def __len__(self) -> int:
+        return 500
+
+    def __getitem__(self, part: slice) -> Iterator[Item]:
+        return (Item() for _ in range(500)[part])
+
+
+class Counted(Sitemap[Item]):
+    def items(self) -> Any:
+        return Lazily()
+
+    def location(self, item: Item) -> str:
+        return "/x/"
+
+
+@pytest.mark.parametrize("section", [Counted])
+def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(
+    section: type[Counted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(urlset, "_CHUNK", 50)
+    Item.most = 0
+    gc.collect()
+    gc.disable()
+    try:
+        response = views.sitemap(request(), {"s": section}).render()
+        assert Item.alive <= 1
+    finally:
+        gc.enable()
+    assert response.content.count(b"<url>") == 500
+    assert 50 <= Item.most <= 102
+
+
+@pytest.fixture
+def articles() -> None:
+    category = Category.objects.create(slug="c")
+    for number in range(7):
+        article = Article.objects.create(slug=f"a{number}", category=category, updated=DAY)
+        article.tags.add(Tag.objects.create(name=f"t{number}"))
+
+
+class Prefetched(Sitemap[Article]):
+    def items(self) -> Any:
+        return Article.objects.order_by("-slug").prefetch_related("tags").select_related("category")
+
+    def location(self, item: Article) -> str:
+        return f"/{item.category.slug}/{item.slug}/{item.tags.all()[0].name}/"  # type: ignore[union-attr]
+
+
+class Routed(Sitemap[Article]):
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+    def items(self) -> Any:
+        return Article.objects.order_by("-slug").filter(category__slug="c")
+
+
+class Joined(Routed):
+    """The category is joined for a column alone."""
+
+    location = Route("word", word=F("category__slug"))
+
+    def items(self) -> Any:
+        return Article.objects.order_by("-slug")
+
+
+class Repeated(Joined):
+    location = Route("word", word=F("tags__name"))
+
+
+@pytest.mark.usefixtures("articles")
+class TestRows:
+    def test_are_asked_for_with_their_prefetches_and_a_count(self) -> None:
+        Site.objects.get_current()
+        with CaptureQueriesContext(connection) as queries:
+            response = views.sitemap(request(), {"s": Prefetched}).render()
+        assert len(queries) == 3
+        assert response.content.count(b"<url>") == 7
+        assert b"/c/a6/t6/" in response.content
+
+    @pytest.mark.parametrize("section", [Prefetched, Routed, Joined, Repeated])
+    def test_give_the_same_page_whether_somebody_looked_or_not(self, section: type[Sitemap]) -> None:
+        looked = views.sitemap(request(), {"s": section})
+        assert looked.context_data is not None
+        assert len(looked.context_data["urlset"]) == 7
+        assert views.sitemap(request(), {"s": section}).render().content == looked.render().content
+
+    def test_are_counted_without_the_joins_of_columns(self) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            assert Joined().paginator.count == 7
+        assert "JOIN" not in queries[0]["sql"]
+
+    def test_are_counted_as_often_as_they_come(self) -> None:
+        Article.objects.get(slug="a0").tags.add(Tag.objects.create(name="more"))
+        assert Repeated().paginator.count == len(list(Repeated()._items())) == 8
+
+    def test_that_are_evaluated_already_are_not_asked_for_again(self) -> None:
+        rows = Article.objects.order_by("slug")
+        list(rows)
+        Site.objects.get_current()
+        section = type("Evaluated", (Prefetched,), {"items": lambda self: rows, "location": "/x/"})
+        with CaptureQueriesContext(connection) as queries:
+            assert views.sitemap(request(), {"s": section}).render().content.count(b"<url>") == 7
+        assert len(queries) == 0
+
+    def test_are_let_go_when_the_response_is(self) -> None:
+        """A prefetch of Django's makes a cycle of its own; nothing of ours does."""
+        seen: list[Any] = []
+
+        class Watched(Joined):
+            def location(self, item: Article) -> str:  # type: ignore[override]
+                seen.append(weakref.ref(item))
+                return "/x/"
+
+        gc.disable()
+        try:
+            views.sitemap(request(), {"s": Watched}).render()
+            assert [ref() for ref in seen] == [None] * 7
+        finally:
+            gc.enable()
+
+    def test_of_a_queryset_that_fetches_in_its_own_way_are_fetched_so(self) -> None:
+        class Attaching(QuerySet[Article]):
+            def _fetch_all(self) -> None:
+                super()._fetch_all()  # type: ignore[misc]
+                for row in self._result_cache:  # type: ignore[attr-defined]
+                    row.extra = "attached"
+
+        class Attached(Sitemap[Article]):
+            def items(self) -> Any:
+                return Attaching(Article).order_by("pk")
+
+            def location(self, item: Article) -> str:
+                return f"/{item.extra}/"  # type: ignore[attr-defined]
+
+        assert views.sitemap(request(), {"s": Attached}).render().content.count(b"/attached/") == 7
+        source = sources.source("s", Attached, Base("http", "x"), Limits(50_000, 10**7))
+        (page,) = sources.page_map(source, Limits(50_000, 10**7)).pages
+        found = [url for batch in source.batches(page) for url in batch.locations]
+        assert found == ["http://x/attached/"] * 7
