@@ -20,9 +20,9 @@ from django.urls import URLResolver, get_resolver
 
 from django_sitemaps09 import conf, sections
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS, ModelSitemap, Sitemap, StaticViewSitemap, repeats_rows
+from django_sitemaps09.rows import can_reorder, repeats_rows
+from django_sitemaps09.sitemaps import FIELDS, ModelSitemap, Sitemap, StaticViewSitemap
 from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.querysets import can_reorder
 from django_sitemaps09.sources.values import CONVERTERS
 
 _METHOD = "Change it, leave it out, or declare a query expression or a method that takes the item."

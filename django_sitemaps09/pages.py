@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 #: A key as text, one text a column, as it travels and is stored.
@@ -91,15 +92,21 @@ def render_all(
     waiting = deque(page_map.pages)
     begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
     next_number = max((page.number for page in waiting), default=0) + 1
-    while waiting or begun:
-        while waiting and len(begun) < ahead:
-            begun.append((waiting[0], begin(waiting.popleft())))
-        page, result = begun.popleft()
-        rendered = result()
-        if rendered.cut is not None:
-            if rendered.cut == page.after:
-                raise ValueError(f"{page} was cut where it begins, which would never end")
-            page, rest = split(page, rendered.cut, next_number)
-            next_number += 1
-            begun.appendleft((rest, begin(rest)))
-        yield page, rendered
+    try:
+        while waiting or begun:
+            while waiting and len(begun) < ahead:
+                begun.append((waiting[0], begin(waiting.popleft())))
+            page, result = begun.popleft()
+            rendered = result()
+            if rendered.cut is not None:
+                if rendered.cut == page.after:
+                    raise ValueError(f"{page} was cut where it begins, which would never end")
+                page, rest = split(page, rendered.cut, next_number)
+                next_number += 1
+                begun.appendleft((rest, begin(rest)))
+            yield page, rendered
+    finally:
+        # What was begun before a page failed must not go on behind the back of whoever is told.
+        for _, result in begun:
+            with suppress(Exception):
+                result()

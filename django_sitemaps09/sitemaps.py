@@ -16,15 +16,12 @@ from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
 from django.db.models import Max, Model, QuerySet
-from django.db.models.fields.related import ForeignObject
-from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import RawQuerySet
-from django.db.models.sql.datastructures import Join
-from django.db.models.sql.query import Query
 from django.urls import reverse
 from django.utils.functional import cached_property
 
 from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.rows import one_by_one, repeats_rows
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
+# Instances in memory where all items are looked at.
+_AT_A_TIME = 250
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -112,11 +111,17 @@ class Sitemap(_Base[ItemT]):
         """The newest `lastmod` of all items, `None` where one has none: the index's on contrib's road.
 
         An expression is asked of the database, in at most two queries; a method is called for each
-        item, as in contrib.
+        item, as in contrib, but for no further one when one has none. No items are kept.
         """
         declared = getattr(self, "lastmod", None)
         if not is_expression(declared):
-            return super().get_latest_lastmod()
+            if not callable(declared):
+                return super().get_latest_lastmod()
+            try:
+                with one_by_one(self.items(), _AT_A_TIME) as items:
+                    return max(map(declared, items), default=None)
+            except TypeError:
+                return None
         rows = annotated(self, self.items())
         if rows.query.is_sliced or rows.query.combinator:
             lastmods = [declared_value(declared, "lastmod", item) for item in rows]
@@ -283,19 +288,3 @@ def column(expression: Any, name: str, item: Any) -> Any:
         rows = type(item)._base_manager.using(item._state.db).filter(pk=item.pk)
         setattr(item, name, rows.values_list(expression, flat=True).get())
     return getattr(item, name)
-
-
-def repeats_rows(query: Query) -> bool:
-    """Whether a join can give a row more than once, and nothing groups it again."""
-    if query.group_by:
-        return False
-    return bool(query.extra_tables) or any(
-        isinstance(table, Join) and query.alias_refcount[name] and not _to_one(table.join_field)
-        for name, table in query.alias_map.items()
-    )
-
-
-def _to_one(relation: Any) -> bool:
-    if isinstance(relation, ForeignObject):
-        return bool(relation.many_to_one or relation.one_to_one)
-    return isinstance(relation, OneToOneRel)

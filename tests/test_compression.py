@@ -225,7 +225,7 @@ class TestASink:
         with sink(path, compressor() if compressed else None) as out:
             for chunk in chunks:
                 out.write(chunk)
-            digest = out.close()
+            digest = out.end()()
         data = path.read_bytes()
         assert (unpacked(data) if compressed else data) == b"".join(chunks)
         assert (digest, out.size) == (sha256(b"".join(chunks)).hexdigest(), len(data))
@@ -237,7 +237,7 @@ class TestASink:
             with sink(place, compressor(6)) as out:
                 for chunk in chunks_of(20):
                     out.write(chunk)
-                found.append((out.close(), out.size))
+                found.append((out.end()(), out.size))
         assert found[0] == found[1]
 
     def test_works_in_one_thread_that_is_not_the_callers(
@@ -259,7 +259,7 @@ class TestASink:
             # A second chunk must not overtake the first one.
             assert not second.wait(0.2)
             go.set()
-            opened.close()
+            opened.end()()
         assert second.is_set()
         assert len({*names}) == 1
         assert names[0].startswith("sitemap-file")
@@ -290,7 +290,7 @@ class TestASink:
         go.set()
         assert done.wait(DEADLINE)
         writer.join(DEADLINE)
-        opened.close()
+        opened.end()()
         assert taken == chunks_of(50)
 
     def test_raises_what_its_thread_raised_at_a_later_write(
@@ -310,7 +310,7 @@ class TestASink:
         # At once, but for those that waited.
         assert 10 <= len(written) <= 11 + files._WAITING
         with pytest.raises(OSError, match="No space left"):
-            out.close()
+            out.end()()
         assert path.stat().st_size <= 1_000
         assert out._file is not None
         assert out._file.closed
@@ -324,7 +324,7 @@ class TestASink:
         out = Sink(path, compressor(6) if compressed else None)
         out.write(b"some bytes more" * 20)
         with pytest.raises(OSError, match="No space left"):
-            out.close()
+            out.end()()
         assert out._file is not None
         assert out._file.closed
         assert threads() == []
@@ -348,7 +348,7 @@ class TestASink:
         assert inside.wait(DEADLINE)
 
         def give_up() -> None:
-            opened.close(durable=False)
+            opened.give_up()
             cancelled.set()
 
         closing = threading.Thread(target=give_up, daemon=True)

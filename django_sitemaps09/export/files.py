@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
@@ -112,7 +112,7 @@ class Sink:
     """Where the bytes of one file go: counted, hashed, compressed, and written if it has a path.
 
     All that happens in a thread of its own: hashing and compressing leave Python to the reading of
-    rows. Not more than a few chunks wait there; its errors are raised by the next `write`, or `close`.
+    rows. Not more than a few chunks wait there; its errors are raised by the next `write`, or at the end.
     """
 
     def __init__(self, path: Path | None, stream: Compressor | None, mode: int | None = None) -> None:
@@ -146,35 +146,52 @@ class Sink:
         if self._file is not None:
             self._file.write(data)
 
-    def close(self, *, durable: bool = True) -> str:
-        """On disk from here on. The hexadecimal SHA-256 of what was given to `write`."""
+    def end(self) -> Callable[[], str]:
+        """Nothing comes any more. What is given back waits until the file is on disk.
+
+        It gives the hexadecimal SHA-256 of what was given to `write`. Who has something else to do
+        meanwhile, such as the next page, does not wait for the thread.
+        """
+        if self._gathered:
+            self._hand_over()
+        self._waiting.append(self._thread.submit(self._last))
+
+        def ended() -> str:
+            self._thread.shutdown()
+            for written in self._waiting:
+                written.result()
+            return self._digest.hexdigest()
+
+        return ended
+
+    def _last(self) -> None:
         try:
-            if durable and self._gathered:
-                self._hand_over()
-            # What is not durable is not wanted any more.
-            self._thread.shutdown(cancel_futures=not durable)
-            if durable:
-                for written in self._waiting:
-                    written.result()
-                if self._stream is not None:
-                    self._out(self._stream.flush())
-                if self._file is not None:
-                    self._file.flush()
-                    os.fsync(self._file.fileno())
-        finally:
+            if self._stream is not None:
+                self._out(self._stream.flush())
             if self._file is not None:
-                self._file.close()
-        return self._digest.hexdigest()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        finally:
+            self._close()
+
+    def give_up(self) -> None:
+        """Closed, whatever it holds: it is not wanted any more."""
+        self._thread.shutdown(cancel_futures=True)
+        self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 @contextmanager
 def sink(path: Path | None, stream: Compressor | None, mode: int | None = None) -> Iterator[Sink]:
-    """A `Sink` that is closed whatever happens; `close()` it yourself to have the digest."""
+    """A `Sink` that is closed where its writer fails; `end()` it otherwise."""
     opened = Sink(path, stream, mode)
     try:
         yield opened
     except BaseException:
-        opened.close(durable=False)
+        opened.give_up()
         raise
 
 
@@ -191,7 +208,7 @@ def write_new(path: Path, content: bytes, mode: int | None = None) -> None:
     """A file that was not there, on disk when this returns."""
     with sink(path, None, mode) as opened:
         opened.write(content)
-        opened.close()
+        opened.end()()
 
 
 def read_regular(path: Path, most: int) -> bytes | None:

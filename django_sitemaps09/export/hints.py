@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
+from django_sitemaps09.rows import can_reorder
 from django_sitemaps09.sitemaps import FIELDS, Sitemap
 from django_sitemaps09.sources import MACHINERY, Source
 from django_sitemaps09.sources.costs import Cost, Costs, Step
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.querysets import can_reorder
 from django_sitemaps09.sources.urls import UrlsSource
 
 # A smaller section is written before anybody waits for it, and its times are noise.

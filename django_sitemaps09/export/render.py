@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -86,10 +85,11 @@ class Renderer:
 
                 def begin(page: Page) -> Callable[[], Rendered]:
                     if elsewhere is None:
-                        return partial(self.page, name, source, page)
+                        return self.page(name, source, page)
                     return elsewhere(render_page, self, name, page)
 
-                ahead = 1 if elsewhere is None else 2 * workers
+                # Here the next page is read while the thread of this one's file ends it.
+                ahead = 2 if elsewhere is None else 2 * workers
                 for _, rendered in pages.render_all(page_map, begin, ahead):
                     errors.add(rendered.errors)
                     costs.add(rendered.costs)
@@ -115,11 +115,11 @@ class Renderer:
             cost.items = source.count if isinstance(source, PositionSource) else 0
         return source, sources.page_map(source, conf.limits), costs
 
-    def page(self, name: str, source: Source, page: Page) -> Rendered:
-        """One page to its staged file."""
+    def page(self, name: str, source: Source, page: Page) -> Callable[[], Rendered]:
+        """One page to its staged file; what is given back waits until that is on disk."""
         return _twice(lambda: self._page_once(name, source, page), f"Section {name!r}, page {page.number}")
 
-    def _page_once(self, name: str, source: Source, page: Page) -> Rendered:
+    def _page_once(self, name: str, source: Source, page: Page) -> Callable[[], Rendered]:
         file_name = page_name(name, page.number, gzip=self.gzip)
         path = self.stage and self.stage / file_name
         if path is not None:
@@ -130,20 +130,25 @@ class Renderer:
             written = writer.write_urlset(
                 source.batches(page), out.write, limits, alternates=source.alternates
             )
-            digest = out.close()
-        cut = None if written.cut is None else source.key_text(written.cut)
-        file = PageFile(
-            name=file_name,
-            after=page.after,
-            until=page.until if cut is None else cut,
-            urls=written.urls,
-            bytes=written.bytes,
-            size=out.size,
-            lastmod=written.lastmod,
-            digest=digest,
-            cut=cut,
-        )
-        return Rendered(file, written.errors, costs)
+            ended = out.end()
+
+        def rendered() -> Rendered:
+            digest = ended()
+            cut = None if written.cut is None else source.key_text(written.cut)
+            file = PageFile(
+                name=file_name,
+                after=page.after,
+                until=page.until if cut is None else cut,
+                urls=written.urls,
+                bytes=written.bytes,
+                size=out.size,
+                lastmod=written.lastmod,
+                digest=digest,
+                cut=cut,
+            )
+            return Rendered(file, written.errors, costs)
+
+        return rendered
 
 
 def render_page(renderer: Renderer, name: str, page: Page) -> Rendered:
@@ -154,7 +159,7 @@ def render_page(renderer: Renderer, name: str, page: Page) -> Rendered:
     def rendered() -> Rendered:
         section = sections.named()[name]
         source = sources.source(name, section, renderer.base, conf.limits)
-        return renderer._page_once(name, source, page)
+        return renderer._page_once(name, source, page)()
 
     try:
         with site_locale():

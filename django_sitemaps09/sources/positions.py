@@ -16,10 +16,11 @@ from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.rows import can_reorder
 from django_sitemaps09.sitemaps import annotated, column
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
-from django_sitemaps09.sources.querysets import SAMPLE, SLICE, can_reorder
+from django_sitemaps09.sources.querysets import SAMPLE, SLICE
 
 
 @dataclass(frozen=True, slots=True)

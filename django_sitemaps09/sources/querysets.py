@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
-from inspect import getattr_static
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FieldError, ImproperlyConfigured
 from django.db import connections
 from django.db.models import Count, F, Max, QuerySet
-from django.db.models.query import ModelIterable
-from django.db.models.sql.query import Query
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import past
-from django_sitemaps09.sitemaps import ModelSitemap, alias, repeats_rows
+from django_sitemaps09.rows import (
+    can_reorder,
+    filters_window,
+    has_window,
+    one_by_one,
+    reads_plainly,
+    repeats_rows,
+)
+from django_sitemaps09.sitemaps import ModelSitemap, alias
+from django_sitemaps09.sources.ahead import ahead
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.keys import KeyColumns
@@ -32,7 +38,7 @@ from django_sitemaps09.sources.values import lastmod_text
 # looks for garbage among them, which costs what fewer queries save.
 SLICE = 1_500
 # Where each query is a way to a server and back, which takes longer than that.
-SERVER_SLICE = 5_000
+SERVER_SLICE = 3_000
 # Instances of one slice in memory at a time, for the same reason: each is a handful of objects. With
 # prefetches all of a slice, since each of those is a query.
 INSTANCES = 250
@@ -42,10 +48,6 @@ SAMPLE = 200
 _TEXT = alias("lastmod_text")
 # A point in time in a query that is this near is the time of the query.
 _NOW = timedelta(minutes=10)
-
-
-#: A query, and what makes a slice of its rows.
-_Read: TypeAlias = "tuple[QuerySet[Any], Callable[[QuerySet[Any]], Iterable[Rows] | None]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,82 +132,75 @@ class QuerySource:
 
     def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Iterator[Batch]:
         before: set[Hashable] = {after}
-        reads = self._reads(self.key.until(self.annotated, until).order_by(*self.key.names))
-        rows, made = reads.pop()
-        while True:
-            slices = made(self.key.beyond(rows, after)[:most])
-            if slices is None:
-                # The next slices will have more of what this way of reading does not understand.
-                rows, made = reads.pop()
-                continue
-            count = 0
-            for found in slices:
-                keys = set(found.keys)
-                if len(keys) < len(found.keys) or not keys.isdisjoint(before):
-                    raise KeyOrderError(
-                        f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
-                        f"than once behind key {after!r}. Make the queryset give each row once, for "
-                        "example by distinct() or by an aggregate."
-                    )
-                yield self.declaration.batch(found)
-                after, before, count = found.keys[-1], keys, count + len(found.keys)
-            if count < most:
-                return
+        rows = self.key.until(self.annotated, until).order_by(*self.key.names)
+        slices = self._instances if self.declaration.needs_items else self._columns
+        for found in slices(rows, after, most):
+            keys = set(found.keys)
+            if len(keys) < len(found.keys) or not keys.isdisjoint(before):
+                raise KeyOrderError(
+                    f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
+                    f"than once behind key {after!r}. Make the queryset give each row once, for "
+                    "example by distinct() or by an aggregate."
+                )
+            yield self.declaration.batch(found)
+            after, before = found.keys[-1], keys
 
-    def _reads(self, rows: QuerySet[Any]) -> list[_Read]:
-        """The ways of reading rows, the best one last.
-
-        There is `None` where the text of a time is not what Python would have made; the way before it
-        always gives one.
-        """
+    def _columns(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Iterator[Rows]:
+        """Slices of the declared expressions; the next one is on its way while one is used."""
         names, expressions = self.key.names, self.declaration.expressions
-        if self.declaration.needs_items:
-            # A key that is not the primary one is selected by us, whatever the queryset defers.
-            key = {} if self.key.name == "pk" else {alias("key"): F(self.key.name)}
-            return [(rows.annotate(**key), self._instances)]
-        reads: list[_Read] = [(rows.values_list(*names, *expressions), self._columns)]
-        if self.times is not None:
-            texts = rows.annotate(**{_TEXT: self.times.expression})
+        values, times = rows.values_list(*names, *expressions), self.times
+        if times is not None:
             aliases = [_TEXT if name == alias("lastmod") else name for name in expressions]
-            reads.append((texts.values_list(*names, *aliases), self._texts))
-        return reads
-
-    def _columns(self, found: QuerySet[Any]) -> list[Rows]:
-        # What list(found) does, but for two passes over the rows.
-        rows = found.query.get_compiler(found.db).results_iter(chunk_size=SERVER_SLICE)
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        if not columns:
-            return []
-        width = len(self.key.names)
-        keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-        return [Rows(keys, None, dict(zip(self.declaration.expressions, columns[width:], strict=True)))]
-
-    def _texts(self, found: QuerySet[Any]) -> list[Rows] | None:
-        slices = []
-        for rows in self._columns(found):
-            lastmods = self.times and self.times.w3c(rows.columns[alias("lastmod")])
-            if lastmods is None:
-                return None
-            slices.append(rows._replace(lastmods=lastmods))
-        return slices
-
-    def _instances(self, found: QuerySet[Any]) -> Iterator[Rows]:
-        whole = bool(found._prefetch_related_lookups) or not reads_plainly(found)  # type: ignore[attr-defined]
-        size = SLICE if whole else INSTANCES
-        if whole:
-            # Asked for at the first step, which is measured.
-            made = chain.from_iterable([found])
+            rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
         else:
-            made = found._iterator(use_chunked_fetch=False, chunk_size=size)  # type: ignore[attr-defined]
-        while True:
-            with step("instances") as cost:
-                items = list(islice(made, size))
-                cost.items = len(items)
-            if not items:
-                return
-            keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
-            columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
-            yield Rows(keys, items, columns)
+            rows = values
+        with ahead(connections[rows.db]) as begin:
+            result = begin(self.key.beyond(rows, after)[:most])
+            while found := result():
+                if len(found) == most:
+                    result = begin(self.key.beyond(rows, self.key.of_row(found[-1]))[:most])
+                columns: list[Sequence[Any]] = list(zip(*found, strict=True))
+                width = len(names)
+                keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
+                read = Rows(keys, None, dict(zip(expressions, columns[width:], strict=True)))
+                if times is not None:
+                    lastmods = times.w3c(read.columns[alias("lastmod")])
+                    if lastmods is None:
+                        # The next slices will have more of what Python has to look at.
+                        rows, times = values, None
+                        result = begin(self.key.beyond(rows, after)[:most])
+                        continue
+                    read = read._replace(lastmods=lastmods)
+                yield read
+                after = keys[-1]
+                if len(found) < most:
+                    return
+
+    def _instances(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Iterator[Rows]:
+        # A key that is not the primary one is selected by us, whatever the queryset defers.
+        if self.key.name != "pk":
+            rows = rows.annotate(**{alias("key"): F(self.key.name)})
+        whole = bool(rows._prefetch_related_lookups) or not reads_plainly(rows)  # type: ignore[attr-defined]
+        size = SLICE if whole else INSTANCES
+        count = most
+        while count == most:
+            found, count = self.key.beyond(rows, after)[:most], 0
+            # Those of a list are asked for at the first step, which is measured.
+            with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:
+                while items := self._step(made, size):
+                    keys = [i.pk if self.key.name == "pk" else getattr(i, alias("key")) for i in items]
+                    columns = {
+                        name: [getattr(i, name) for i in items] for name in self.declaration.expressions
+                    }
+                    yield Rows(keys, items, columns)
+                    after, count = keys[-1], count + len(items)
+
+    @staticmethod
+    def _step(made: Iterator[Any], size: int) -> list[Any]:
+        with step("instances") as cost:
+            items = list(islice(made, size))
+            cost.items = len(items)
+        return items
 
     def newest(self, page: Page) -> str | None:
         column = alias("lastmod")
@@ -271,43 +266,3 @@ def key_ranged(items: Any, declaration: Declaration) -> QuerySet[Any] | None:
         # An expression names an annotation, which only the rows themselves have.
         return None
     return outer
-
-
-def reads_plainly(items: QuerySet[Any]) -> bool:
-    """Whether nothing of the project has a say in how rows are fetched, as caches of queries have."""
-    return all(
-        getattr_static(items, name) is getattr_static(QuerySet, name)
-        for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
-    )
-
-
-def can_reorder(items: Any) -> bool:
-    """Whether items are rows of a model in an order that can be replaced by the key's."""
-    if not isinstance(items, QuerySet):
-        return False
-    query = items.query
-    return (
-        # Another one may leave rows out, and then fewer rows than asked for are not the end.
-        items._iterable_class is ModelIterable
-        and not query.is_sliced
-        and not query.combinator
-        and not query.distinct_fields
-    )
-
-
-def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
-    """Whether a declared expression looks at other rows, which a range would cut off."""
-    if not expressions:
-        return False
-    try:
-        annotations = items.annotate(**expressions).query.annotations
-    except FieldError as error:
-        raise ImproperlyConfigured(f"A declared expression: {error}") from error
-    return any(annotations[name].contains_over_clause for name in expressions)
-
-
-def filters_window(query: Query) -> bool:
-    """Whether rows or their annotations depend on a window over all rows."""
-    return query.where.contains_over_clause or any(
-        annotation.contains_over_clause for annotation in query.annotations.values()
-    )

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
 from functools import wraps
 from html import unescape
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
 from django.utils.safestring import SafeData
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.entries import Alternate, Batch, Column
 from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.rows import one_by_one
 from django_sitemaps09.sitemaps import alias, column
-from django_sitemaps09.sources.querysets import reads_plainly
 from django_sitemaps09.sources.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
@@ -48,7 +47,7 @@ class Section(NamedTuple):
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
         newest: Any = None
         every = True
-        with _opened(self.items) as rows:
+        with one_by_one(self.items, _CHUNK) as rows:
             while items := list(islice(rows, _CHUNK)):
                 values = self._values(items)
                 for lastmod in values["lastmod"]:
@@ -96,7 +95,7 @@ def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
     """What a Route, an expression or a constant gives for each item."""
     if isinstance(hook, Route):
         columns = [
-            [column(expression, alias(name, place), item) for item in items]
+            _column(expression, alias(name, place), items)
             for place, expression in enumerate(hook.expressions)
         ]
         route = hook.compiled()
@@ -106,16 +105,16 @@ def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
         return [route.url(row) for row in rows]
     if is_expression(hook):
-        return [column(hook, alias(name), item) for item in items]
+        return _column(hook, alias(name), items)
     return [hook] * len(items)
 
 
-def _opened(items: Any) -> Any:
-    """Items one by one; those of a query that has not run yet without keeping them."""
-    if not isinstance(items, QuerySet) or items._result_cache is not None or not reads_plainly(items):
-        return nullcontext(iter(items))
-    # iterator() would take a cursor of the server, which poolers of transactions do not know.
-    return closing(items._iterator(use_chunked_fetch=False, chunk_size=_CHUNK))  # type: ignore[attr-defined]
+def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
+    """The values of an expression for each item: mostly the annotations of instances."""
+    try:
+        return list(map(attrgetter(name), items))
+    except AttributeError:
+        return [column(expression, name, item) for item in items]
 
 
 def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:

@@ -46,8 +46,8 @@ class Subject:
 
     @property
     def index(self) -> str:
-        """Where the index is that names the page."""
-        return "/sitemap.xml" if self.path == _OUR_ROAD else "/contrib/sitemap.xml"
+        """Where the index is whose answer the page can make use of."""
+        return "/sitemap.xml" if self.path == _OUR_ROAD else ""
 
     @property
     def key(self) -> str:
