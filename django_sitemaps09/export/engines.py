@@ -36,41 +36,48 @@ class Submit(Protocol):
 def processes(count: int) -> Iterator[Submit]:
     """So many worker processes, which end with this one. `ExportError` inside a transaction.
 
-    `ExportError` comes from a result too, where a worker was killed.
+    `ExportError` comes from a result too, where a worker was killed; what is begun later has new ones.
     """
     used = [connection for connection in connections.all(initialized_only=True) if connection.connection]
     if any(connection.in_atomic_block or not connection.get_autocommit() for connection in used):
         raise ExportError(
             "An export with several workers cannot run inside a transaction, whose rows they do not see."
         )
+    pool = _pool(count)
+
+    def submit(function: Callable[..., ResultT], /, *arguments: object) -> Callable[[], ResultT]:
+        nonlocal pool
+        try:
+            future = pool.submit(function, *arguments)
+        except BrokenProcessPool:
+            pool.shutdown()
+            pool = _pool(count)
+            future = pool.submit(function, *arguments)
+
+        def result() -> ResultT:
+            try:
+                return future.result()
+            except BrokenProcessPool as error:
+                raise ExportError(_DIED) from error
+
+        return result
+
+    try:
+        yield submit
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _pool(count: int) -> ProcessPoolExecutor:
     # A connection that two processes share says to one what was meant for the other.
     connections.close_all()
     caches.close_all()
     # A process with threads cannot be forked: what the others hold locked would stay locked.
     context = multiprocessing.get_context("spawn" if _threads() > 1 else None)
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_start) as pool:
-
-        def submit(function: Callable[..., ResultT], /, *arguments: object) -> Callable[[], ResultT]:
-            try:
-                future = pool.submit(function, *arguments)
-            except BrokenProcessPool as error:
-                raise ExportError(_DIED) from error
-
-            def result() -> ResultT:
-                try:
-                    return future.result()
-                except BrokenProcessPool as error:
-                    raise ExportError(_DIED) from error
-
-            return result
-
-        try:
-            # Forked now, all of them, while no connection is open.
-            submit(os.getpid)
-            yield submit
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start)
+    # Forked now, all of them, while no connection is open.
+    pool.submit(os.getpid)
+    return pool
 
 
 def _threads() -> int:
