@@ -244,6 +244,21 @@ def test_so_many_pages_as_are_asked_for_are_begun_before_one_is_waited_for() -> 
     assert [page.number for page, _ in pages] == [3, 4, 5]
 
 
+def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> None:
+    waited: list[int] = []
+
+    def begin(page: Page) -> Callable[[], Written]:
+        def result() -> Written:
+            waited.append(page.number)
+            raise ValueError(f"page {page.number}")
+
+        return result
+
+    with pytest.raises(ValueError, match="page 1"):
+        list(render_all(cut(Rows(range(10)), 2), begin, 3))
+    assert waited == [1, 2, 3]
+
+
 @given(keys=KEYS, rows_per_page=LIMITS, limit=LIMITS, ahead=st.integers(1, 9))
 def test_how_many_are_begun_changes_no_page(
     keys: set[int], rows_per_page: int, limit: int, ahead: int

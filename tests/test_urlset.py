@@ -23,7 +23,7 @@ from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
-from django_sitemaps09 import Route, Sitemap, sources, views
+from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.views import urlset
 from django_sitemaps09.views.urlset import LOOKS, Urlset
@@ -349,6 +349,23 @@ class TestRows:
             assert [ref() for ref in seen] == [None] * 7
         finally:
             gc.enable()
+
+    def test_are_not_kept_where_the_newest_time_is_looked_for(self, monkeypatch: Any) -> None:
+        """Contrib holds all of them at once, for an index."""
+        monkeypatch.setattr(sitemaps, "_AT_A_TIME", 2)
+        alive: list[int] = []
+        seen: list[Any] = []
+
+        class Watched(Joined):
+            def lastmod(self, item: Article) -> Any:  # type: ignore[override]
+                seen.append(weakref.ref(item))
+                alive.append(sum(ref() is not None for ref in seen))
+                return item.updated
+
+        Article.objects.update(updated=DAY)
+        assert Watched().get_latest_lastmod() == DAY
+        assert len(alive) == 7
+        assert max(alive) <= 3
 
     def test_of_a_queryset_that_fetches_in_its_own_way_are_fetched_so(self) -> None:
         class Attaching(QuerySet[Article]):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from threading import Event
 from typing import Any, TypeAlias
 
+from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-#: Begins a query, and gives what waits for its rows.
-Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], list[tuple[Any, ...]]]]
-
-# Of all rows of a slice.
-_CHUNK = 50_000
+#: Begins a query of `values_list()`, and gives what waits for its rows.
+Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Sequence[Sequence[Any]]]]
 
 
 @contextmanager
@@ -26,28 +23,35 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
     All but the first, which may be the only one. Elsewhere a query runs when its rows are asked for:
     SQLite works in this process, and the client of MariaDB must not be used by two threads.
     """
-    if connection.vendor != "postgresql":
-        yield lambda query: lambda: _rows(query, connection)
-        return
     thread: ThreadPoolExecutor | None = None
+    first = True
 
-    def begin(query: QuerySet[Any]) -> Callable[[], list[tuple[Any, ...]]]:
-        nonlocal thread
-        if thread is None:
-            thread = ThreadPoolExecutor(1, "sitemap-rows")
-            return lambda: _rows(query, connection)
-        begun = Event()
+    def begin(query: QuerySet[Any]) -> Callable[[], Sequence[Sequence[Any]]]:
+        nonlocal thread, first
+        # Compiled here: the active time zone and language, which can have a say in it, are this thread's.
+        compiler = query.query.get_compiler(connection=connection)
+        try:
+            sql, parameters = compiler.as_sql()
+        except EmptyResultSet:
+            return list
 
-        def rows() -> list[tuple[Any, ...]]:
+        def fetched() -> Sequence[Sequence[Any]]:
             begun.set()
-            return _rows(query, connection)
+            with connection.cursor() as cursor:
+                cursor.execute(sql, parameters)
+                found: Sequence[Sequence[Any]] = cursor.fetchall()
+            return found
 
-        # The time zone and the language that are active have a say in what some expressions become.
-        result = thread.submit(copy_context().run, rows).result
-        # Python changes threads every 5 ms at most, which is half of what a slice takes: to wait here
-        # hands it over, and it comes back when the query is sent and its thread waits for the server.
-        begun.wait()
-        return result
+        begun = Event()
+        waiting = fetched
+        if not first and connection.vendor == "postgresql":
+            thread = thread or ThreadPoolExecutor(1, "sitemap-rows")
+            waiting = thread.submit(fetched).result
+            # Python changes threads every 5 ms at most, as long as a slice takes: to wait here hands it
+            # over, and it comes back when the query is sent and its thread waits for the server.
+            begun.wait()
+        first = False
+        return lambda: list(compiler.results_iter(results=[waiting()]))
 
     connection.inc_thread_sharing()
     try:
@@ -56,9 +60,3 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
         if thread is not None:
             thread.shutdown(cancel_futures=True)
         connection.dec_thread_sharing()
-
-
-def _rows(query: QuerySet[Any], connection: BaseDatabaseWrapper) -> list[tuple[Any, ...]]:
-    # What list(query) does, but for two passes over the rows.
-    compiler = query.query.get_compiler(connection=connection)
-    return list(compiler.results_iter(chunk_size=_CHUNK))
