@@ -1,0 +1,199 @@
+"""What `reverse()` would try for a name: its candidates, and each as literals and columns of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+from uuid import UUID
+
+from django.urls import URLResolver
+from django.urls.converters import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    StringConverter,
+    UUIDConverter,
+)
+from django.urls.resolvers import get_ns_resolver
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
+
+from django_sitemaps09.entries import Plain
+
+# What `reverse()` leaves as it is, besides the letters, the digits and `_.-~`.
+_SAFE = f"{RFC3986_SUBDELIMS}/~:@"
+_UNSAFE = re.compile(rf"[^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+")
+_SLUG = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+_UNQUOTED = _SLUG + b"." + _SAFE.encode()
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+#: What makes text of a column of values, quoted; `None` where `reverse()` might convert or refuse one.
+Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]
+
+
+class Parts(NamedTuple):
+    """A pattern of `path()` with Django's own converters: quoted literals and what is between them.
+
+    Where each value matches the expression of its converter, the whole path matches the pattern.
+    """
+
+    literals: Sequence[str]
+    names: Sequence[str]
+    texts: Sequence[Texts]
+
+
+class Candidate(NamedTuple):
+    """One way of `reverse()` to write a name with arguments of one shape."""
+
+    template: str
+    names: Sequence[str]
+    defaults: Mapping[str, object]
+    converters: Mapping[str, Any]
+    regex: re.Pattern[str]
+    parts: Parts | None
+
+    def url(self, values: Sequence[object]) -> str | None:
+        """The quoted path, `None` where it is the next candidate's turn."""
+        texts = {}
+        for name, value in zip(self.names, values, strict=True):
+            if name in self.defaults and value != self.defaults[name]:
+                return None
+            try:
+                texts[name] = self.converters[name].to_url(value) if name in self.converters else str(value)
+            except ValueError:
+                return None
+        path = self.template % texts
+        if self.regex.search(path) is None:
+            return None
+        return escape_leading_slashes(quote(path, safe=_SAFE))
+
+
+def candidates(
+    resolver: URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
+) -> tuple[Candidate, ...]:
+    """The candidates for so many positional, or for these keyword arguments; none for a wrong name."""
+    # A view itself, as reverse() takes one too, has no namespace.
+    *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
+    pattern, converters = "", {}
+    for namespace in path:
+        # The name of an app means its default instance, else the first one.
+        instances = resolver.app_dict.get(namespace, [namespace])
+        namespace = namespace if namespace in instances else instances[0]
+        if namespace not in resolver.namespace_dict:
+            return ()
+        extra, resolver = resolver.namespace_dict[namespace]
+        pattern += extra
+        converters.update(resolver.pattern.converters)
+    if pattern:
+        resolver = get_ns_resolver(pattern, resolver, tuple(converters.items()))
+    found = []
+    try:
+        for possibilities, regex, defaults, converters in resolver.reverse_dict.getlist(name):
+            for template, parameters in possibilities:
+                if count and count != len(parameters):
+                    continue
+                if not count and ({*keywords} ^ {*parameters}) - {*defaults}:
+                    continue
+                names = parameters if count else keywords
+                given = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
+                whole = {*parameters} <= {*names} and not given.keys() & {*names}
+                found.append(
+                    Candidate(
+                        template=prefix.replace("%", "%%") + template,
+                        names=names,
+                        defaults=given,
+                        converters=converters,
+                        regex=re.compile(f"^{re.escape(prefix)}{regex}"),
+                        parts=_parts(prefix, template, regex, converters) if whole else None,
+                    )
+                )
+    except re.error:
+        # reverse() says so, where it gets that far.
+        return ()
+    return tuple(found)
+
+
+def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]) -> Parts | None:
+    """The parts of a pattern, if its regular expression is just what those parts make."""
+    first, *others = _PARAMETER.split(template)
+    names, literals = others[::2], [first, *others[1::2]]
+    made = [re.escape(first)]
+    for name, literal in zip(names, literals[1:], strict=True):
+        if name not in converters or type(converter := converters[name]) not in _TEXTS:
+            return None
+        made.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
+    # The end of a string has a new spelling from Python 3.14 on.
+    if "".join(made) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
+        return None
+    head = f"{prefix}{first}"
+    # What could become a URL without a scheme is left to reverse().
+    if len(head) < 2 or head[0] != "/" or head[1] == "/":
+        return None
+    quoted = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
+    return Parts(quoted, names, [_TEXTS[type(converters[name])] for name in names])
+
+
+def _integers(column: Sequence[Any]) -> Plain | None:
+    if {*map(type, column)} != {int} or min(column) < 0 or max(column) >= 1 << 64:
+        return None
+    return Plain(map(str, column))
+
+
+def _uuids(column: Sequence[Any]) -> Plain | None:
+    return Plain(map(str, column)) if {*map(type, column)} == {UUID} else None
+
+
+def _joined(column: Sequence[Any]) -> str | None:
+    """The lines of a column of text, if each value is one line that is not empty."""
+    if {*map(type, column)} != {str} or "" in column:
+        return None
+    joined = "\n".join(column)
+    return joined if joined.count("\n") == len(column) - 1 else None
+
+
+def _slugs(column: Sequence[Any]) -> Plain | None:
+    joined = _joined(column)
+    if joined is None or not joined.isascii() or joined.encode().translate(None, _SLUG + b"\n"):
+        return None
+    return Plain(column)
+
+
+def _paths(column: Sequence[Any]) -> Sequence[str] | None:
+    joined = _joined(column)
+    return None if joined is None else _quoted_lines(column, joined)
+
+
+def _strings(column: Sequence[Any]) -> Sequence[str] | None:
+    joined = _joined(column)
+    return None if joined is None or "/" in joined else _quoted_lines(column, joined)
+
+
+def _quoted_lines(column: Sequence[str], joined: str) -> Sequence[str] | None:
+    """A column as `reverse()` quotes it."""
+    try:
+        if joined.encode().translate(None, _UNQUOTED + b"\n"):
+            column = _UNSAFE.sub(_quoted, joined).split("\n")
+    except UnicodeEncodeError:
+        return None
+    # Of all that stands in a path as it is, these two do not in XML.
+    return column if "&" in joined or "'" in joined else Plain(column)
+
+
+@lru_cache(4096)
+def _quote(run: str) -> str:
+    return quote(run, safe="")
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return _quote(match[0])
+
+
+_TEXTS: Mapping[type, Texts] = {
+    IntConverter: _integers,
+    UUIDConverter: _uuids,
+    SlugConverter: _slugs,
+    StringConverter: _strings,
+    PathConverter: _paths,
+}
