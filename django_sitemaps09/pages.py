@@ -7,8 +7,9 @@ deleted elsewhere does not move it. Keys are compared by what holds the rows, ne
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 #: A key as text, one text a column, as it travels and is stored.
@@ -59,20 +60,24 @@ RenderedT = TypeVar("RenderedT", bound=Rendered)
 
 
 def cut(rows: Keyed, rows_per_page: int) -> PageMap:
-    """All rows cut to pages from the first key on: a pure function of the rows.
+    """All rows cut to pages from the first key on: a pure function of the rows."""
+    return PageMap(tuple(each_page(rows, rows_per_page)))
+
+
+def each_page(rows: Keyed, rows_per_page: int) -> Iterator[Page]:
+    """The pages of `cut`, of which each is known before the next one is looked for.
 
     One query a page, in constant memory: a jump reads the key alone. Every window function measured
     took two to eight times as long.
     """
     if rows.is_empty():
-        return PageMap(())
-    pages: list[Page] = []
+        return
     after: Key | None = None
-    while True:
+    for number in count(1):
         until = rows.jump(after, rows_per_page)
-        pages.append(Page(len(pages) + 1, after, until))
+        yield Page(number, after, until)
         if until is None:
-            return PageMap(tuple(pages))
+            return
         after = until
 
 
@@ -82,27 +87,36 @@ def split(page: Page, at: Key, number: int) -> tuple[Page, Page]:
 
 
 def render_all(
-    page_map: PageMap, begin: Callable[[Page], Callable[[], RenderedT]], ahead: int = 1
+    pages: Iterable[Page], begin: Callable[[Page], Callable[[], RenderedT]], ahead: int = 1
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Each page with what was made of it; one that does not fit its limits is split until it does.
 
     `begin` gives what waits for the result of a page; so many as `ahead` says are begun before the
-    first of them is waited for. Pages and their numbers do not depend on that.
+    first of them is waited for. Pages and their numbers do not depend on that. A second part has the
+    first number that no page has, so that the rest of `pages` is asked for before the first split.
     """
-    waiting = deque(page_map.pages)
+    remaining = iter(pages)
     begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
-    next_number = max((page.number for page in waiting), default=0) + 1
+    highest = 0
+    split_before = False
     try:
-        while waiting or begun:
-            while waiting and len(begun) < ahead:
-                begun.append((waiting[0], begin(waiting.popleft())))
+        while True:
+            for page in islice(remaining, max(0, ahead - len(begun))):
+                begun.append((page, begin(page)))
+                highest = max(highest, page.number)
+            if not begun:
+                return
             page, result = begun.popleft()
             rendered = result()
             if rendered.cut is not None:
                 if rendered.cut == page.after:
                     raise ValueError(f"{page} was cut where it begins, which would never end")
-                page, rest = split(page, rendered.cut, next_number)
-                next_number += 1
+                if not split_before:
+                    known = tuple(remaining)
+                    highest = max([highest, *(page.number for page in known)])
+                    remaining, split_before = iter(known), True
+                highest += 1
+                page, rest = split(page, rendered.cut, highest)
                 begun.appendleft((rest, begin(rest)))
             yield page, rendered
     finally:

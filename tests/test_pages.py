@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09.pages import Key, Page, PageMap, cut, render_all, split
+from django_sitemaps09.pages import Key, Page, PageMap, cut, each_page, render_all, split
 
 # A prime: multiplied by anything else, the numbers below it come in an order of their own.
 PRIME = 10_007
@@ -73,7 +73,7 @@ def rendered(rows: Rows, page_map: PageMap, limit: int, ahead: int = 1) -> Itera
         found = rows.on(page)
         return Written(found[:limit], rows.text(found[limit - 1]) if len(found) > limit else None)
 
-    return render_all(page_map, lambda page: partial(render, page), ahead)
+    return render_all(page_map.pages, lambda page: partial(render, page), ahead)
 
 
 KEYS = st.sets(st.integers(0, 400), max_size=60)
@@ -223,7 +223,7 @@ def test_pages_are_rendered_one_by_one_as_they_are_asked_for() -> None:
         asked.append(page.number)
         return Written([], None)
 
-    pages = render_all(cut(Rows(range(10)), 2), lambda page: partial(render, page))
+    pages = render_all(cut(Rows(range(10)), 2).pages, lambda page: partial(render, page))
     assert asked == []
     next(pages)
     assert asked == [1]
@@ -236,12 +236,38 @@ def test_so_many_pages_as_are_asked_for_are_begun_before_one_is_waited_for() -> 
         begun.append(page.number)
         return lambda: Written([], None)
 
-    pages = render_all(cut(Rows(range(10)), 2), begin, 3)
+    pages = render_all(cut(Rows(range(10)), 2).pages, begin, 3)
     next(pages)
     assert begun == [1, 2, 3]
     next(pages)
     assert begun == [1, 2, 3, 4]
     assert [page.number for page, _ in pages] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("overflowing", [None, 1, 2])
+def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | None) -> None:
+    """Who renders elsewhere begins with the first page; only a split needs all numbers at once."""
+    done: list[str] = []
+
+    class Watched(Rows):
+        def jump(self, after: Key | None, count: int) -> Key | None:
+            done.append("jump")
+            return super().jump(after, count)
+
+    def begin(page: Page) -> Callable[[], Written]:
+        done.append(f"begin {page.number}")
+        return lambda: Written([], page.until if page.number == overflowing else None)
+
+    found = [page.number for page, _ in render_all(each_page(Watched(range(8)), 2), begin)]
+    first = ["jump", "begin 1", "jump", "begin 2", "jump", "begin 3", "jump", "begin 4"]
+    if overflowing is None:
+        assert (done, found) == (first, [1, 2, 3, 4])
+    elif overflowing == 1:
+        assert done == ["jump", "begin 1", *["jump"] * 3, "begin 5", "begin 2", "begin 3", "begin 4"]
+        assert found == [1, 5, 2, 3, 4]
+    else:
+        assert done == [*first[:4], *["jump"] * 2, "begin 5", "begin 3", "begin 4"]
+        assert found == [1, 2, 5, 3, 4]
 
 
 def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> None:
@@ -255,7 +281,7 @@ def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> No
         return result
 
     with pytest.raises(ValueError, match="page 1"):
-        list(render_all(cut(Rows(range(10)), 2), begin, 3))
+        list(render_all(cut(Rows(range(10)), 2).pages, begin, 3))
     assert waited == [1, 2, 3]
 
 
@@ -279,4 +305,4 @@ def test_a_page_is_found_by_its_number_wherever_it_stands() -> None:
 def test_a_cut_that_makes_no_progress_is_an_error() -> None:
     stuck = PageMap((Page(1, ("7",), None),))
     with pytest.raises(ValueError, match="never end"):
-        list(render_all(stuck, lambda page: lambda: SimpleNamespace(cut=("7",))))
+        list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",))))

@@ -140,7 +140,7 @@ def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None)
     found = found or page_map(source, limits)
     return [
         done._replace(page=page)
-        for page, done in pages.render_all(found, lambda page: partial(render, page))
+        for page, done in pages.render_all(found.pages, lambda page: partial(render, page))
     ]
 
 

@@ -23,7 +23,7 @@ from django_sitemaps09.export.files import sink
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.published import page_name
 from django_sitemaps09.export.report import PageFile, SectionReport
-from django_sitemaps09.pages import Key, Page, PageMap
+from django_sitemaps09.pages import Key, Keyed, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import QuerySource, Source
@@ -78,19 +78,20 @@ class Renderer:
         try:
             # Whatever is active where the export is called, in a request of an admin for one.
             with site_locale():
-                source, page_map, costs = _twice(lambda: self._cut(name, section), f"Section {name!r}")
-                elsewhere = None
-                if isinstance(source, QuerySource) and len(page_map.pages) > 1:
-                    elsewhere = submit
+                what = f"Section {name!r}"
+                source, rows_on_page, costs = _twice(lambda: self._opened(name, section), what)
+                elsewhere = submit if isinstance(source, QuerySource) else None
 
                 def begin(page: Page) -> Callable[[], Rendered]:
-                    if elsewhere is None:
+                    if elsewhere is None or page.after == page.until:
+                        # The only page, from no key to none, is not worth a process.
                         return self.page(name, source, page)
                     return elsewhere(render_page, self, name, page)
 
                 # Here the next page is read while the thread of this one's file ends it.
                 ahead = 2 if elsewhere is None else 2 * workers
-                for _, rendered in pages.render_all(page_map, begin, ahead):
+                found = pages.each_page(_Patient(source, what), rows_on_page)
+                for _, rendered in pages.render_all(found, begin, ahead):
                     errors.add(rendered.errors)
                     costs.add(rendered.costs)
                     if rendered.file.urls:
@@ -109,11 +110,11 @@ class Renderer:
             name, published, seconds, errors.left_out, tuple(errors.named), failure, advice
         )
 
-    def _cut(self, name: str, section: Section) -> tuple[Source, PageMap, Costs]:
+    def _opened(self, name: str, section: Section) -> tuple[Source, int, Costs]:
         with recorded() as costs, step("items") as cost:
             source = sources.source(name, section, self.base, conf.limits)
             cost.items = source.count if isinstance(source, PositionSource) else 0
-        return source, sources.page_map(source, conf.limits), costs
+        return source, sources.rows_on_page(source, conf.limits), costs
 
     def page(self, name: str, source: Source, page: Page) -> Callable[[], Rendered]:
         """One page to its staged file; what is given back waits until that is on disk."""
@@ -180,6 +181,19 @@ def _twice(work: Callable[[], WorkT], what: str) -> WorkT:
         logger.warning("%s: the database failed, trying again: %s", what, error)
         close_old_connections()
         return work()
+
+
+class _Patient(NamedTuple):
+    """Rows whose database may be gone for a moment."""
+
+    rows: Keyed
+    what: str
+
+    def is_empty(self) -> bool:
+        return _twice(self.rows.is_empty, self.what)
+
+    def jump(self, after: Key | None, count: int) -> Key | None:
+        return _twice(lambda: self.rows.jump(after, count), self.what)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,16 @@ from django_sitemaps09.sources.querysets import QuerySource, key_ranged
 from django_sitemaps09.sources.urls import UrlsSource
 from django_sitemaps09.writer import Limits
 
-__all__ = ["MACHINERY", "QuerySource", "Source", "is_compiled", "page_limits", "page_map", "source"]
+__all__ = [
+    "MACHINERY",
+    "QuerySource",
+    "Source",
+    "is_compiled",
+    "page_limits",
+    "page_map",
+    "rows_on_page",
+    "source",
+]
 
 #: What of contrib's class a subclass may override to take the whole way into its own hands.
 MACHINERY = (
@@ -108,7 +117,12 @@ def page_limits(source: Source, limits: Limits) -> Limits:
 
 
 def page_map(source: Source, limits: Limits) -> PageMap:
-    """The pages of a source: so many rows on each that they are about within both limits.
+    """The pages of a source."""
+    return pages.cut(source, rows_on_page(source, limits))
+
+
+def rows_on_page(source: Source, limits: Limits) -> int:
+    """So many rows that their page is about within both limits.
 
     The first entries tell how long one is. The number of rows is rounded down to tenths of the
     limit, so that it stays what it is when a row changes.
@@ -121,7 +135,7 @@ def page_map(source: Source, limits: Limits) -> PageMap:
         if fit < rows:
             step = max(1, rows // 10)
             rows = max(fit // step * step, min(fit, step), 1)
-    return pages.cut(source, rows)
+    return rows
 
 
 def _limit(name: str, sitemap: Any, most: int) -> int:
