@@ -89,7 +89,8 @@ class Conf:
     @property
     def gzip_level(self) -> int | None:
         """zlib's level, from 1 to 9. Default `None`: isal where the extra `fast` is installed, else 6."""
-        return None if self.given.get("GZIP_LEVEL") is None else self._number("GZIP_LEVEL", 6, 9)
+        level = self.given.get("GZIP_LEVEL")
+        return level if level is None else self._number("GZIP_LEVEL", level, 9)
 
     @property
     def limits(self) -> Limits:

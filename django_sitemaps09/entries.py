@@ -72,7 +72,7 @@ Column: TypeAlias = "str | Sequence[str | None] | None"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A few thousand entries of one page, column by column, as text that is not yet escaped.
+    """Some hundred or thousand entries of one page, column by column, as text that is not yet escaped.
 
     `keys` tells which entries belong to one item (those of its languages): they stand next to each
     other and have the same key. Keys are opaque here; the source that made them can write them down.

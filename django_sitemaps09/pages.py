@@ -119,8 +119,9 @@ def render_all(
                 page, rest = split(page, rendered.cut, highest)
                 begun.appendleft((rest, begin(rest)))
             yield page, rendered
-    finally:
+    except Exception:
         # What was begun before a page failed must not go on behind the back of whoever is told.
         for _, result in begun:
             with suppress(Exception):
                 result()
+        raise

@@ -60,8 +60,11 @@ class Candidate(NamedTuple):
         for name, value in zip(self.names, values, strict=True):
             if name in self.defaults and value != self.defaults[name]:
                 return None
+            if name not in self.converters:
+                texts[name] = str(value)
+                continue
             try:
-                texts[name] = self.converters[name].to_url(value) if name in self.converters else str(value)
+                texts[name] = self.converters[name].to_url(value)
             except ValueError:
                 return None
         path = self.template % texts

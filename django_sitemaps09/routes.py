@@ -63,11 +63,12 @@ class Route:
         prefix = get_script_prefix()
         known = _compiled.setdefault(resolver, {})
         key = (*shape, get_language(), prefix)
-        if key not in known:
+        found = known.get(key)
+        if found is None:
             if len(known) >= _MOST_COMPILED:
                 known.clear()
-            known[key] = candidates(resolver, *shape, prefix)
-        return CompiledRoute(self, known[key])
+            found = known[key] = candidates(resolver, *shape, prefix)
+        return CompiledRoute(self, found)
 
 
 class CompiledRoute(NamedTuple):

@@ -7,9 +7,10 @@ no hook needs the item, no model instance is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
-# Instances in memory where all items are looked at.
-_AT_A_TIME = 250
+#: Instances in memory at a time, where contrib has all. All those of a page at once take half as long
+#: again, most of it for the garbage collector, and three times the memory.
+AT_A_TIME = 1_000
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -118,8 +120,8 @@ class Sitemap(_Base[ItemT]):
             if not callable(declared):
                 return super().get_latest_lastmod()
             try:
-                with one_by_one(self.items(), _AT_A_TIME) as items:
-                    return max(map(declared, items), default=None)
+                with one_by_one(self.items(), AT_A_TIME) as items:
+                    return max(_each(declared, items), default=None)
             except TypeError:
                 return None
         rows = annotated(self, self.items())
@@ -232,6 +234,12 @@ else:
         """Contrib's `GenericSitemap`: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
 
         get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
+
+
+def _each(function: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
+    """What it gives for each item, of which some live at once: a row can fetch for its peers."""
+    while some := list(islice(items, AT_A_TIME)):
+        yield from map(function, some)
 
 
 def alias(name: str, position: int = 0) -> str:

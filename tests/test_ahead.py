@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
+from itertools import count
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connections
-from django.db.models import CharField, F, Value
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Case, CharField, F, Func, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat, ExtractHour
 from django.utils import timezone as zones
 
@@ -24,6 +30,8 @@ from tests.models import Article
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)
 ROWS, SLICE = 50, 10
+#: In seconds: what must happen happens long before.
+DEADLINE = 30
 ALL = Page(1, None, None)
 HOUR = Cast(ExtractHour("updated"), CharField())
 
@@ -60,16 +68,32 @@ def readers() -> list[str]:
 
 
 @pytest.fixture
-def asked(using: str) -> Iterator[list[str]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The thread of each query."""
     names: list[str] = []
+    execute = CursorWrapper.execute
 
-    def note(execute: Callable[..., Any], *arguments: Any) -> Any:
+    def note(self: Any, *arguments: Any) -> Any:
         names.append(threading.current_thread().name)
-        return execute(*arguments)
+        return execute(self, *arguments)
 
-    with connections[using].execute_wrapper(note):
-        yield names
+    monkeypatch.setattr(CursorWrapper, "execute", note)
+    return names
+
+
+@contextmanager
+def failing(at: int) -> Iterator[None]:
+    """The query of this number, counted from 1, finds no server."""
+    execute, calls = CursorWrapper.execute, count(1)
+
+    def broken(self: Any, *arguments: Any) -> Any:
+        if next(calls) == at:
+            raise OperationalError("the server is gone")
+        return execute(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CursorWrapper, "execute", broken)
+        yield
 
 
 class TestSlices:
@@ -112,22 +136,77 @@ class TestSlices:
         assert not connections[using].allow_thread_sharing
         assert Article.objects.using(using).count() == ROWS
 
-    def test_raise_what_the_database_raises(
-        self, source: Any, using: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        calls = 0
-
-        def broken(execute: Callable[..., Any], *arguments: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == 3:
-                raise OperationalError("the server is gone")
-            return execute(*arguments)
-
-        with connections[using].execute_wrapper(broken), pytest.raises(OperationalError, match="is gone"):
+    def test_raise_what_the_database_raises(self, source: Any, using: str) -> None:
+        with failing(3), pytest.raises(OperationalError, match="is gone"):
             paths(source.batches(ALL))
         assert readers() == []
         assert not connections[using].allow_thread_sharing
+
+    def test_are_read_here_where_the_project_has_a_say_in_queries(
+        self, source: Any, using: str, asked: list[str]
+    ) -> None:
+        """What it does there can depend on the thread, as a schema for each tenant does."""
+        with connections[using].execute_wrapper(lambda execute, *arguments: execute(*arguments)):
+            assert len(paths(source.batches(ALL))) == ROWS
+        assert {*asked} == {threading.current_thread().name}
+
+    def test_that_the_main_thread_asks_between_are_none_the_worse(self, source: Any, using: str) -> None:
+        found = []
+        for batch in source.batches(ALL):
+            assert Article.objects.using(using).count() == ROWS
+            found += paths(iter([batch]))
+        assert found == [f"/articles/a{n:02}/" for n in range(ROWS)]
+
+    def test_leave_the_connection_to_its_thread_though_the_reader_itself_lets_go(
+        self, source: Any, using: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A garbage collector runs in any thread; there nobody can wait for that thread."""
+        kept: list[Any] = [source.batches(ALL)]
+        execute = CursorWrapper.execute
+        next(kept[0])
+
+        def let_go(self: Any, *arguments: Any) -> Any:
+            if threading.current_thread().name.startswith("sitemap-rows"):
+                kept.clear()
+            return execute(self, *arguments)
+
+        monkeypatch.setattr(CursorWrapper, "execute", let_go)
+        next(kept[0], None)
+        kept.clear()
+        assert not connections[using].allow_thread_sharing
+
+    def test_do_not_hold_up_an_interrupt(self, using: str) -> None:
+        if using != "postgresql":
+            pytest.skip("queries run in this thread there, and their driver sees to it")
+        Article.objects.using(using).bulk_create(Article(slug=f"a{n:02}") for n in range(2 * SLICE))
+        slow = Func(Value(DEADLINE), function="pg_sleep", output_field=CharField())
+        later = Article.objects.using(using).order_by("pk")[SLICE].pk
+        location = Case(When(pk__gte=later, then=Cast(slow, CharField())), default=Value("/x/"))
+        batches = declared(using, location=location).batches(ALL)
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        began = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            paths(batches)
+        timer.join()
+        assert time.monotonic() - began < DEADLINE / 2
+        assert readers() == []
+
+    def test_of_a_queryset_that_leaves_rows_out_are_without_them(self, source: Any, using: str) -> None:
+        class Hiding(QuerySet[Article]):
+            def _fetch_all(self) -> None:
+                super()._fetch_all()  # type: ignore[misc]
+                self._result_cache = [row for row in self._result_cache if self.shown(row)]  # type: ignore[attr-defined, has-type]
+
+            def shown(self, row: Any) -> bool:
+                slug = row.slug if isinstance(row, Article) else row[1]
+                return not str(slug).endswith("3")
+
+        rows = Hiding(Article, using=using)
+        expected = [f"/articles/a{n:02}/" for n in range(ROWS) if n % 10 != 3]
+        assert paths(declared(using, queryset=rows).batches(ALL)) == expected
+        by_method = {"location": lambda self, item: f"/articles/{item.slug}/"}
+        assert paths(declared(using, queryset=rows, **by_method).batches(ALL)) == expected
 
     def test_see_the_time_zone_that_is_active(self, source: Any, using: str) -> None:
         """What an expression comes to can depend on it, in whatever slice."""

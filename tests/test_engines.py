@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 ROWS, PAGE = 600, 100
 #: In seconds: what must happen happens long before, and a failure does not hang.
-DEADLINE = 15
+DEADLINE = 60
 #: Where processes meet: each that is there has a file of its number.
 GATE = "SITEMAPS09_TESTS_GATE"
 SETTINGS = """
@@ -347,6 +347,11 @@ def numbers(place: Path) -> list[int]:
     return [int(found.name) for found in place.iterdir() if found.name.isdigit()]
 
 
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
+)
+
+
 def lives(number: int) -> bool:
     """Whether there is such a process, other than one that is dead and that nobody asked about."""
     try:
@@ -420,7 +425,8 @@ class TestAnExportBySeveralProcesses:
         assert sorted(pids) == sorted(numbers(meeting_place))
         assert len(pids) == 2
         assert parent not in pids
-        assert how == {"fork"}
+        # As this Python does it on this system.
+        assert how == {"fork" if multiprocessing.get_start_method() == "fork" else "spawn"}
 
     def test_leaves_to_the_parent_what_other_processes_cannot_find_again(
         self, project: Project, tmp_path: Path
@@ -487,6 +493,7 @@ class TestAnErrorInAWorker:
         assert left_over(tmp_path / "2") == []
 
 
+@needs_proc
 class TestAWorkerThatIsKilled:
     def test_fails_its_section_in_clear_words_and_leaves_what_is_published(
         self, project: Project, tmp_path: Path, meeting_place: Path
@@ -508,10 +515,12 @@ class TestAWorkerThatIsKilled:
         assert left_over(folder) == []
         # Of the others none is left, neither of those that are known nor of those that are not.
         assert alive == 0
-        assert len(numbers(meeting_place)) in (1, 2)
-        assert not any(map(lives, numbers(meeting_place)))
+        workers = numbers(meeting_place)
+        assert workers
+        assert not any(map(lives, workers))
 
 
+@needs_proc
 class TestTheCoordinatorThatIsKilled:
     @pytest.mark.parametrize("sections", ["BUSY", "IDLE"])
     def test_takes_its_workers_with_it_and_is_no_harm_to_the_next_export(

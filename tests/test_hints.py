@@ -503,7 +503,9 @@ print(json.dumps(told_by_processes(sys.argv[1])))
 def test_hints_are_the_same_from_several_processes(tmp_path: Path) -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
-    run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    run = subprocess.run(  # noqa: S603 our own interpreter and arguments
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
     assert run.returncode == 0, run.stderr
     one, two = json.loads(run.stdout)
     assert one == two

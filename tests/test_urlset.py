@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, ClassVar
+from xml.etree import ElementTree
 
 import pytest
 from django.contrib import sitemaps as contrib
@@ -24,7 +25,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import CHANGEFREQS, Base
 from django_sitemaps09.views import urlset
 from django_sitemaps09.views.urlset import LOOKS, Urlset
 from django_sitemaps09.writer import Limits
@@ -79,7 +80,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     "slice": lambda urls: urls[1:],
     "equal": lambda urls: urls == [],
     "other is equal": lambda urls: [] == urls,  # noqa: SIM300 which of the two is asked is the point
-    "in": lambda urls: {} in urls,
+    "in": lambda urls: made()[1][0] in urls,
     "repr": repr,
     "added": lambda urls: [*urls, 1],
     "plus": lambda urls: urls + [1],  # noqa: RUF005
@@ -100,6 +101,45 @@ READS: dict[str, Callable[[Any], Any]] = {
 def test_who_reads_it_finds_what_contrib_has(read: str) -> None:
     ours, theirs = made()
     assert READS[read](ours) == READS[read](theirs)
+
+
+class Setting(Things):
+    """Hooks that talk to each other by way of the sitemap."""
+
+    at = 0
+
+    def location(self, item: str) -> str:
+        self.at = ord(item[0]) - ord("a")
+        self.priority = self.at / 10  # type: ignore[assignment]
+        return f"/{item}/"
+
+    @property
+    def changefreq(self) -> str:  # type: ignore[override]
+        return CHANGEFREQS[self.at]
+
+
+def test_what_hooks_set_for_an_item_is_its_own() -> None:
+    def found(view: Any) -> list[Any]:
+        root = ElementTree.fromstring(view.sitemap(request(), {"s": Setting}).render().content)  # noqa: S314 ours
+        return [[(part.tag, part.text) for part in url] for url in root]
+
+    assert found(views) == found(contrib_views)
+    assert len({str(url) for url in found(views)}) == 3
+
+
+def test_a_look_that_fails_is_no_empty_list() -> None:
+    urls = Urlset()
+    calls: list[int] = []
+
+    def broken() -> Any:
+        calls.append(1)
+        raise LookupError("a hook is broken")
+
+    urls.make = broken
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            len(urls)
+    assert len(calls) == 2
 
 
 def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,16 +285,13 @@ class Counted(Sitemap[Item]):
         return "/x/"
 
 
-@pytest.mark.parametrize("section", [Counted])
-def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(
-    section: type[Counted], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(urlset, "_CHUNK", 50)
+def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urlset, "AT_A_TIME", 50)
     Item.most = 0
     gc.collect()
     gc.disable()
     try:
-        response = views.sitemap(request(), {"s": section}).render()
+        response = views.sitemap(request(), {"s": Counted}).render()
         assert Item.alive <= 1
     finally:
         gc.enable()
@@ -352,7 +389,7 @@ class TestRows:
 
     def test_are_not_kept_where_the_newest_time_is_looked_for(self, monkeypatch: Any) -> None:
         """Contrib holds all of them at once, for an index."""
-        monkeypatch.setattr(sitemaps, "_AT_A_TIME", 2)
+        monkeypatch.setattr(sitemaps, "AT_A_TIME", 2)
         alive: list[int] = []
         seen: list[Any] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -127,10 +128,12 @@ class Renderer:
             path.unlink(missing_ok=True)
         limits = sources.page_limits(source, conf.limits)
         stream = compressor(conf.gzip_level) if self.gzip else None
-        with recorded() as costs, sink(path, stream, self.mode) as out:
-            written = writer.write_urlset(
-                source.batches(page), out.write, limits, alternates=source.alternates
-            )
+        with (
+            recorded() as costs,
+            closing(source.batches(page)) as batches,
+            sink(path, stream, self.mode) as out,
+        ):
+            written = writer.write_urlset(batches, out.write, limits, alternates=source.alternates)
             ended = out.end()
 
         def rendered() -> Rendered:

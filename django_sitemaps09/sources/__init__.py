@@ -6,7 +6,7 @@ every object that others wrote for contrib, is read through its own `get_urls()`
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from inspect import getattr_static
 from typing import Any, Protocol
 
@@ -75,8 +75,8 @@ class Source(Keyed, Protocol):
     def digest(self) -> str | None:
         """What tells whether a page map is of these rows; `None` where it is not worth keeping."""
 
-    def batches(self, page: Page) -> Iterator[Batch]:
-        """The entries of a page, a few thousand at a time."""
+    def batches(self, page: Page) -> Generator[Batch]:
+        """The entries of a page, some hundred or thousand at a time."""
 
     def key_text(self, key: Hashable) -> Key:
         """A key of a batch as text."""

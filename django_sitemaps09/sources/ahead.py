@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from threading import Event
 from typing import Any, TypeAlias
 
@@ -12,8 +14,13 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
+from django_sitemaps09.rows import reads_plainly
+
 #: Begins a query of `values_list()`, and gives what waits for its rows.
 Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Sequence[Sequence[Any]]]]
+
+# Those whose server works by itself, and whose client two threads may use.
+_BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
 
 @contextmanager
@@ -21,13 +28,17 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
     """Queries that run in a thread of their own where a server does the work, one after the other.
 
     All but the first, which may be the only one. Elsewhere a query runs when its rows are asked for:
-    SQLite works in this process, and the client of MariaDB must not be used by two threads.
+    SQLite works in this process, and the client of MariaDB must not be used by two threads. What is not
+    Django's own around a query can depend on the thread, as the schema of a tenant does.
     """
     thread: ThreadPoolExecutor | None = None
     first = True
+    plain = type(connection).__module__ in _BACKENDS and not connection.execute_wrappers
 
     def begin(query: QuerySet[Any]) -> Callable[[], Sequence[Sequence[Any]]]:
         nonlocal thread, first
+        if not reads_plainly(query):
+            return lambda: list(query)
         # Compiled here: the active time zone and language, which can have a say in it, are this thread's.
         compiler = query.query.get_compiler(connection=connection)
         try:
@@ -44,9 +55,9 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
 
         begun = Event()
         waiting = fetched
-        if not first and connection.vendor == "postgresql":
+        if plain and not first:
             thread = thread or ThreadPoolExecutor(1, "sitemap-rows")
-            waiting = thread.submit(fetched).result
+            waiting = partial(_result, thread.submit(copy_context().run, fetched), connection)
             # Python changes threads every 5 ms at most, as long as a slice takes: to wait here hands it
             # over, and it comes back when the query is sent and its thread waits for the server.
             begun.wait()
@@ -57,6 +68,19 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
     try:
         yield begin
     finally:
-        if thread is not None:
-            thread.shutdown(cancel_futures=True)
-        connection.dec_thread_sharing()
+        try:
+            if thread is not None:
+                thread.shutdown(cancel_futures=True)
+        finally:
+            connection.dec_thread_sharing()
+
+
+def _result(rows: Future[Sequence[Sequence[Any]]], connection: Any) -> Sequence[Sequence[Any]]:
+    try:
+        return rows.result()
+    except BaseException:
+        # An interrupt, or a time limit, must not have to wait for the server: drivers see to that only
+        # in the thread that waits there.
+        if not rows.done():
+            connection.connection.cancel()
+        raise

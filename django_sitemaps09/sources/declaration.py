@@ -38,6 +38,7 @@ class Rows(NamedTuple):
             [self.keys[i] for i in positions],
             self.items and [self.items[i] for i in positions],
             {name: [column[i] for i in positions] for name, column in self.columns.items()},
+            self.lastmods and [self.lastmods[i] for i in positions],
         )
 
 

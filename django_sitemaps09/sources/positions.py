@@ -5,7 +5,7 @@ The weaker promise: while rows come and go, one can be on two pages or on none.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -73,7 +73,7 @@ class PositionSource:
     def key_text(self, key: Hashable) -> Key:
         return (str(key),)
 
-    def batches(self, page: Page) -> Iterator[Batch]:
+    def batches(self, page: Page) -> Generator[Batch]:
         start = _position(page.after)
         stop = self.count if page.until is None else _position(page.until)
         part = self.items[start:stop]

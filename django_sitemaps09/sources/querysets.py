@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
@@ -124,13 +124,13 @@ class QuerySource:
     def key_text(self, key: Hashable) -> Key:
         return self.key.text(key)
 
-    def batches(self, page: Page) -> Iterator[Batch]:
+    def batches(self, page: Page) -> Generator[Batch]:
         """`KeyOrderError` where a key comes twice."""
         distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
         most = SERVER_SLICE if distant else SLICE
         return self._batches(self.key.parse(page.after), self.key.parse(page.until), most)
 
-    def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Iterator[Batch]:
+    def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Batch]:
         before: set[Hashable] = {after}
         rows = self.key.until(self.annotated, until).order_by(*self.key.names)
         slices = self._instances if self.declaration.needs_items else self._columns
@@ -145,7 +145,7 @@ class QuerySource:
             yield self.declaration.batch(found)
             after, before = found.keys[-1], keys
 
-    def _columns(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Iterator[Rows]:
+    def _columns(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Generator[Rows]:
         """Slices of the declared expressions; the next one is on its way while one is used."""
         names, expressions = self.key.names, self.declaration.expressions
         values, times = rows.values_list(*names, *expressions), self.times
@@ -154,10 +154,12 @@ class QuerySource:
             rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
         else:
             rows = values
+        # What leaves rows out by itself has more of them behind a slice that is not full.
+        plain = reads_plainly(rows)
         with ahead(connections[rows.db]) as begin:
             result = begin(self.key.beyond(rows, after)[:most])
             while found := result():
-                if len(found) == most:
+                if len(found) == most or not plain:
                     result = begin(self.key.beyond(rows, self.key.of_row(found[-1]))[:most])
                 columns: list[Sequence[Any]] = list(zip(*found, strict=True))
                 width = len(names)
@@ -173,17 +175,18 @@ class QuerySource:
                     read = read._replace(lastmods=lastmods)
                 yield read
                 after = keys[-1]
-                if len(found) < most:
+                if len(found) < most and plain:
                     return
 
-    def _instances(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Iterator[Rows]:
+    def _instances(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Generator[Rows]:
         # A key that is not the primary one is selected by us, whatever the queryset defers.
         if self.key.name != "pk":
             rows = rows.annotate(**{alias("key"): F(self.key.name)})
-        whole = bool(rows._prefetch_related_lookups) or not reads_plainly(rows)  # type: ignore[attr-defined]
+        plain = reads_plainly(rows)
+        whole = bool(rows._prefetch_related_lookups) or not plain  # type: ignore[attr-defined]
         size = SLICE if whole else INSTANCES
         count = most
-        while count == most:
+        while count == most or (count and not plain):
             found, count = self.key.beyond(rows, after)[:most], 0
             # Those of a list are asked for at the first step, which is measured.
             with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, cast
@@ -68,7 +68,7 @@ class UrlsSource:
         page, position = cast("tuple[int, int]", key)
         return str(page), str(position)
 
-    def batches(self, page: Page) -> Iterator[Batch]:
+    def batches(self, page: Page) -> Generator[Batch]:
         first, skipped = (1, 0) if page.after is None else map(int, page.after)
         last, stop = (None, None) if page.until is None else map(int, page.until)
         for number in count(first):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
+from functools import partial, wraps
 from html import unescape
 from itertools import chain, islice
 from operator import attrgetter
@@ -16,14 +16,10 @@ from django_sitemaps09 import sources, writer
 from django_sitemaps09.entries import Alternate, Batch, Column
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.rows import one_by_one
-from django_sitemaps09.sitemaps import alias, column
+from django_sitemaps09.sitemaps import AT_A_TIME, alias, column
 from django_sitemaps09.sources.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
-
-# Instances in memory at a time. All those of a page at once take half as long again, most of it for
-# the garbage collector, and three times the memory.
-_CHUNK = 1_000
 
 
 class Section(NamedTuple):
@@ -47,8 +43,8 @@ class Section(NamedTuple):
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
         newest: Any = None
         every = True
-        with one_by_one(self.items, _CHUNK) as rows:
-            while items := list(islice(rows, _CHUNK)):
+        with one_by_one(self.items, AT_A_TIME) as rows:
+            while items := list(islice(rows, AT_A_TIME)):
                 values = self._values(items)
                 for lastmod in values["lastmod"]:
                     every = every and lastmod is not None
@@ -66,18 +62,26 @@ class Section(NamedTuple):
             self.sitemap.latest_lastmod = newest
 
     def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
-        """What the hooks give for each item. Methods are called item by item, in contrib's order."""
+        """What the hooks give for each item, asked for item by item in contrib's order.
+
+        Constants too: what is a property of the project's, or set by another hook, is none.
+        """
         hooks = {name: getattr(self.sitemap, name, None) for name in _ORDER}
-        methods = {
-            name: hook
+        found = {
+            name: _declared(name, hook, items)
             for name, hook in hooks.items()
-            if callable(hook) and not isinstance(hook, Route) and not is_expression(hook)
+            if isinstance(hook, Route) or is_expression(hook)
         }
-        called = [[hook(item) for hook in methods.values()] for item in items]
-        found = dict(zip(methods, map(list, zip(*called, strict=True)), strict=True)) if methods else {}
-        for name in hooks.keys() - methods.keys():
-            found[name] = _declared(name, hooks[name], items)
-        return found
+        asked = {
+            name: hook if callable(hook) else partial(self._attribute, name)
+            for name, hook in hooks.items()
+            if name not in found
+        }
+        values = [[ask(item) for ask in asked.values()] for item in items]
+        return found | dict(zip(asked, map(list, zip(*values, strict=True)), strict=True))
+
+    def _attribute(self, name: str, item: Any) -> Any:
+        return getattr(self.sitemap, name, None)
 
 
 #: The order in which contrib asks for them.
@@ -92,7 +96,7 @@ def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> Section
 
 
 def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
-    """What a Route, an expression or a constant gives for each item."""
+    """What a Route or an expression gives for each item."""
     if isinstance(hook, Route):
         columns = [
             _column(expression, alias(name, place), items)
@@ -104,9 +108,7 @@ def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
             return composed.texts()
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
         return [route.url(row) for row in rows]
-    if is_expression(hook):
-        return _column(hook, alias(name), items)
-    return [hook] * len(items)
+    return _column(hook, alias(name), items)
 
 
 def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
@@ -136,9 +138,12 @@ class Urlset(list[Any]):
 
     def look(self) -> None:
         """Makes what is not made yet; from now on the entries can be others than those written."""
-        make, self.make, self.document = self.make, None, None
-        if make is not None:
-            super().extend(make())
+        if self.make is not None:
+            # If a hook fails there, it fails at the next look too: it must not be taken for an empty list.
+            made = list(self.make())
+            self.make = None
+            super().extend(made)
+        self.document = None
 
     def __radd__(self, other: list[Any]) -> list[Any]:
         return [*other, *self]

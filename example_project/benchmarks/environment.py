@@ -29,11 +29,31 @@ class Environment:
         folder = self.work / "venv"
         return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
+    @property
+    def _begun(self) -> Path:
+        """Stands where the folder is ours, whatever became of what was to be made in it."""
+        return self.work / ".sitemaps09-benchmark"
+
+    @property
+    def ours(self) -> bool:
+        """Whether a benchmark has made anything here."""
+        return self._begun.exists()
+
+    def forget(self) -> None:
+        """The folder is nobody's again."""
+        self._begun.unlink()
+
     def make(self) -> None:
         """What is not there yet. The newest Django, and the checkout as it is, without a copy."""
         done = self.work / "venv" / "benchmark-is-installed"
         if done.exists():
             return
+        if (self.work / "venv").exists() and not self._begun.exists():
+            raise FileExistsError(
+                f"{self.work / 'venv'} is not this benchmark's: give --work another folder"
+            )
+        self.work.mkdir(parents=True, exist_ok=True)
+        self._begun.touch()
         sys.stderr.write(f"Making a virtual environment in {self.work / 'venv'}\n")
         venv.create(self.work / "venv", with_pip=True, clear=True)
         self._install("--editable", str(CHECKOUT), "django", check=True)

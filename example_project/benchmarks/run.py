@@ -77,11 +77,13 @@ def positive(text: str) -> int:
 def main() -> int:
     options = parser().parse_args()
     environment = Environment(options.work.resolve())
-    environment.work.mkdir(parents=True, exist_ok=True)
-    environment.make()
     if options.clean:
         clean(environment, options.postgresql)
         return 0
+    try:
+        environment.make()
+    except FileExistsError as error:
+        raise BenchmarkError(str(error)) from error
     chosen = subjects.chosen(options.only)
     if not chosen:
         raise BenchmarkError(f"No subject has a name with {' or '.join(options.only)}")
@@ -161,13 +163,18 @@ def report(
 
 def clean(environment: Environment, server: str) -> None:
     """Everything away that the benchmark has made, and nothing else that may lie in that folder."""
-    ended = environment.run("prepare", "drop", database=f"postgresql://{server}/")
-    sys.stderr.write(
-        ended.stderr if ended.returncode == 0 else "PostgreSQL does not answer: nothing dropped\n"
-    )
     work = environment.work
+    if not environment.ours:
+        raise BenchmarkError(f"Nothing in {work} was made by this benchmark")
+    # Dropping needs the driver, which is in there.
+    if environment.python.exists():
+        ended = environment.run("prepare", "drop", database=f"postgresql://{server}/")
+        sys.stderr.write(
+            ended.stderr if ended.returncode == 0 else "PostgreSQL does not answer: nothing dropped\n"
+        )
     for folder in (work / "venv", work / "pages", *work.glob("output-*")):
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    environment.forget()
     for path in work.glob("sitemaps09_bench_*.sqlite3*"):
         path.unlink()
     if not any(work.iterdir()):

@@ -38,7 +38,7 @@ def measure(subject: subjects.Subject, folder: Path) -> Measured:
     if subject.kind == "export":
         return exports.measure(subject, Path(os.environ[subjects.OUTPUT]))
     if subject in (subjects.DRIVER, subjects.DRIVER_PAGES):
-        return floor.driver(floor.SLICE if subject == subjects.DRIVER else subjects.PAGE_URLS)
+        return floor.driver(None if subject == subjects.DRIVER else subjects.PAGE_URLS)
     return floor.compression(folder, isal=subject.isal)
 
 

@@ -24,6 +24,7 @@ _UNCHANGED = "benchmarks.sections_ours.UNCHANGED"
 _ROUTE = "benchmarks.sections_ours.WITH_ROUTE"
 _CONTRIB = "benchmarks.sections_contrib.SITEMAPS"
 _OUR_ROAD = "/sitemap-articles-1.xml"
+_OUR_ROAD_GZIPPED = "/sitemap-articles-1.xml.gz"
 _CONTRIBS_ROAD = "/contrib/sitemap-articles.xml?p=1"
 
 
@@ -31,8 +32,8 @@ _CONTRIBS_ROAD = "/contrib/sitemap-articles.xml?p=1"
 class Subject:
     """One line of measurements.
 
-    `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `needs`
-    the distribution without which there is nothing to measure.
+    `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `cold` that
+    nothing was asked for before, `needs` the distribution without which there is nothing to measure.
     """
 
     kind: Kind
@@ -42,12 +43,13 @@ class Subject:
     isal: bool = False
     workers: int = 1
     path: str = ""
+    cold: bool = False
     needs: str = "django-sitemaps09"
 
     @property
     def index(self) -> str:
         """Where the index is whose answer the page can make use of."""
-        return "/sitemap.xml" if self.path == _OUR_ROAD else ""
+        return "" if self.cold or self.path == _CONTRIBS_ROAD else "/sitemap.xml"
 
     @property
     def key(self) -> str:
@@ -67,6 +69,7 @@ ALL = (
     Subject("export", "ours, fast", isal=True, needs="isal"),
     Subject("export", "ours, fast, 2 processes", isal=True, workers=2, needs="isal"),
     Subject("export", "ours, contrib's class unchanged", sections=_UNCHANGED),
+    Subject("export", "ours, contrib's class unchanged, 2 processes", sections=_UNCHANGED, workers=2),
     Subject("export", "ours, contrib's class, location a Route", sections=_ROUTE),
     Subject("export", "django-static-sitemaps", "static", _CONTRIB, needs="django-static-sitemaps"),
     Subject("export", "django-icv-sitemaps", "icv", "", needs="django-icv-sitemaps"),
@@ -75,6 +78,9 @@ ALL = (
     COMPRESS_ISAL,
     COMPRESS_ZLIB,
     Subject("page", "ours", path=_OUR_ROAD),
+    Subject("page", "ours, its bounds not known yet", path=_OUR_ROAD, cold=True),
+    Subject("page", "ours, .xml.gz", path=_OUR_ROAD_GZIPPED),
+    Subject("page", "ours, .xml.gz, fast", path=_OUR_ROAD_GZIPPED, isal=True, needs="isal"),
     Subject("page", "ours, contrib's class unchanged", sections=_UNCHANGED, path=_OUR_ROAD),
     Subject("page", "ours, contrib's class, location a Route", sections=_ROUTE, path=_OUR_ROAD),
     Subject(
