@@ -14,8 +14,6 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-from django_sitemaps09.rows import reads_plainly
-
 #: Begins a query of `values_list()`, and gives what waits for its rows.
 Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Sequence[Sequence[Any]]]]
 
@@ -24,20 +22,21 @@ _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backen
 
 
 @contextmanager
-def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
+def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
     """Queries that run in a thread of their own where a server does the work, one after the other.
 
     All but the first, which may be the only one. Elsewhere a query runs when its rows are asked for:
     SQLite works in this process, and the client of MariaDB must not be used by two threads. What is not
-    Django's own around a query can depend on the thread, as the schema of a tenant does.
+    Django's own around a query can depend on the thread, as the schema of a tenant does. `plainly` says
+    that the querysets leave it to Django how their rows are fetched.
     """
     thread: ThreadPoolExecutor | None = None
     first = True
-    plain = type(connection).__module__ in _BACKENDS and not connection.execute_wrappers
+    apart = type(connection).__module__ in _BACKENDS and not connection.execute_wrappers
 
     def begin(query: QuerySet[Any]) -> Callable[[], Sequence[Sequence[Any]]]:
         nonlocal thread, first
-        if not reads_plainly(query):
+        if not plainly:
             return lambda: list(query)
         # Compiled here: the active time zone and language, which can have a say in it, are this thread's.
         compiler = query.query.get_compiler(connection=connection)
@@ -55,7 +54,7 @@ def ahead(connection: BaseDatabaseWrapper) -> Iterator[Begin]:
 
         begun = Event()
         waiting = fetched
-        if plain and not first:
+        if apart and not first:
             thread = thread or ThreadPoolExecutor(1, "sitemap-rows")
             waiting = partial(_result, thread.submit(copy_context().run, fetched), connection)
             # Python changes threads every 5 ms at most, as long as a slice takes: to wait here hands it

@@ -156,7 +156,7 @@ class QuerySource:
             rows = values
         # What leaves rows out by itself has more of them behind a slice that is not full.
         plain = reads_plainly(rows)
-        with ahead(connections[rows.db]) as begin:
+        with ahead(connections[rows.db], plainly=plain) as begin:
             result = begin(self.key.beyond(rows, after)[:most])
             while found := result():
                 if len(found) == most or not plain:
