@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from inspect import getattr_static
+from itertools import islice
 from typing import Any
 
 from django.core.exceptions import FieldError, ImproperlyConfigured
@@ -34,6 +35,13 @@ def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
     made = items._iterator(use_chunked_fetch=False, chunk_size=size)  # type: ignore[attr-defined]
     with closing(made):
         yield made
+
+
+def chunks(items: Any, size: int) -> Generator[list[Any]]:
+    """Items, so many at a time: rows of one query can fetch for each other while they live."""
+    with one_by_one(items, size) as rows:
+        while some := list(islice(rows, size)):
+            yield some
 
 
 def can_reorder(items: Any) -> bool:

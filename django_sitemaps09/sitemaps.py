@@ -7,10 +7,9 @@ no hook needs the item, no model instance is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
@@ -22,7 +21,7 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.rows import one_by_one, repeats_rows
+from django_sitemaps09.rows import chunks, repeats_rows
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -120,8 +119,8 @@ class Sitemap(_Base[ItemT]):
             if not callable(declared):
                 return super().get_latest_lastmod()
             try:
-                with one_by_one(self.items(), AT_A_TIME) as items:
-                    return max(_each(declared, items), default=None)
+                found = (declared(item) for some in chunks(self.items(), AT_A_TIME) for item in some)
+                return max(found, default=None)
             except TypeError:
                 return None
         rows = annotated(self, self.items())
@@ -234,12 +233,6 @@ else:
         """Contrib's `GenericSitemap`: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
 
         get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
-
-
-def _each(function: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
-    """What it gives for each item, of which some live at once: a row can fetch for its peers."""
-    while some := list(islice(items, AT_A_TIME)):
-        yield from map(function, some)
 
 
 def alias(name: str, position: int = 0) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial, wraps
 from html import unescape
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from django.utils.safestring import SafeData
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.entries import Alternate, Batch, Column
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.rows import one_by_one
+from django_sitemaps09.rows import chunks
 from django_sitemaps09.sitemaps import AT_A_TIME, alias, column
 from django_sitemaps09.sources.values import lastmod_text, priority_text
 
@@ -43,8 +44,8 @@ class Section(NamedTuple):
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
         newest: Any = None
         every = True
-        with one_by_one(self.items, AT_A_TIME) as rows:
-            while items := list(islice(rows, AT_A_TIME)):
+        with closing(chunks(self.items, AT_A_TIME)) as found:
+            for items in found:
                 values = self._values(items)
                 for lastmod in values["lastmod"]:
                     every = every and lastmod is not None

@@ -48,7 +48,7 @@ class Environment:
         done = self.work / "venv" / "benchmark-is-installed"
         if done.exists():
             return
-        if (self.work / "venv").exists() and not self._begun.exists():
+        if (self.work / "venv").exists() and not self.ours:
             raise FileExistsError(
                 f"{self.work / 'venv'} is not this benchmark's: give --work another folder"
             )
