@@ -1,4 +1,4 @@
-"""Pages of a section as ranges of its key: cut, find, split.
+"""Pages of a section as ranges of its key: cut, find, split, and which of them changed.
 
 A page is `(after, until]`, never a rank: it costs the same wherever it lies, and a row that is
 deleted elsewhere does not move it. Keys are compared by what holds the rows, never here.
@@ -7,13 +7,16 @@ deleted elsewhere does not move it. Keys are compared by what holds the rows, ne
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count, islice
+from functools import reduce
+from itertools import count, groupby, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 #: A key as text, one text a column, as it travels and is stored.
 Key: TypeAlias = "tuple[str, ...]"
+#: Hashes are 64 bits wide; sums of them are taken modulo this, so that they can be subtracted.
+HASHES = 1 << 64
 
 
 class Page(NamedTuple):
@@ -36,6 +39,39 @@ class PageMap(NamedTuple):
     def find(self, number: int) -> Page | None:
         """The page of a number. Numbers are names: they need not be in order."""
         return next((page for page in self.pages if page.number == number), None)
+
+
+class Fingerprint(NamedTuple):
+    """What tells whether the rows of a range are what they were.
+
+    Additive over ranges that follow each other. `newest` is the newest lastmod as W3C text. `hash` is
+    of key and columns, in whatever order the rows come; `None` where the database has none.
+    """
+
+    rows: int
+    newest: str | None
+    hash: int | None
+
+    def plus(self, other: Fingerprint) -> Fingerprint:
+        """That of two ranges together."""
+        newest = max(filter(None, (self.newest, other.newest)), default=None)
+        both = None if self.hash is None or other.hash is None else (self.hash + other.hash) % HASHES
+        return Fingerprint(self.rows + other.rows, newest, both)
+
+    def minus(self, part: Fingerprint) -> Fingerprint:
+        """That of what a part leaves of the whole, without its `newest`, which nobody can tell.
+
+        `ValueError` without hashes: what is left would tell too little.
+        """
+        if self.hash is None or part.hash is None:
+            raise ValueError("Only fingerprints with a hash can be subtracted")
+        return Fingerprint(self.rows - part.rows, None, (self.hash - part.hash) % HASHES)
+
+    def same(self, other: Fingerprint) -> bool:
+        """Whether both are of the same rows. A hash is of the lastmods too; without one they decide."""
+        if self.hash is None or other.hash is None:
+            return self == other
+        return (self.rows, self.hash) == (other.rows, other.hash)
 
 
 class Keyed(Protocol):
@@ -125,3 +161,72 @@ def render_all(
             with suppress(Exception):
                 result()
         raise
+
+
+#: A page, and the fingerprint that its rows had when they were read; `None` where that is not known.
+Known: TypeAlias = "tuple[Page, Fingerprint | None]"
+#: The fingerprint of a range, read now.
+Ask: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
+
+
+def changed(pages: Sequence[Known], ask: Ask) -> dict[int, Fingerprint | None]:
+    """The numbers of the pages whose rows are not what they were, with the fingerprints they have now.
+
+    Pages come in the order of their keys, one behind the other. One without a fingerprint is never
+    asked for, and always told. Others are asked for by whole runs: once where nothing changed, twice
+    where the last page of a run did, and about `log2` of its length for each other page that did.
+    """
+    found: dict[int, Fingerprint | None] = {}
+    for known, run in groupby(pages, lambda pair: pair[1] is not None):
+        if known:
+            found |= _changed_of_run([(page, was) for page, was in run if was is not None], ask)
+        else:
+            found |= dict.fromkeys(page.number for page, _ in run)
+    return found
+
+
+#: Pages behind each other whose fingerprints are known.
+_Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
+
+
+def _changed_of_run(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
+    if any(was.hash is None for _, was in run):
+        return _changed_one_by_one(run, ask)
+    whole = _asked(run, ask)
+    if whole.hash is None:
+        return _changed_one_by_one(run, ask)
+    # What is new is mostly at the end, and then the rest is known to be what it was.
+    return _changed_within(run, whole, ask, at=len(run) - 1)
+
+
+def _changed_one_by_one(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
+    """Without hashes a sum can be what it was though its parts are not."""
+    now = [(page.number, was, ask(page.after, page.until)) for page, was in run]
+    return {number: is_ for number, was, is_ in now if not is_.same(was)}
+
+
+def _changed_within(
+    run: _Run, now: Fingerprint, ask: Ask, at: int | None = None, derived: bool = False
+) -> dict[int, Fingerprint]:
+    """The changed pages of a run whose fingerprint is `now`, read, or `derived` from others.
+
+    The part from `at` on is read, by default the second half, and the other part is derived from it.
+    """
+    if now.same(reduce(Fingerprint.plus, (was for _, was in run))):
+        return {}
+    if len(run) == 1:
+        # Others can change the rows between two questions: only what was read is told.
+        [(page, was)] = run
+        now = _asked(run, ask) if derived else now
+        return {} if now.same(was) else {page.number: now}
+    at = len(run) // 2 if at is None else at
+    first, second = run[:at], run[at:]
+    part = _asked(second, ask)
+    return {
+        **_changed_within(first, now.minus(part), ask, derived=True),
+        **_changed_within(second, part, ask),
+    }
+
+
+def _asked(run: _Run, ask: Ask) -> Fingerprint:
+    return ask(run[0][0].after, run[-1][0].until)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import pairwise
+from hashlib import sha256
+from itertools import groupby, pairwise
+from math import ceil, log2
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -12,7 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09.pages import Key, Page, PageMap, cut, each_page, render_all, split
+from django_sitemaps09.pages import (
+    HASHES,
+    Fingerprint,
+    Key,
+    Known,
+    Page,
+    PageMap,
+    changed,
+    cut,
+    each_page,
+    render_all,
+    split,
+)
 
 # A prime: multiplied by anything else, the numbers below it come in an order of their own.
 PRIME = 10_007
@@ -306,3 +320,159 @@ def test_a_cut_that_makes_no_progress_is_an_error() -> None:
     stuck = PageMap((Page(1, ("7",), None),))
     with pytest.raises(ValueError, match="never end"):
         list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",))))
+
+
+# Which pages are not what they were, asking as little as can be.
+
+
+class Table:
+    """Rows with values. A fingerprint hashes each row alone, as databases do."""
+
+    def __init__(self, rows: Mapping[int, int], hashed: bool = True) -> None:
+        self.rows = dict(rows)
+        self.hashed = hashed
+        self.asked: list[tuple[Key | None, Key | None]] = []
+
+    def within(self, after: Key | None, until: Key | None) -> dict[int, int]:
+        first = -1 if after is None else int(after[0])
+        last = PRIME if until is None else int(until[0])
+        return {key: value for key, value in self.rows.items() if first < key <= last}
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        rows = self.within(after, until)
+        hashes = [int.from_bytes(sha256(repr(row).encode()).digest()[:8], "big") for row in rows.items()]
+        newest = max((f"{2000 + value}" for value in rows.values()), default=None)
+        return Fingerprint(len(rows), newest, sum(hashes) % HASHES if self.hashed else None)
+
+    def ask(self, after: Key | None, until: Key | None) -> Fingerprint:
+        self.asked.append((after, until))
+        return self.fingerprint(after, until)
+
+
+TABLES = st.dictionaries(st.integers(0, 99), st.integers(0, 5), max_size=60)
+BOUNDS = st.sets(st.integers(0, 98), max_size=20)
+
+
+def pages_of(bounds: Iterable[int]) -> list[Page]:
+    """Pages between bounds; their numbers are not in the order of their keys."""
+    keys: list[Key | None] = [None, *((str(bound),) for bound in sorted(bounds)), None]
+    return [Page(900 - n, after, until) for n, (after, until) in enumerate(pairwise(keys))]
+
+
+def known_of(table: Table, pages: Iterable[Page], unknown: Container[int] = ()) -> list[Known]:
+    return [
+        (page, None if n in unknown else table.fingerprint(page.after, page.until))
+        for n, page in enumerate(pages)
+    ]
+
+
+@given(TABLES, TABLES, BOUNDS, st.sets(st.integers(0, 20)))
+def test_the_pages_that_changed_are_told_and_no_others(
+    before: dict[int, int], after: dict[int, int], bounds: set[int], unknown: set[int]
+) -> None:
+    was, now = Table(before), Table(after)
+    pages = pages_of(bounds)
+    found = changed(known_of(was, pages, unknown), now.ask)
+    assert found == {
+        page.number: None if n in unknown else now.fingerprint(page.after, page.until)
+        for n, page in enumerate(pages)
+        if n in unknown or was.within(page.after, page.until) != now.within(page.after, page.until)
+    }
+
+
+@given(TABLES, TABLES, BOUNDS, st.sets(st.integers(0, 20)))
+def test_what_is_told_of_a_page_was_asked_and_nothing_is_asked_of_an_unknown_one(
+    before: dict[int, int], after: dict[int, int], bounds: set[int], unknown: set[int]
+) -> None:
+    now, pages = Table(after), pages_of(bounds)
+    found = changed(known_of(Table(before), pages, unknown), now.ask)
+    ranges = {page.number: (page.after, page.until) for page in pages}
+    assert {ranges[number] for number, read in found.items() if read is not None} <= {*now.asked}
+    lost = [n for n in unknown if n < len(pages)]
+    first, last = [-1, *map(int, (p.until[0] for p in pages if p.until))], PRIME
+    for after_, until in now.asked:
+        start = -1 if after_ is None else int(after_[0])
+        stop = last if until is None else int(until[0])
+        assert not any(start <= first[n] < stop for n in lost)
+
+
+@given(TABLES, BOUNDS, st.sets(st.integers(0, 20)))
+def test_where_nothing_changed_each_run_of_known_pages_is_asked_for_once(
+    rows: dict[int, int], bounds: set[int], unknown: set[int]
+) -> None:
+    table = Table(rows)
+    known = known_of(table, pages_of(bounds), unknown)
+    assert {*changed(known, table.ask)} == {page.number for page, was in known if was is None}
+    assert len(table.asked) == sum(is_known for is_known, _ in groupby(known, lambda pair: bool(pair[1])))
+
+
+@given(TABLES, BOUNDS)
+def test_two_questions_find_that_only_the_last_page_changed(rows: dict[int, int], bounds: set[int]) -> None:
+    table = Table(rows)
+    known = known_of(table, pages_of(bounds))
+    table.rows[99] = 6
+    last = known[-1][0]
+    assert changed(known, table.ask) == {last.number: table.fingerprint(last.after, None)}
+    assert len(table.asked) <= 2
+
+
+@given(st.integers(2, 99), st.data())
+def test_questions_grow_with_the_changed_pages_and_with_the_logarithm_of_all(
+    count: int, data: st.DataObject
+) -> None:
+    table = Table(dict.fromkeys(range(count), 1))
+    known = known_of(table, pages_of(range(count - 1)))
+    several = data.draw(st.sets(st.integers(0, count - 1), max_size=8))
+    table.rows |= dict.fromkeys(several, 2)
+    assert {*changed(known, table.ask)} == {known[n][0].number for n in several}
+    # Each changed page could be one that was derived, which is then read.
+    assert len(table.asked) <= 2 + len(several) * (ceil(log2(count)) + 1)
+
+
+@given(TABLES, TABLES, BOUNDS)
+def test_without_hashes_each_page_is_asked_for(
+    before: dict[int, int], after: dict[int, int], bounds: set[int]
+) -> None:
+    was, now = Table(before, hashed=False), Table(after, hashed=False)
+    known = known_of(was, pages_of(bounds))
+    read = {page.number: now.fingerprint(page.after, page.until) for page, _ in known}
+    assert changed(known, now.ask) == {
+        page.number: read[page.number] for page, w in known if read[page.number] != w
+    }
+    assert now.asked == [(page.after, page.until) for page, _ in known]
+
+
+@pytest.mark.parametrize("hashed", [(True, False), (False, True)])
+def test_fingerprints_of_which_one_alone_has_a_hash_are_not_the_same(hashed: tuple[bool, bool]) -> None:
+    was, now = (Table({1: 1, 2: 2, 3: 3}, hashed=has) for has in hashed)
+    assert {*changed(known_of(was, pages_of([1, 2])), now.ask)} == {900, 899, 898}
+
+
+@given(TABLES, st.integers(0, 98))
+def test_fingerprints_are_a_group(rows: dict[int, int], at: int) -> None:
+    table, key = Table(rows), (str(at),)
+    first, second, whole = (table.fingerprint(*ends) for ends in ((None, key), (key, None), (None, None)))
+    assert first.plus(second) == second.plus(first) == whole
+    assert whole.minus(second).same(first)
+    assert whole.minus(second).newest is None
+    assert whole.minus(whole) == Fingerprint(0, None, 0)
+
+
+def test_what_has_no_hash_cannot_be_subtracted() -> None:
+    with pytest.raises(ValueError, match="with a hash"):
+        Fingerprint(2, "2026", None).minus(Fingerprint(1, "2026", 7))
+
+
+def test_a_page_that_is_what_it_was_when_it_is_read_itself_is_not_told() -> None:
+    """Rows that change between two questions make what is derived from them wrong."""
+    table = Table({1: 1, 2: 2})
+    known = known_of(table, pages_of([1]))
+
+    def ask(after: Key | None, until: Key | None) -> Fingerprint:
+        found = table.ask(after, until)
+        # The second page changes when the whole was read.
+        table.rows[2] += 1
+        return found
+
+    table.rows[2] = 7
+    assert {*changed(known, ask)} == {known[1][0].number}
