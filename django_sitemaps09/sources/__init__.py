@@ -6,7 +6,7 @@ every object that others wrote for contrib, is read through its own `get_urls()`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
+from collections.abc import Generator, Hashable, Sequence
 from inspect import getattr_static
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import pages, writer
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.pages import Key, Keyed, Page, PageMap
+from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section, instance
 from django_sitemaps09.sitemaps import Sitemap
@@ -74,6 +74,27 @@ class Source(Keyed, Protocol):
     @property
     def digest(self) -> str | None:
         """What tells whether a page map is of these rows; `None` where it is not worth keeping."""
+
+    @property
+    def identity(self) -> tuple[str, ...] | None:
+        """The columns that bounds are of: those made under one mean nothing under another.
+
+        Vendor, then table, column, database type and collation of each; `None` without a key.
+        """
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        """Whether each bound is greater than the one before for what holds the rows, as it is now."""
+
+    @property
+    def declared(self) -> str:
+        """A digest of everything but the rows that decides the bytes of pages; no row is read for it."""
+
+    @property
+    def skippable(self) -> bool:
+        """Whether a fingerprint tells that pages are what they were."""
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        """Of the rows of a range, in one query. Asked of what is `skippable` alone."""
 
     def batches(self, page: Page) -> Generator[Batch]:
         """The entries of a page, some hundred or thousand at a time."""

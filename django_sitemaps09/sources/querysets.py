@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
 
@@ -13,10 +11,10 @@ from django.core.exceptions import EmptyResultSet, FieldError, ImproperlyConfigu
 from django.db import connections
 from django.db.models import Count, F, Max, QuerySet
 
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past
 from django_sitemaps09.rows import (
     can_reorder,
@@ -27,9 +25,12 @@ from django_sitemaps09.rows import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps import ModelSitemap, alias
+from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.ahead import ahead
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
+from django_sitemaps09.sources.fingerprints import fingerprint, is_date
+from django_sitemaps09.sources.identity import Identity
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.times import TimeText
 from django_sitemaps09.sources.values import lastmod_text
@@ -46,8 +47,6 @@ INSTANCES = 250
 SAMPLE = 200
 # The alias of a lastmod as text of the database.
 _TEXT = alias("lastmod_text")
-# A point in time in a query that is this near is the time of the query.
-_NOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,6 @@ class QuerySource:
             sql, parameters = self.bare.query.get_compiler(self.bare.db).as_sql()
         except EmptyResultSet:
             sql, parameters = "", ()
-        lasting = [str(parameter) for parameter in parameters if not _is_now(str(parameter))]
         sitemap = type(self.declaration.sitemap)
         identity = (
             self.section,
@@ -106,9 +104,52 @@ class QuerySource:
             self.declaration.base,
             self.limit,
             sql,
-            lasting,
+            digests.lasting(parameters),
         )
-        return sha256(repr(identity).encode()).hexdigest()
+        return digests.digest(identity)
+
+    @property
+    def declared(self) -> str:
+        rows = self.annotated.order_by(*self.key.names)
+        if not self.declaration.needs_items:
+            rows = rows.values_list(*self.key.names, *self.declaration.expressions)
+        return digests.digest(
+            (
+                self.bare.db,
+                self.key.names,
+                digests.of_class(self.declaration.sitemap, self.declaration.base, self.limit),
+                digests.of_declaration(self.declaration),
+                digests.of_query(rows),
+            )
+        )
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self._identity.texts()
+
+    @property
+    def _identity(self) -> Identity:
+        return Identity(self.key, self.bare.model, self.bare.db)
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        return self._identity.in_order(bounds)
+
+    @property
+    def skippable(self) -> bool:
+        return (
+            not self.declaration.needs_items
+            and is_date(self.annotated, alias("lastmod"))
+            and reads_plainly(self.annotated)
+        )
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        rows = self._between(after, until)
+        with site_locale():
+            return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
+
+    def _between(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
+        rows = self.key.beyond(self.annotated, self.key.parse(after))
+        return self.key.until(rows, self.key.parse(until))
 
     def is_empty(self) -> bool:
         return not self.bare.exists()
@@ -209,8 +250,7 @@ class QuerySource:
         column = alias("lastmod")
         if column not in self.declaration.expressions:
             return self.declaration.constant_lastmod()
-        after, until = self.key.parse(page.after), self.key.parse(page.until)
-        found = self.key.until(self.key.beyond(self.annotated, after), until).aggregate(
+        found = self._between(page.after, page.until).aggregate(
             newest=Max(column), dated=Count(column), rows=Count("pk")
         )
         if found["newest"] is None or found["dated"] < found["rows"]:
@@ -220,17 +260,6 @@ class QuerySource:
         except ValueError:
             # Left out of the page too, and named there.
             return None
-
-
-def _is_now(parameter: str) -> bool:
-    """Whether a parameter is the present moment, as text of UTC or of `TIME_ZONE`."""
-    try:
-        moment = datetime.fromisoformat(parameter)
-    except ValueError:
-        return False
-    zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
-    now = datetime.now(timezone.utc)
-    return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)
 
 
 def _key_name(sitemap: object) -> str:

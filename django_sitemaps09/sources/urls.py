@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09.entries import Alternate, Batch, ItemError
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base, language_text
-from django_sitemaps09.sources import values
+from django_sitemaps09.sources import digests, values
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.values import absolute
 
@@ -53,6 +53,24 @@ class UrlsSource:
     @property
     def digest(self) -> None:
         return None
+
+    @property
+    def identity(self) -> None:
+        return None
+
+    @property
+    def skippable(self) -> bool:
+        return False
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        return True
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        raise NotImplementedError("Only a source that is skippable has fingerprints")
+
+    @property
+    def declared(self) -> str:
+        return digests.digest(digests.of_class(self.sitemap, self.base, self.rows_per_page))
 
     def is_empty(self) -> bool:
         return not self.paginator.count

@@ -1,0 +1,147 @@
+"""Digests of what decides the bytes of pages beside their rows, the same in each process."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+import django
+from django.conf import settings
+from django.core.exceptions import EmptyResultSet
+from django.db.models import QuerySet
+from django.utils import translation
+
+import django_sitemaps09
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.sitemaps import FIELDS
+from django_sitemaps09.sources.declaration import Declaration
+
+# A point in time in a query that is this near is the time of the query.
+_NOW = timedelta(minutes=10)
+_PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
+# The classes of these do not change without one of the versions.
+_VERSIONED = {"django", "django_sitemaps09", "builtins", "typing", "abc"}
+_PLACEHOLDERS = re.compile(r"IN \((%s(?:, %s)+)\)|%%|%s")
+
+
+def digest(facts: object) -> str:
+    """Of anything that `repr` writes alike in each process."""
+    return sha256(repr(facts).encode()).hexdigest()
+
+
+def lasting(parameters: Iterable[object]) -> list[str]:
+    """The parameters of a query as text, less those that are its time."""
+    return [text for text in map(str, parameters) if not _is_now(text)]
+
+
+def of_query(rows: QuerySet[Any]) -> object:
+    """SQL and parameters of rows; those of an `IN` in an order of their own, which a set has not."""
+    with site_locale():
+        try:
+            sql, parameters = rows.query.get_compiler(rows.db).as_sql()
+        except EmptyResultSet:
+            return ""
+    given = iter(parameters)
+    ordered: list[object] = []
+    for found in _PLACEHOLDERS.finditer(sql):
+        if found[0] == "%%":
+            continue
+        some = [next(given) for _ in range(found[0].count("%s"))]
+        ordered += sorted(some, key=str) if found[1] else some
+    return sql, lasting(map(_without_address, [*ordered, *given]))
+
+
+def of_class(sitemap: object, base: object, limit: int) -> object:
+    """What any sitemap has: settings, versions and the source of its classes.
+
+    Not what an instance holds: what of that is in pages is in hooks or in the query, and some keep a
+    cache.
+    """
+    return (
+        django_sitemaps09.__version__,
+        django.get_version(),
+        settings.LANGUAGE_CODE,
+        settings.TIME_ZONE,
+        settings.USE_TZ,
+        base,
+        limit,
+        [_source(cls) for cls in type(sitemap).__mro__],
+    )
+
+
+def of_declaration(declaration: Declaration) -> object:
+    """What a sitemap of ours declares beside its expressions."""
+    sitemap = declaration.sitemap
+    return (
+        declaration.languages,
+        declaration.alternates,
+        bool(sitemap.x_default),
+        [_hook(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
+    )
+
+
+def _hook(hook: Any, languages: Sequence[str] | None) -> object:
+    """A `Route` as what `reverse()` would try for it in each language; an expression is in the query."""
+    if not isinstance(hook, Route):
+        return "" if is_expression(hook) else _stable(hook)
+    arguments = ["" if is_expression(value) else _stable(value) for value in hook.values]
+    candidates = []
+    for language in languages or (conf.language,):
+        with translation.override(language):
+            candidates += [_candidate(candidate) for candidate in hook.compiled().candidates]
+    return hook.viewname, list(hook.kwargs), arguments, candidates
+
+
+def _candidate(candidate: Any) -> object:
+    converters = [(name, _source(type(made))) for name, made in sorted(candidate.converters.items())]
+    names = list(candidate.names)
+    return candidate.template, names, _stable(candidate.defaults), converters, candidate.regex.pattern
+
+
+def _source(cls: type) -> str:
+    """The text of a class, or its name where that says as much, or all that is to be had."""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if cls.__module__.partition(".")[0] in _VERSIONED:
+        return name
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError, SyntaxError):
+        return name
+
+
+def _stable(value: object) -> object:
+    """A value as what `repr` writes alike in each process: of what is not plain, the name of its class."""
+    if isinstance(value, Mapping):
+        return sorted((str(key), repr(_stable(item))) for key, item in value.items())
+    if isinstance(value, AbstractSet):
+        return sorted(repr(_stable(item)) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_stable(item) for item in value]
+    if isinstance(value, _PLAIN):
+        return type(value).__qualname__, str(value)
+    named = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
+    return getattr(named, "__module__", ""), getattr(named, "__qualname__", "")
+
+
+def _without_address(parameter: object) -> str:
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", str(parameter))
+
+
+def _is_now(parameter: str) -> bool:
+    """Whether a parameter is the present moment, as text of UTC or of `TIME_ZONE`."""
+    try:
+        moment = datetime.fromisoformat(parameter)
+    except ValueError:
+        return False
+    zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
+    now = datetime.now(timezone.utc)
+    return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)
