@@ -44,16 +44,12 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
     found += [
         Error(text, hint="See the settings in the README.", id="sitemaps09.E003") for text in messages
     ]
-    alias = given.get("STORAGE")
-    if isinstance(alias, str) and alias not in settings.STORAGES:
-        hint = f"STORAGES has: {', '.join(settings.STORAGES)}."
-        found.append(
-            Error(
-                f"SITEMAPS09['STORAGE'] is {alias!r}, no alias of STORAGES.",
-                hint=hint,
-                id="sitemaps09.E004",
-            )
-        )
+    for key in ("STORAGE", "STATE"):
+        alias = given.get(key)
+        if isinstance(alias, str) and alias not in settings.STORAGES:
+            hint = f"STORAGES has: {', '.join(settings.STORAGES)}."
+            text = f"SITEMAPS09[{key!r}] is {alias!r}, no alias of STORAGES."
+            found.append(Error(text, hint=hint, id="sitemaps09.E004"))
     return found
 
 

@@ -60,6 +60,11 @@ class Conf:
         return self._path("ROOT")
 
     @property
+    def state(self) -> str | None:
+        """Alias in `STORAGES` for what an export remembers. Default: `.sitemaps09/` in the target."""
+        return self._text("STATE")
+
+    @property
     def files_url(self) -> str | None:
         """Where the exported files are reachable, ending in a slash. Default: `BASE_URL + "/"`."""
         url = self._text("FILES_URL")
@@ -148,6 +153,7 @@ KEYS = {
     "BASE_URL": "base_url",
     "STORAGE": "storage",
     "ROOT": "root",
+    "STATE": "state",
     "FILES_URL": "files_url",
     "ROBOTS_TXT": "robots_txt",
     "GZIP": "gzip",

@@ -219,6 +219,7 @@ def test_each_class_is_told_once_and_instances_are_judged_too() -> None:
         ({"FILES_URL": "https://example.org/files"}, ["E003"]),
         ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
         ({"STORAGE": "nowhere"}, ["E004"]),
+        ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
     ],
 )

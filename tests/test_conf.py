@@ -25,6 +25,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "BASE_URL": ("base_url", None),
     "STORAGE": ("storage", None),
     "ROOT": ("root", None),
+    "STATE": ("state", None),
     "FILES_URL": ("files_url", None),
     "ROBOTS_TXT": ("robots_txt", None),
     "GZIP": ("gzip", True),
@@ -39,6 +40,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("BASE_URL", "http://exämple.com:8000", Base("http", "xn--exmple-cua.com:8000")),
     ("STORAGE", "default", "default"),
     ("ROOT", "public", Path("public")),
+    ("STATE", "default", "default"),
     ("ROOT", Path("/srv/www"), Path("/srv/www")),
     ("FILES_URL", "https://cdn.example.com/", "https://cdn.example.com/"),
     ("FILES_URL", "https://cdn.example.com/a%20b/", "https://cdn.example.com/a%20b/"),
@@ -57,6 +59,7 @@ BAD: list[tuple[str, Any]] = [
     *(("BASE_URL", value) for value in ("", "example.com", "ftp://a.b", "https://a.b/c", 7, b"https://a")),
     *(("BASE_URL", value) for value in ("https://a\r\nb.c", "https://a.b\n", "https://u:p@a.b")),
     *(("STORAGE", value) for value in (7, Path("x"), ["sitemaps"])),
+    *(("STATE", value) for value in (7, Path("x"), ["sitemaps"])),
     *(("ROOT", value) for value in ("", 7, b"public", ["public"], False)),
     *(("FILES_URL", value) for value in ("", "/", "/files/", "cdn.example.com/", "https://a.b", 7)),
     *(("FILES_URL", value) for value in ("https://", "https:///", "https://a b/", "https://a.b/\n/")),
@@ -90,7 +93,9 @@ def test_what_is_not_set_has_its_default(key: str, settings: Any) -> None:
     assert read(key) == DEFAULTS[key][1]
 
 
-@pytest.mark.parametrize("key", ["SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "FILES_URL", "ROBOTS_TXT"])
+@pytest.mark.parametrize(
+    "key", ["SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT"]
+)
 def test_none_is_the_default_wherever_that_is_none(key: str) -> None:
     with override_settings(SITEMAPS09={key: None}):
         assert read(key) is None

@@ -1,0 +1,11 @@
+"""Where the files of an export live: a folder, or any storage that replaces whole files."""
+
+from __future__ import annotations
+
+from django_sitemaps09.stores.local import LocalStore, create
+from django_sitemaps09.stores.lock import only_one
+from django_sitemaps09.stores.remote import RemoteStore
+from django_sitemaps09.stores.store import STATE, Store
+from django_sitemaps09.stores.targets import state, target
+
+__all__ = ["STATE", "LocalStore", "RemoteStore", "Store", "create", "only_one", "state", "target"]

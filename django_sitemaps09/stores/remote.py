@@ -1,0 +1,220 @@
+"""Files in a storage without local paths, which has to replace them whole under the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+from django.core.files import File
+from django.core.files.storage import Storage, storages
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.stores import s3
+from django_sitemaps09.stores.store import STATE, checked
+
+if TYPE_CHECKING:
+    _File = File[bytes]
+else:
+    _File = File
+
+_PROBE = "probe-"
+# By suffix. A page is a file that is compressed, not one that is compressed on its way.
+_TYPES = {
+    ".xml.gz": "application/gzip",
+    ".xml": "application/xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/json",
+}
+# What tells one place from another with the backends of django-storages; not how one gets in there.
+_PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
+
+
+@dataclass(frozen=True)
+class RemoteStore:
+    """A storage of `STORAGES`, or a folder in it."""
+
+    alias: str
+    folder: str = ""
+
+    def __reduce__(self) -> tuple[type[RemoteStore], tuple[str, str]]:
+        # The storage is made anew in a worker, with connections of its own.
+        return RemoteStore, (self.alias, self.folder)
+
+    @property
+    def label(self) -> str:
+        return f"storage {self.alias!r}" if not self.folder else f"{self.folder} in storage {self.alias!r}"
+
+    @property
+    def identity(self) -> str:
+        found = {name: getattr(self._storage, name, None) for name in _PLACE}
+        place = {name: str(value) for name, value in found.items() if value}
+        # A location alone says little: many storages begin at the same one.
+        named = place if place.keys() - {"location"} else {"alias": self.alias, **place}
+        return repr((named, self.folder))
+
+    @property
+    def mode(self) -> None:
+        return None
+
+    @cached_property
+    def _storage(self) -> Storage:
+        storage = storages[self.alias]
+        return s3.adapted(storage, content_type) if s3.is_s3(storage) else storage
+
+    def read(self, name: str, most: int) -> bytes | None:
+        file = self.open(name)
+        if file is None:
+            return None
+        with self._asking(name), file:
+            # Asked first: to read some of a file is to fetch all of it.
+            if cast("File[bytes]", file).size > most:
+                raise ExportError(f"{name} in {self.label} is no file of at most {most:,} bytes.")
+            return file.read()
+
+    def open(self, name: str) -> BinaryIO | None:
+        full = self._full(name)
+        with self._asking(name):
+            try:
+                # Asked first: some look for a file only when it is read, and fail in their own way.
+                return cast(BinaryIO, self._storage.open(full)) if self._storage.exists(full) else None
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, content: bytes) -> None:
+        self._save(name, BytesIO(content))
+
+    @contextmanager
+    def staged(self, name: str) -> Iterator[Path]:
+        checked(name)
+        with TemporaryDirectory(prefix="sitemaps09-") as folder:
+            path = Path(folder) / name.rpartition("/")[2]
+            yield path
+            with path.open("rb") as file:
+                self._save(name, file)
+
+    def promote(self, staged: str, name: str) -> None:
+        if s3.is_s3(self._storage):
+            with self._asking(name):
+                s3.copy_object(self._storage, self._full(staged), self._full(name))
+            return
+        file = self.open(staged)
+        if file is None:
+            raise FileNotFoundError(staged)
+        with file:
+            self._save(name, file)
+
+    def sync(self) -> None:
+        """A storage has kept what it was given when it answers."""
+
+    def delete(self, name: str) -> None:
+        full = self._full(name)
+        with self._asking(name), suppress(FileNotFoundError):
+            self._storage.delete(full)
+
+    def delete_folder(self, name: str) -> None:
+        full = self._full(name)
+        if s3.is_s3(self._storage):
+            with self._asking(name):
+                s3.delete_below(self._storage, full)
+            return
+        for file in self.names(name):
+            self.delete(f"{name}/{file}")
+        for folder in self.folders(name):
+            self.delete_folder(f"{name}/{folder}")
+        above, _, last = name.rpartition("/")
+        # Of those that know folders at all, and not only names with slashes.
+        if last in self.folders(above):
+            self.delete(name)
+
+    def names(self, folder: str = "") -> dict[str, int | None]:
+        return dict.fromkeys(filter(None, self._listed(folder)[1]))
+
+    def folders(self, folder: str = "") -> list[str]:
+        return sorted(filter(None, self._listed(folder)[0]))
+
+    def blocked(self, name: str) -> bool:
+        """Never: a folder is no more than what its files are called."""
+        checked(name)
+        return False
+
+    def check(self) -> None:
+        name = f"{self._own}{_PROBE}{token_hex(8)}.txt"
+        try:
+            for content in (b"the first, longer content", b"the second content"):
+                self.write(name, content)
+            if self.read(name, 1_000) != content:
+                raise self._does_not_replace("gives back what it did not get last")
+        finally:
+            self.delete(name)
+
+    def clean(self) -> None:
+        for name in self.names(self._own.rstrip("/")):
+            if name.startswith(_PROBE):
+                self.delete(f"{self._own}{name}")
+
+    @property
+    def _own(self) -> str:
+        return "" if self.folder else f"{STATE}/"
+
+    def _full(self, name: str) -> str:
+        return f"{self.folder}/{checked(name)}" if self.folder else checked(name)
+
+    def _listed(self, folder: str) -> tuple[list[str], list[str]]:
+        full = self._full(folder) if folder else self.folder
+        with self._asking(folder):
+            try:
+                return self._storage.listdir(full)
+            except FileNotFoundError:
+                return [], []
+
+    def _save(self, name: str, content: IO[bytes]) -> None:
+        """Under that very name, or not at all."""
+        full = self._full(name)
+        with self._asking(name):
+            saved = self._storage.save(full, _Content(content, full))
+            if saved != full:
+                self._storage.delete(saved)
+                raise self._does_not_replace(f"saved {full!r} as {saved!r}")
+
+    def _does_not_replace(self, what: str) -> ExportError:
+        return ExportError(
+            f"The storage {self.alias!r} {what}, but an export has to replace files whole under the same "
+            "name. Let it overwrite (option file_overwrite of django-storages' S3, allow_overwrite or the "
+            "like of others), or set SITEMAPS09['STORAGE'] to another alias, or SITEMAPS09['ROOT'] to a "
+            "directory, and copy the files from there."
+        )
+
+    @contextmanager
+    def _asking(self, name: str) -> Iterator[None]:
+        """Each storage has errors of its own; what leaves here is one of ours."""
+        try:
+            yield
+        except (ExportError, FileNotFoundError):
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ExportError(f"The {self.label} failed at {name!r}: {what}") from error
+
+
+class _Content(_File):
+    """What is saved, with the type that several storages take from there."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        super().__init__(file, name)
+        self.content_type = content_type(name)
+
+
+def content_type(name: str) -> str:
+    """The media type of a file of ours."""
+    for suffix, found in _TYPES.items():
+        if name.endswith(suffix):
+            return found
+    return "application/octet-stream"

@@ -1,0 +1,58 @@
+"""Which stores an export writes to, by its arguments and the settings. Nothing is touched to tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.core.files.storage import InMemoryStorage, InvalidStorageError, storages
+
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores.remote import RemoteStore
+from django_sitemaps09.stores.store import STATE, Store
+
+
+def target(output: Path | None) -> Store:
+    """Where files are published: `output`, else the setting `STORAGE`, else `ROOT`.
+
+    `ExportError` where there is none.
+    """
+    if output is not None:
+        return LocalStore(output)
+    if conf.storage is not None:
+        return _of_storage(conf.storage, "STORAGE")
+    if conf.root is not None:
+        return LocalStore(conf.root)
+    raise ExportError(
+        "There is no place to export to: give --output DIR, or set SITEMAPS09['ROOT'] to a directory, or "
+        "SITEMAPS09['STORAGE'] to an alias of STORAGES."
+    )
+
+
+def state(target: Store) -> Store:
+    """Where manifest and journal live: the setting `STATE`, else our own folder in the target."""
+    if conf.state is not None:
+        given = _of_storage(conf.state, "STATE")
+        # The same place for both: what is not for the web goes to its folder there.
+        if given.identity != target.identity:
+            return given
+    if isinstance(target, LocalStore):
+        return LocalStore(target.folder / STATE, 0o600, own="")
+    if isinstance(target, RemoteStore):
+        return RemoteStore(target.alias, STATE)
+    raise TypeError(f"{target!r} has no folder of ours.")
+
+
+def _of_storage(alias: str, key: str) -> LocalStore | RemoteStore:
+    try:
+        storage = storages[alias]
+        folder = Path(storage.path("sitemap.xml")).parent
+    except InvalidStorageError as error:
+        raise ExportError(f"SITEMAPS09[{key!r}] is {alias!r}: {error}") from error
+    except NotImplementedError:
+        return RemoteStore(alias)
+    if isinstance(storage, InMemoryStorage):
+        # It has paths at which there is nothing.
+        return RemoteStore(alias)
+    return LocalStore(folder, getattr(storage, "file_permissions_mode", None))
