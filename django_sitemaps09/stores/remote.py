@@ -56,8 +56,8 @@ class RemoteStore:
     def identity(self) -> str:
         found = {name: getattr(self._storage, name, None) for name in _PLACE}
         place = {name: str(value) for name, value in found.items() if value}
-        # A location alone says little: many storages begin at the same one.
-        named = place if place.keys() - {"location"} else {"alias": self.alias, **place}
+        # A location alone may be one machine's, or that of many storages; the alias is the same on all.
+        named = place if place.keys() - {"location"} else {"alias": self.alias}
         return repr((named, self.folder))
 
     @property
