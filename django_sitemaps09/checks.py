@@ -50,7 +50,21 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
             hint = f"STORAGES has: {', '.join(settings.STORAGES)}."
             text = f"SITEMAPS09[{key!r}] is {alias!r}, no alias of STORAGES."
             found.append(Error(text, hint=hint, id="sitemaps09.E004"))
+    if isinstance(given.get("ENGINE"), str) and (problem := _engine_problem(given["ENGINE"])):
+        hint = "'processes', 'serial', 'celery', or the dotted path of a class of yours."
+        found.append(Error(f"SITEMAPS09['ENGINE']: {problem}", hint=hint, id="sitemaps09.E007"))
     return found
+
+
+def _engine_problem(name: str) -> str | None:
+    # Here alone: what an export needs is no part of what a site starts with.
+    from django_sitemaps09.export import engines
+
+    try:
+        engines.engine_class(name)
+    except ImproperlyConfigured as error:
+        return str(error)
+    return None
 
 
 def _refused(name: str) -> str | None:

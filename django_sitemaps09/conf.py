@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +85,7 @@ class Conf:
     @property
     def gzip(self) -> bool:
         """Whether pages are exported, and named in the live index, as `.xml.gz`. Default `True`."""
-        value = self.given.get("GZIP", True)
-        if not isinstance(value, bool):
-            # Such as "false" from an environment variable, which would be true.
-            raise ImproperlyConfigured(f"SITEMAPS09['GZIP'] must be True or False, not {value!r}.")
-        return value
+        return self._flag("GZIP", default=True)
 
     @property
     def gzip_level(self) -> int | None:
@@ -106,6 +102,40 @@ class Conf:
         )
 
     @property
+    def max_shrink(self) -> float:
+        """The part of its URLs that a section may lose from one week to the next. Default 0.5.
+
+        One that loses more, and at least 100, keeps its published files. 1.0 lets everything pass.
+        """
+        value = self.given.get("MAX_SHRINK", 0.5)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise ImproperlyConfigured(
+                f"SITEMAPS09['MAX_SHRINK'] must be a number from 0 to 1, not {value!r}."
+            )
+        return float(value)
+
+    @property
+    def keep_removed(self) -> float:
+        """Seconds that a file stays which no index names any more. Default: 24 hours."""
+        value = self.given.get("KEEP_REMOVED", timedelta(hours=24))
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+            raise ImproperlyConfigured(
+                f"SITEMAPS09['KEEP_REMOVED'] must be a timedelta or a number of seconds, not {value!r}."
+            )
+        return float(seconds)
+
+    @property
+    def engine(self) -> str:
+        """What renders pages: `"processes"` (default), `"serial"`, `"celery"`, or a dotted path."""
+        return self._text("ENGINE") or "processes"
+
+    @property
+    def cascade(self) -> bool:
+        """Whether several indexes are named by one more, `sitemap.xml`. Default `False`."""
+        return self._flag("CASCADE", default=False)
+
+    @property
     def zone(self) -> tzinfo:
         """The zone of naive times: `TIME_ZONE`, whatever `timezone.activate()` was told."""
         return get_default_timezone()
@@ -119,6 +149,13 @@ class Conf:
         value = self.given.get(key)
         if value is not None and not isinstance(value, str):
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a string, not {value!r}.")
+        return value
+
+    def _flag(self, key: str, *, default: bool) -> bool:
+        value = self.given.get(key, default)
+        if not isinstance(value, bool):
+            # Such as "false" from an environment variable, which would be true.
+            raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be True or False, not {value!r}.")
         return value
 
     def _path(self, key: str) -> Path | None:
@@ -160,4 +197,8 @@ KEYS = {
     "GZIP_LEVEL": "gzip_level",
     "MAX_URLS": "limits",
     "MAX_BYTES": "limits",
+    "MAX_SHRINK": "max_shrink",
+    "KEEP_REMOVED": "keep_removed",
+    "ENGINE": "engine",
+    "CASCADE": "cascade",
 }

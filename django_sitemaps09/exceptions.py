@@ -25,3 +25,7 @@ class ExportError(SitemapError):
 
 class ExportRunningError(ExportError):
     """Another export works on the same target; nothing was touched."""
+
+
+class ManifestError(ExportError):
+    """What earlier exports noted of what is published cannot be used."""

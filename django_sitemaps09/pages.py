@@ -13,6 +13,8 @@ from functools import reduce
 from itertools import count, groupby, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+from django_sitemaps09.writer import Limits
+
 #: A key as text, one text a column, as it travels and is stored.
 Key: TypeAlias = "tuple[str, ...]"
 #: Hashes are 64 bits wide; sums of them are taken modulo this, so that they can be subtracted.
@@ -95,21 +97,36 @@ class Rendered(Protocol):
 RenderedT = TypeVar("RenderedT", bound=Rendered)
 
 
+class Filled(Protocol):
+    """What a page holds."""
+
+    @property
+    def urls(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+
+FilledT = TypeVar("FilledT", bound=Filled)
+
+
 def cut(rows: Keyed, rows_per_page: int) -> PageMap:
     """All rows cut to pages from the first key on: a pure function of the rows."""
     return PageMap(tuple(each_page(rows, rows_per_page)))
 
 
-def each_page(rows: Keyed, rows_per_page: int) -> Iterator[Page]:
+def each_page(
+    rows: Keyed, rows_per_page: int, numbers: Iterable[int] | None = None, after: Key | None = None
+) -> Iterator[Page]:
     """The pages of `cut`, of which each is known before the next one is looked for.
 
-    One query a page, in constant memory: a jump reads the key alone. Every window function measured
-    took two to eight times as long.
+    They have the `numbers` in their order, by default from 1 on, and begin behind `after`. One query a
+    page, in constant memory: a jump reads the key alone. Every window function measured took two to
+    eight times as long.
     """
-    if rows.is_empty():
+    if after is None and rows.is_empty():
         return
-    after: Key | None = None
-    for number in count(1):
+    for number in count(1) if numbers is None else numbers:
         until = rows.jump(after, rows_per_page)
         yield Page(number, after, until)
         if until is None:
@@ -122,18 +139,53 @@ def split(page: Page, at: Key, number: int) -> tuple[Page, Page]:
     return Page(page.number, page.after, at), Page(number, at, page.until)
 
 
+def fill(limit: int) -> int:
+    """How much of a limit a page is cut for: what is added to it later must not split it at once."""
+    return limit - limit // 20
+
+
+def merge(pages: Sequence[FilledT], limits: Limits, most: int) -> list[tuple[FilledT, ...]]:
+    """Neighbours that fit one page together, as groups; every other page is a group by itself.
+
+    At most so many pages as `most` says are merged away. Two neighbours never fit one page afterwards,
+    if there were not more of them, so that there are at most twice as many as a new cut would make.
+    The open last page is different, since it grows: it is merged where both are half a page.
+    """
+    groups: list[tuple[FilledT, ...]] = []
+    for place, page in enumerate(pages, 1):
+        part = 2 if place == len(pages) else 1
+        together = (*groups[-1], page) if groups else ()
+        if (
+            most > 0
+            and together
+            and sum(page.urls for page in together) <= fill(limits.urls) // part
+            and sum(page.bytes for page in together) <= fill(limits.bytes) // part
+        ):
+            groups[-1] = together
+            most -= 1
+        else:
+            groups.append((page,))
+    return groups
+
+
 def render_all(
-    pages: Iterable[Page], begin: Callable[[Page], Callable[[], RenderedT]], ahead: int = 1
+    pages: Iterable[Page],
+    begin: Callable[[Page], Callable[[], RenderedT]],
+    ahead: int = 1,
+    *,
+    divide: Callable[[Page, RenderedT], Key | None] = lambda page, rendered: rendered.cut,
+    highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Each page with what was made of it; one that does not fit its limits is split until it does.
 
     `begin` gives what waits for the result of a page; so many as `ahead` says are begun before the
     first of them is waited for. Pages and their numbers do not depend on that. A second part has the
-    first number that no page has, so that the rest of `pages` is asked for before the first split.
+    first number above `highest` that no page has, so that the rest of `pages` is asked for before the
+    first split. `divide` says where a page is split that was cut; both parts are made anew if that is
+    not where it was cut.
     """
     remaining = iter(pages)
     begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
-    highest = 0
     split_before = False
     try:
         while True:
@@ -152,8 +204,12 @@ def render_all(
                     highest = max([highest, *(page.number for page in known)])
                     remaining, split_before = iter(known), True
                 highest += 1
-                page, rest = split(page, rendered.cut, highest)
+                at = divide(page, rendered) or rendered.cut
+                page, rest = split(page, at, highest)
                 begun.appendleft((rest, begin(rest)))
+                if at != rendered.cut:
+                    begun.appendleft((page, begin(page)))
+                    continue
             yield page, rendered
     except Exception:
         # What was begun before a page failed must not go on behind the back of whoever is told.

@@ -25,6 +25,8 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Printable ASCII that XML takes as it is: all that most columns hold.
 _PLAIN = bytes({*range(0x20, 0x7F)} - {*map(ord, _ENTITIES)})
 _TAIL = b"</urlset>\n"
+# Keys of a page that are remembered until it is whole.
+_MARKS = 1_000
 
 
 class Limits(NamedTuple):
@@ -37,7 +39,8 @@ class Limits(NamedTuple):
 class Written(NamedTuple):
     """What a urlset came to. `lastmod` is the newest one if all entries have one.
 
-    `cut` is the key of the last item written, where the limits did not admit the next one.
+    `cut` is the key of the last item written, where the limits did not admit the next one; `middle`
+    then is the key of one about half way to it.
     """
 
     urls: int
@@ -45,6 +48,7 @@ class Written(NamedTuple):
     lastmod: str | None
     cut: Hashable | None
     errors: tuple[ItemError, ...]
+    middle: Hashable | None = None
 
 
 def write_urlset(
@@ -66,6 +70,7 @@ def write_urlset(
     lastmods: list[str | None] = []
     errors: list[ItemError] = []
     last: Hashable | None = None
+    marks = _Marks()
     for batch in batches:
         errors += batch.errors
         pieces = _pieces(batch)
@@ -73,6 +78,8 @@ def write_urlset(
         count = len(batch.keys)
         if limits is None or (urls + count <= limits.urls and size + len(chunk) <= limits.bytes):
             write(chunk)
+            if limits is not None:
+                marks.add(batch.keys, urls)
             size, urls = size + len(chunk), urls + count
             last = batch.keys[-1] if count else last
             lastmods += _ends(batch.lastmods, 0, count)
@@ -83,6 +90,7 @@ def write_urlset(
             chunk, stop = _fitting(batch.keys, texts, start, limits, urls, size)
             if stop > start:
                 write(chunk)
+                marks.add(batch.keys[start:stop], urls)
                 size, urls, last = size + len(chunk), urls + stop - start, batch.keys[stop - 1]
                 lastmods += _ends(batch.lastmods, start, stop)
             if stop < count:
@@ -97,7 +105,27 @@ def write_urlset(
     write(_TAIL)
     dated = bool(lastmods) and None not in lastmods
     newest = max(filter(None, lastmods)) if dated else None
-    return Written(urls, size, newest, cut, tuple(errors))
+    middle = None if cut is None else marks.key(urls // 2)
+    return Written(urls, size, newest, cut, tuple(errors), middle)
+
+
+class _Marks:
+    """Some keys of a page, evenly spread, which are remembered in case it has to be split."""
+
+    def __init__(self) -> None:
+        self._keys: list[Hashable] = []
+        self._step = 1
+
+    def add(self, keys: Sequence[Hashable], before: int) -> None:
+        """The keys of entries that follow `before` other ones."""
+        self._keys += keys[-before % self._step :: self._step]
+        while len(self._keys) > _MARKS:
+            self._keys = self._keys[::2]
+            self._step *= 2
+
+    def key(self, entry: int) -> Hashable:
+        """That of an entry, or of one not far before it; they are counted from 1 on."""
+        return self._keys[max(entry - 1, 0) // self._step]
 
 
 def _fitting(

@@ -11,8 +11,9 @@ from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
 from tests.databases import using
+from tests.services import bucket, declare, s3, shared_cache
 
-__all__ = ["using"]
+__all__ = ["bucket", "declare", "s3", "shared_cache", "using"]
 
 # A busy machine is no broken law: nothing here fails by the clock.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,6 +22,8 @@ settings.load_profile("unhurried")
 settings.register_profile("few", settings.get_profile("unhurried"), max_examples=15)
 if os.environ.get("SITEMAPS09_FEW_EXAMPLES") == "1":
     settings.load_profile("few")
+    # Whole processes, killed by the hundred.
+    collect_ignore = ["test_laws.py", "test_celery.py"]
 
 
 @pytest.fixture(autouse=True)

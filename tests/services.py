@@ -8,6 +8,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import socket
+import time
+from collections.abc import Callable, Iterator
+from secrets import token_hex
+from typing import Any
 
 import pytest
 
@@ -34,3 +38,61 @@ def missing(reason: str) -> None:
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def declare(settings: Any) -> Callable[..., None]:
+    """Sets storages beside the usual ones."""
+
+    def change(**declared: dict[str, Any]) -> None:
+        settings.STORAGES = {**settings.STORAGES, **declared}
+
+    return change
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """The address of an S3 over HTTP."""
+    require_packages("storages", "boto3", "moto")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3: str, declare: Callable[..., None]) -> Callable[..., Any]:
+    """Declares a storage over a new bucket, and gives the bucket as boto3 sees it."""
+    import boto3
+
+    keys = {"access_key": "key", "secret_key": "secret", "region_name": "us-east-1", "endpoint_url": s3}
+
+    def make(**options: Any) -> Any:
+        name = f"bucket-{time.monotonic_ns()}"
+        given = {"bucket_name": name, **keys, **options}
+        declare(sitemaps={"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": given})
+        return boto3.resource(
+            "s3",
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+            region_name="us-east-1",
+            endpoint_url=s3,
+        ).create_bucket(Bucket=name)
+
+    return make
+
+
+@pytest.fixture
+def shared_cache(settings: Any) -> None:
+    """Django's default cache on a Redis, with keys of this test's own."""
+    require_redis()
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": f"redis://{REDIS}",
+            "KEY_PREFIX": token_hex(8),
+        }
+    }

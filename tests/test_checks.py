@@ -266,3 +266,19 @@ def test_registered_declarations_are_checked_by_manage_py_check(
 def test_the_guard_of_these_tests_blocks_connections() -> None:
     with pytest.raises(AssertionError, match="opened a connection"):
         connections["default"].cursor()
+
+
+@pytest.mark.parametrize("engine", ["nope", "a.b.C", "django.http.HttpResponse", "os.path.join"])
+def test_an_engine_that_is_none_is_an_error(settings: Any, engine: str) -> None:
+    settings.SITEMAPS09 = {"ENGINE": engine}
+    (error,) = checks.check_settings()
+    assert (error.id, engine in str(error.msg)) == ("sitemaps09.E007", True)
+    assert "'processes'" in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    "engine", ["serial", "processes", "django_sitemaps09.export.engines.processes.Processes"]
+)
+def test_an_engine_that_is_one_is_none(settings: Any, engine: str) -> None:
+    settings.SITEMAPS09 = {"ENGINE": engine}
+    assert checks.check_settings() == []

@@ -71,7 +71,7 @@ class Waiting(Numbers):
 FINE = {"a": Numbers(3), "products": Numbers(1_234)}
 LAME = {"a": Numbers(3), "bad": Bad(4)}
 HALF = {"a": Numbers(3), "broken": Broken(1)}
-SLOW = {"a": Waiting(5)}
+SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
 NONE: dict[str, Any] = {}
 
 
@@ -120,19 +120,32 @@ class TestTheTable:
         lines = [line.split() for line in out.splitlines() if line.strip()]
         assert err == ""
         assert lines[:2] == [["a:", "3", "URLs"], ["products:", "1,234", "URLs"]]
-        assert lines[2] == ["section", "URLs", "pages", "bytes", "on", "disk", "seconds"]
+        head = "section URLs pages written unchanged removed bytes on disk seconds"
+        assert lines[2] == head.split()
         sizes = [(folder / f"sitemap-{name}-1.xml.gz").stat().st_size for name in ("a", "products")]
-        (plain,) = {line[3] for line in lines if line[0] == "products"}
+        (plain,) = {line[6] for line in lines if line[0] == "products"}
         assert 1_234 * 50 < int(plain.replace(",", "")) < 1_234 * 70
-        assert [line[:3] for line in lines[3:6]] == [
-            ["a", "3", "1"],
-            ["products", "1,234", "1"],
-            ["all", "1,237", "2"],
+        assert [line[:6] for line in lines[3:6]] == [
+            ["a", "3", "1", "1", "0", "0"],
+            ["products", "1,234", "1", "1", "0", "0"],
+            ["all", "1,237", "2", "2", "0", "0"],
         ]
-        assert [line[4] for line in lines[3:6]] == [f"{size:,}" for size in (*sizes, sum(sizes))]
-        assert all(float(line[5]) >= 0 for line in lines[3:6])
-        assert lines[6] == [f"{BASE}/sitemap.xml", "in", str(folder)]
-        assert len(lines) == 7
+        assert [line[7] for line in lines[3:6]] == [f"{size:,}" for size in (*sizes, sum(sizes))]
+        assert all(float(line[8]) >= 0 for line in lines[3:6])
+        assert lines[6][1:4] == ["URLs", "per", "second,"]
+        assert lines[7] == [f"{BASE}/sitemap.xml", "in", str(folder)]
+        assert len(lines) == 8
+
+    def test_tells_what_became_of_pages(self, folder: Path) -> None:
+        said("--output", folder)
+        out, _ = said("--output", folder, "--changes")
+        lines = [line.split() for line in out.splitlines() if line.strip()]
+        assert [line[2:6] for line in lines[3:6]] == [
+            ["1", "0", "1", "0"],
+            ["1", "0", "1", "0"],
+            ["2", "0", "2", "0"],
+        ]
+        assert "0 URLs added, 0 URLs removed, 0 URLs changed" in out
 
     def test_has_columns_in_line(self, folder: Path) -> None:
         out, _ = said("--output", folder)
@@ -222,11 +235,13 @@ class TestJson:
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
 
     def test_is_the_report_of_the_twin(self, folder: Path) -> None:
-        out, _ = said("--output", folder, "--format", "json")
+        twin = folder.with_name("twin")
+        out, _ = said("--output", twin, "--format", "json")
+        out = out.replace(str(twin), str(folder))
         report = export(output=folder).as_dict()
 
-        # Hints tell times, too.
-        clocked = ("seconds", "hints")
+        # Hints tell times, too; and how much memory this process has ever had is not of this run alone.
+        clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")
 
         def timeless(found: Any) -> Any:
             if isinstance(found, dict):
@@ -252,7 +267,7 @@ class TestTheArguments:
     def test_are_none_of_its_own_by_default(self, given: list[dict[str, Any]]) -> None:
         said()
         (options,) = given
-        options.pop("progress")
+        assert callable(options.pop("progress")) is callable(options.pop("on_page")) is True
         assert options == {
             "names": [],
             "output": None,
@@ -261,16 +276,23 @@ class TestTheArguments:
             "gzip": None,
             "strict": False,
             "dry_run": False,
-            "workers": 1,
+            "changed_only": False,
+            "rebalance": False,
+            "force": [],
+            "remove": [],
+            "engine": None,
+            "workers": None,
+            "changes": False,
         }
 
     def test_are_those_of_the_twin(self, given: list[dict[str, Any]], tmp_path: Path) -> None:
         line = (
-            "products a --output x --robots r --base-url https://example.org --no-gzip --dry-run --strict"
+            "products a --output x --robots r --base-url https://example.org --no-gzip --dry-run --strict "
+            "--changed-only --rebalance --force a --force products --engine serial --workers 1 --changes"
         )
         said(*line.split(), "--format=json")
         (options,) = given
-        options.pop("progress")
+        assert callable(options.pop("progress")) is callable(options.pop("on_page")) is True
         assert options == {
             "names": ["products", "a"],
             "output": "x",
@@ -279,7 +301,13 @@ class TestTheArguments:
             "gzip": False,
             "strict": True,
             "dry_run": True,
+            "changed_only": True,
+            "rebalance": True,
+            "force": ["a", "products"],
+            "remove": [],
+            "engine": "serial",
             "workers": 1,
+            "changes": True,
         }
 
     def test_do_what_they_say(self, folder: Path) -> None:
@@ -443,11 +471,11 @@ class TestTheExitStatus:
     def test_is_75_while_another_export_runs(self, shell: Shell, folder: Path) -> None:
         with shell.waiting("--output", folder, "--base-url", BASE) as first:
             before = sorted(folder.rglob("*"))
-            assert any("run-" in path.name for path in before)
+            assert any(path.match(".sitemaps09/run-*/sitemap-products-1.xml.gz") for path in before)
             status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
             assert sorted(folder.rglob("*")) == before
         assert (status, out) == (75, "")
         assert err == f"CommandError: Another export is writing to {folder}; nothing was touched.\n"
         assert first.returncode == 0
-        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
+        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
         assert shell.run("FINE", "--output", folder, "--base-url", BASE)[0] == 0

@@ -32,6 +32,10 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "GZIP_LEVEL": ("gzip_level", None),
     "MAX_URLS": ("limits", Limits(50_000, 10_485_760)),
     "MAX_BYTES": ("limits", Limits(50_000, 10_485_760)),
+    "MAX_SHRINK": ("max_shrink", 0.5),
+    "KEEP_REMOVED": ("keep_removed", 86_400.0),
+    "ENGINE": ("engine", "processes"),
+    "CASCADE": ("cascade", False),
 }
 
 GOOD: list[tuple[str, Any, Any]] = [
@@ -52,6 +56,14 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("MAX_URLS", 50_000, Limits(50_000, 10_485_760)),
     ("MAX_BYTES", 1, Limits(50_000, 1)),
     ("MAX_BYTES", 52_428_800, Limits(50_000, 52_428_800)),
+    *(("MAX_SHRINK", value, float(value)) for value in (0, 0.25, 1, 1.0)),
+    *(("KEEP_REMOVED", value, float(value)) for value in (0, 90, 0.5)),
+    ("KEEP_REMOVED", timedelta(days=2), 172_800.0),
+    ("KEEP_REMOVED", timedelta(0), 0.0),
+    ("ENGINE", "serial", "serial"),
+    ("ENGINE", "shop.engines.Mine", "shop.engines.Mine"),
+    ("CASCADE", True, True),
+    ("CASCADE", False, False),
 ]
 
 BAD: list[tuple[str, Any]] = [
@@ -68,6 +80,10 @@ BAD: list[tuple[str, Any]] = [
     *(("GZIP", value) for value in ("false", "", 0, 1, None, [])),
     *(("MAX_URLS", value) for value in (0, -1, 50_001, True, 10.0, "10", None)),
     *(("MAX_BYTES", value) for value in (0, -1, 52_428_801, True, 10.0, "10", None)),
+    *(("MAX_SHRINK", value) for value in (-0.1, 1.1, 50, float("nan"), True, "0.5", None)),
+    *(("KEEP_REMOVED", value) for value in (-1, float("nan"), True, "1 day", None, timedelta(seconds=-1))),
+    *(("ENGINE", value) for value in (7, ["serial"], True)),
+    *(("CASCADE", value) for value in ("false", "", 0, 1, None, [])),
 ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from django.http import HttpResponse
 from django.urls import path
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import _cores
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
@@ -149,6 +150,15 @@ def killed(self: Any, item: Any) -> str:
     return f"/{item.slug}/"
 
 
+def killed_once(self: Any, item: Any) -> str:
+    if in_worker():
+        enter()
+    if item.pk == ROWS // 2 and not gate("dead").exists():
+        gate("dead").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"/articles/{item.slug}/"
+
+
 def waiting(self: Any, item: Any) -> str:
     if in_worker():
         enter()
@@ -174,6 +184,7 @@ MEETING = {"a": articles(location=meeting)}
 BROKEN = {"broken": articles(location=broken), "a": articles(), "list": Fixed}
 FINE = {"a": articles(), "b": articles(), "list": Fixed}
 KILLED = {"a": articles(location=killed), "b": articles(), "list": Fixed}
+KILLED_ONCE = {"a": articles(location=killed_once), "b": articles(), "list": Fixed}
 BUSY = {"a": articles(location=waiting)}
 IDLE = {"a": articles(location=meeting), "list": WaitingInTheParent}
 PLAIN = {"a": articles()}
@@ -213,8 +224,9 @@ def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
     from django_sitemaps09.export import export
 
     report = export(output=folder, workers=int(workers), **options).as_dict()
-    # Paths differ, and times.
-    del report["folder"], report["seconds"]
+    # Paths differ, times, and how much memory was there.
+    for clocked in ("folder", "target", "seconds", "urls_per_second", "memory", "workers_memory"):
+        del report[clocked]
     for section in report["sections"]:
         del section["seconds"]
         section.pop("hints", None)
@@ -232,6 +244,86 @@ def dry(folder: str) -> list[dict[str, Any]]:
 def pid(folder: str) -> int:
     exported(folder)
     return os.getpid()
+
+
+def automatic(folder: str) -> int:
+    from django_sitemaps09.export import export
+
+    assert export(output=folder).failures == []
+    return os.getpid()
+
+
+def automatic_in_a_transaction(folder: str) -> int:
+    from django.db import transaction
+
+    with transaction.atomic():
+        return automatic(folder)
+
+
+def refused_in_a_transaction(folder: str) -> str:
+    from django.db import transaction
+
+    with transaction.atomic():
+        try:
+            exported(folder)
+        except ImproperlyConfigured as error:
+            return str(error)
+    return ""
+
+
+def beside_a_connection(folder: str) -> dict[str, object]:
+    """An export by workers that are started anew, from another database than the settings name."""
+    from django.db import connection
+
+    from django_sitemaps09.export import export
+    from tests.models import Article
+
+    other = f"{connection.settings_dict['NAME']}.other"
+    connection.close()
+    shutil.copyfile(str(connection.settings_dict["NAME"]), other)
+    connection.settings_dict["NAME"] = other
+    Article.objects.filter(pk__gt=30)._raw_delete("default")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE mine (a int)")
+    report = export(output=folder, workers=2)
+    with connection.cursor() as cursor:
+        # The connection is still the one that was open.
+        cursor.execute("SELECT count(*) FROM mine")
+    return {"urls": report.urls, "rows": Article.objects.count(), "failures": list(report.failures)}
+
+
+def with_other_settings(folder: str) -> list[str]:
+    """Workers that are started anew do not know what the caller has overridden."""
+    from django.db import connection
+    from django.test import override_settings
+
+    from django_sitemaps09.export import export
+
+    connection.ensure_connection()
+    with override_settings(LANGUAGE_CODE="de"):
+        return list(export(output=folder, workers=2).failures)
+
+
+def in_a_daemon(folder: str) -> list[str]:
+    """What a daemonic process, which may start none, says of two workers; and what it does unasked."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    said = context.SimpleQueue()
+
+    def work() -> None:
+        from django_sitemaps09.export import export
+
+        for workers in (2, None):
+            try:
+                said.put(str(export(output=folder, workers=workers).published))
+            except ImproperlyConfigured as error:
+                said.put(str(error))
+
+    process = context.Process(target=work, daemon=True)
+    process.start()
+    process.join(DEADLINE)
+    return [said.get(), said.get()]
 
 
 def beside_a_thread(folder: str) -> int:
@@ -391,7 +483,12 @@ def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
 
 
 def left_over(folder: Path) -> list[str]:
-    return [found.name for found in (folder / ".sitemaps09").iterdir() if found.name != "lock"]
+    """What is our own there, but for the lock and the manifests with their sections."""
+    state = folder / ".sitemaps09"
+    known = {"lock"}
+    for root in state.glob("manifest.json*"):
+        known |= {root.name, *json.loads(root.read_text())["sections"].values()}
+    return [found.name for found in state.iterdir() if found.name not in known]
 
 
 class TestAnExportBySeveralProcesses:
@@ -478,6 +575,18 @@ class TestBesideAThread:
         assert locations(tmp_path / "2", "a")[0] == "/shop/other/a1/"
 
 
+class TestBesideAConnectionOfTheCaller:
+    def test_workers_read_its_database_and_it_stays_open(self, project: Project, tmp_path: Path) -> None:
+        found = project.run("PLAIN", "beside_a_connection", str(tmp_path / "public"))
+        assert found["failures"] == []
+        assert 0 < found["rows"] <= 30
+        assert found["urls"] == found["rows"]
+
+    def test_workers_render_nothing_under_other_settings(self, project: Project, tmp_path: Path) -> None:
+        failures = project.run("PLAIN", "with_other_settings", str(tmp_path / "public"))
+        assert "incompatible" in " ".join(failures)
+
+
 class TestAnErrorInAWorker:
     def test_is_the_failure_of_its_section_and_of_no_other_one(
         self, project: Project, tmp_path: Path
@@ -495,7 +604,7 @@ class TestAnErrorInAWorker:
 
 @needs_proc
 class TestAWorkerThatIsKilled:
-    def test_fails_its_section_in_clear_words_and_leaves_what_is_published(
+    def test_twice_fails_its_section_in_clear_words_and_leaves_what_is_published(
         self, project: Project, tmp_path: Path, meeting_place: Path
     ) -> None:
         folder = tmp_path / "public"
@@ -505,19 +614,66 @@ class TestAWorkerThatIsKilled:
         ended = "ExportError: a worker process ended before its time"
         (failure,) = report["failures"]
         assert failure.startswith(f"Section 'a': {ended}")
+        assert failure.endswith("twice in a row.")
         # The next one that needs workers has new ones.
         assert [section["failure"] is None for section in report["sections"]] == [False, True, True]
         assert content(folder) == before
-        changed = {name for name in before if touched(folder)[name] != states[name]}
-        assert {name for name in before if name not in changed} == {
-            name for name in before if name.startswith("sitemap-a-")
-        }
+        assert touched(folder) == states
         assert left_over(folder) == []
+        # It was tried again, by others.
+        assert len(numbers(meeting_place)) > 2
         # Of the others none is left, neither of those that are known nor of those that are not.
         assert alive == 0
         workers = numbers(meeting_place)
         assert workers
         assert not any(map(lives, workers))
+
+    def test_once_costs_nothing(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
+        wanted = project.run("FINE", "exported", str(tmp_path / "fine"))
+        report, alive = project.run("KILLED_ONCE", "children", str(tmp_path / "once"), gate=meeting_place)
+        assert (meeting_place / "dead").exists()
+        assert report == wanted
+        assert content(tmp_path / "once") == content(tmp_path / "fine")
+        assert left_over(tmp_path / "once") == []
+        assert alive == 0
+        assert not any(map(lives, numbers(meeting_place)))
+
+
+class TestAutomaticWorkers:
+    """Where nobody said how many."""
+
+    @pytest.mark.skipif(_cores() == 1, reason="with one core there is nothing to gain")
+    def test_are_several_where_they_can_be(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
+        assert parent not in renderers(tmp_path, "ranged")[0]
+
+    def test_are_none_in_a_transaction(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "automatic_in_a_transaction", str(tmp_path), GZIP=False)
+        assert renderers(tmp_path, "ranged")[0] == {parent}
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_none_beside_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
+        from django_sitemaps09.export import export
+        from tests.models import Article
+
+        settings.SITEMAPS09 = {
+            "BASE_URL": BASE,
+            "SITEMAPS": f"{__name__}.WHO",
+            "GZIP": False,
+            "MAX_URLS": 9,
+        }
+        Article.objects.bulk_create(Article(pk=i, slug=f"a{i}") for i in range(1, 21))
+        assert export(output=tmp_path).failures == []
+        assert renderers(tmp_path, "ranged")[0] == {os.getpid()}
+
+    def test_are_none_for_sections_that_other_processes_cannot_find(
+        self, tmp_path: Path, settings: Any
+    ) -> None:
+        from django_sitemaps09.export import export
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "GZIP": False}
+        assert export(output=tmp_path, sitemaps={"list": Numbers}).failures == []
+        assert renderers(tmp_path, "list")[0] == {os.getpid()}
 
 
 @needs_proc
@@ -537,7 +693,7 @@ class TestTheCoordinatorThatIsKilled:
                 # All pages are there, and the parent waits.
                 pages = ROWS // PAGE
                 until(
-                    lambda: len([*folder.glob(".sitemaps09/run-*/sitemap-a-*.gz")]) == pages,
+                    lambda: len([*folder.glob(".sitemaps09/run-*/sitemap-a-*.gz")]) >= pages,
                     "the workers did not end their pages",
                 )
             process.kill()
@@ -578,27 +734,39 @@ def test_connections_of_the_parent_are_its_own_before_and_after(tmp_path: Path, 
 
 
 class TestWhatAnExportWithWorkersRefuses:
-    @pytest.mark.django_db
-    def test_is_a_transaction(self, tmp_path: Path, settings: Any) -> None:
+    def test_is_a_transaction(self, project: Project, tmp_path: Path) -> None:
+        said = project.run("PLAIN", "refused_in_a_transaction", str(tmp_path / "public"))
+        assert "several workers cannot run in a transaction" in said
+        assert not (tmp_path / "public").exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_is_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
         from django_sitemaps09.export import export
         from tests.models import Article
 
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.PLAIN"}
         assert Article.objects.count() == 0
-        with pytest.raises(ExportError, match="several workers cannot run inside a transaction"):
-            export(output=tmp_path, workers=2)
-        assert content(tmp_path) == {}
-        assert left_over(tmp_path) == []
+        with pytest.raises(ImproperlyConfigured, match="several workers cannot read a database in memory"):
+            export(output=tmp_path / "public", workers=2)
+        assert not (tmp_path / "public").exists()
         # The connection is as it was, and one worker is content with it.
         assert Article.objects.count() == 0
-        assert export(output=tmp_path, workers=1).failures == []
+        assert export(output=tmp_path / "public", workers=1).failures == []
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+    def test_is_a_process_that_may_start_none(self, project: Project, tmp_path: Path) -> None:
+        asked, unasked = project.run("PLAIN", "in_a_daemon", str(tmp_path / "public"))
+        assert "cannot run in a daemonic process" in asked
+        assert unasked == "True"
 
     @pytest.mark.parametrize("workers", [0, -1])
-    def test_is_less_than_one_worker(self, workers: int) -> None:
+    def test_is_less_than_one_worker(self, tmp_path: Path, settings: Any, workers: int) -> None:
         from django_sitemaps09.export import export
 
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
         with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):
-            export(workers=workers)
+            export(output=tmp_path / "public", workers=workers, sitemaps={"list": Fixed})
+        assert not (tmp_path / "public").exists()
 
     def test_is_sections_that_other_processes_cannot_find(self, tmp_path: Path, settings: Any) -> None:
         from django_sitemaps09.export import export

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -35,9 +40,14 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export import Report, export, files
+from django_sitemaps09.export import Report, engines, export, files
+from django_sitemaps09.export.publish import JOURNAL
+from django_sitemaps09.export.render import render_page
+from django_sitemaps09.manifest import BACKUP
+from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.robots import BEGIN, END
 from django_sitemaps09.sections import UnknownSectionError
+from django_sitemaps09.stores import STATE
 from tests import settings as configuration
 
 BASE = "https://www.example.com"
@@ -194,8 +204,22 @@ def numbers(count: int, start: int = 0) -> list[str]:
 
 
 def run_folders(folder: Path) -> list[str]:
-    """What an export left of its own."""
-    return sorted(path.name for path in (folder / files.STATE).iterdir() if path.name != "lock")
+    """What an export left of its own, but for the lock and the manifests with their sections."""
+    state = folder / STATE
+    known = {"lock"}
+    for root in (MANIFEST, BACKUP):
+        if (state / root).exists():
+            known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}
+    return sorted(path.name for path in state.iterdir() if path.name not in known)
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """All that is in a folder, itself and what is our own too, so that whatever is written anew differs."""
+    found = {}
+    for path in (folder, *folder.rglob("*")):
+        status = path.lstat()
+        found[str(path)] = (status.st_mtime_ns, status.st_ino, status.st_mode)
+    return found
 
 
 def write_index(folder: Path, data: str | bytes) -> Path:
@@ -378,22 +402,70 @@ class TestTheIndexOfAnExport:
         export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(0)})
         assert named(folder) == ["sitemap-a-1.xml.gz"]
 
-    def test_names_no_page_any_more_of_a_section_that_is_gone(self, folder: Path) -> None:
+    def test_names_the_pages_of_a_section_that_is_gone_until_it_is_removed(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
-        export(output=folder, sitemaps={"a": Numbers(1)})
+        before = tree(folder)
+        report = export(output=folder, sitemaps={"a": Numbers(1)})
+        assert tree(folder) == before
+        (failure,) = report.failures
+        assert "'b' is published and not declared any more" in failure
+        assert failure.endswith("--remove b")
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, remove=["b"])
+        assert report.failures == []
         assert named(folder) == ["sitemap-a-1.xml.gz"]
 
-    def test_is_refused_over_the_limits_of_one_index(
-        self, folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+
+class TestARunThatChangesNothing:
+    @pytest.mark.parametrize("gzip", [True, False])
+    @pytest.mark.parametrize("changed_only", [True, False])
+    @pytest.mark.django_db
+    def test_writes_nothing_not_even_of_its_own(
+        self, folder: Path, limit: Callable[..., None], gzip: bool, changed_only: bool
     ) -> None:
-        export(output=folder, sitemaps={"a": Numbers(2)})
-        before = touched(folder)
-        limit(MAX_URLS=1)
-        monkeypatch.setattr("django_sitemaps09.protocol.MAX_URLS", 3)
-        with pytest.raises(ExportError, match="would name 4 files"):
-            export(output=folder, sitemaps={"a": Numbers(4)})
-        assert touched(folder) == before
-        assert run_folders(folder) == []
+        limit(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
+        write_articles(*"abcdefgh")
+        sitemaps = {"articles": article_sitemap(), "a": Numbers(20), "bad": Bad(9, [1]), "none": Numbers(0)}
+        robots = folder.with_name("robots.txt")
+        first = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
+        if changed_only:
+            # Which finds the fingerprints of those pages that were split.
+            assert export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=True).written == ()
+        before = tree(folder.parent)
+        second = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
+        assert tree(folder.parent) == before
+        assert (second.written, second.deleted, second.failures) == ((), (), [])
+        assert [section.written for section in second.sections] == [0, 0, 0, 0]
+        assert [section.unchanged for section in second.sections] == [
+            section.written for section in first.sections
+        ]
+        found, expected = (
+            [(file.name, file.digest, file.size) for section in run.sections for file in section.files]
+            for run in (second, first)
+        )
+        assert found == expected
+
+    @pytest.mark.parametrize("rows", ["positions", "keys"])
+    @pytest.mark.django_db
+    def test_writes_nothing_where_pages_were_split_by_their_bytes(
+        self, folder: Path, limit: Callable[..., None], rows: str
+    ) -> None:
+        class Longer(Numbers):
+            def location(self, item: int) -> str:
+                return f"/{'x' * (item * 7 % 300)}/{item}/"
+
+        limit(MAX_BYTES=2_000)
+        write_articles(*(f"{'x' * (number * 7 % 100)}-{number}" for number in range(100)))
+        sitemaps = {"a": Longer(100) if rows == "positions" else article_sitemap()}
+        (section,) = export(output=folder, sitemaps=sitemaps).sections
+        assert section.split > 1
+        if rows == "keys":
+            # Parts of pages that were split are merged where they fit together, and that is it.
+            (section,) = export(output=folder, sitemaps=sitemaps).sections
+            assert (section.written, section.merged) == (1, 1)
+        before = tree(folder)
+        (section,) = export(output=folder, sitemaps=sitemaps).sections
+        assert (section.written, section.removed, tree(folder) == before) == (0, 0, True)
+        assert len(paths(folder)) == len(set(paths(folder))) == 100
 
 
 class TestTheSchemas:
@@ -453,7 +525,7 @@ class TestThePermissions:
 
     def test_of_our_own_folder_keep_the_web_server_out(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
-        assert stat.S_IMODE((folder / files.STATE).stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / STATE).stat().st_mode) == 0o700
         assert run_folders(folder) == []
 
 
@@ -463,7 +535,7 @@ class TestWhatStandsInTheWay:
     @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
     def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder: Path, name: str) -> None:
         (folder / name).mkdir(parents=True)
-        with pytest.raises(ExportError, match=f"{folder / name} is a folder"):
+        with pytest.raises(ExportError, match=f"{folder}: {name} is a folder"):
             export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
         assert content(folder) == {}
         assert run_folders(folder) == []
@@ -473,14 +545,14 @@ class TestWhatStandsInTheWay:
         folder.mkdir()
         (tmp_path / "elsewhere").mkdir(mode=0o755)
         if what == "link":
-            (folder / files.STATE).symlink_to(tmp_path / "elsewhere")
+            (folder / STATE).symlink_to(tmp_path / "elsewhere")
             expected = pytest.raises(ExportError, match="not a folder of this user")
         else:
-            (folder / files.STATE).write_text("mine")
-            expected = pytest.raises((ExportError, OSError), match=files.STATE)
+            (folder / STATE).write_text("mine")
+            expected = pytest.raises((ExportError, OSError), match=STATE)
         with expected:
             export(output=folder, sitemaps={"a": Numbers(1)})
-        assert content(folder).keys() <= {files.STATE}
+        assert content(folder).keys() <= {STATE}
         assert list((tmp_path / "elsewhere").iterdir()) == []
         assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o755
 
@@ -488,31 +560,34 @@ class TestWhatStandsInTheWay:
     def test_at_the_place_of_the_lock_touches_nothing_else(
         self, folder: Path, tmp_path: Path, what: str
     ) -> None:
-        (folder / files.STATE).mkdir(parents=True)
+        (folder / STATE).mkdir(parents=True)
         (tmp_path / "precious").write_text("mine")
         if what == "link":
-            (folder / files.STATE / "lock").symlink_to(tmp_path / "precious")
+            (folder / STATE / "lock").symlink_to(tmp_path / "precious")
             with pytest.raises(ExportError, match="cannot be locked"):
                 export(output=folder, sitemaps={"a": Numbers(1)})
         else:
-            os.mkfifo(folder / files.STATE / "lock")
+            os.mkfifo(folder / STATE / "lock")
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert (tmp_path / "precious").read_text() == "mine"
 
-    def test_among_the_runs_is_removed_and_not_followed(self, folder: Path, tmp_path: Path) -> None:
+    def test_among_the_runs_is_neither_followed_nor_taken_for_one(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         (tmp_path / "precious").mkdir()
         (tmp_path / "precious" / "file").write_text("mine")
-        (folder / files.STATE / "run-link").symlink_to(tmp_path / "precious")
-        (folder / files.STATE / "run-file").write_text("left")
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        assert run_folders(folder) == []
+        (folder / STATE / "run-link").symlink_to(tmp_path / "precious")
+        (folder / STATE / "run-file").write_text("left")
+        export(output=folder, sitemaps={"a": Numbers(2)})
+        assert run_folders(folder) == ["run-file", "run-link"]
         assert (tmp_path / "precious" / "file").read_text() == "mine"
+        assert (folder / STATE / "run-file").read_text() == "left"
 
     def test_open_to_others_is_closed_if_it_is_our_folder(self, folder: Path) -> None:
-        (folder / files.STATE).mkdir(parents=True, mode=0o755)
+        (folder / STATE).mkdir(parents=True, mode=0o755)
         export(output=folder, sitemaps={"a": Numbers(1)})
-        assert stat.S_IMODE((folder / files.STATE).stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / STATE).stat().st_mode) == 0o700
 
     @pytest.mark.parametrize("what", ["pipe", "huge"])
     def test_as_robots_txt_or_index_is_not_read(self, folder: Path, tmp_path: Path, what: str) -> None:
@@ -572,10 +647,10 @@ class TestTheTarget:
         with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_refused_where_it_has_no_path(self, settings: Any) -> None:
+    def test_is_refused_where_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
         backend = {"BACKEND": f"{__name__}.Remote"}
         settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
-        with pytest.raises(ExportError, match=r"'sitemaps' has no local path.*'ROOT'"):
+        with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared"):
             export(sitemaps={"a": Numbers(1)})
 
     def test_is_refused_where_it_is_a_file(self, tmp_path: Path) -> None:
@@ -690,6 +765,22 @@ class TestTheLimits:
         entries = 1 + room // entry
         assert len(sizes) <= 2 * -(-10 // entries) + 2
 
+    @pytest.mark.django_db
+    def test_a_closed_page_that_overflows_is_halved_and_the_last_one_is_filled(
+        self, folder: Path, limit: Callable[..., None]
+    ) -> None:
+        limit(MAX_URLS=6)
+        model = article_model()
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
+        export(output=folder, sitemaps={"a": article_sitemap()})
+        assert [len(locations(plain(folder, name))) for name in named(folder)] == [6, 6]
+        # One in the middle of the first page, three behind the last one.
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in (35, 130, 140, 150))
+        (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
+        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
+        assert sizes in ([3, 4, 6, 3], [4, 3, 6, 3])
+        assert section.split == 1
+
     @settings(
         max_examples=40,
         deadline=None,
@@ -751,7 +842,7 @@ class TestTheLimits:
         (section,) = export(output=folder, sitemaps={"a": Translated(5)}).sections
         if most < 3:
             # Three languages do not fit at all.
-            assert (section.files, section.left_out) == ([], 5)
+            assert (len(section.files), section.left_out) == (0, 5)
             return
         homes: dict[str, set[str]] = {}
         for name in named(folder):
@@ -852,9 +943,9 @@ class TestAFailedSection:
         assert report.published
         assert run_folders(folder) == []
 
-    def test_does_not_keep_what_is_gone_for_good(self, folder: Path) -> None:
+    def test_does_not_keep_what_is_removed_beside_it(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1), "c": Numbers(1)})
-        export(output=folder, sitemaps={"a": Failing(1, fine=0), "c": Numbers(1)})
+        export(output=folder, sitemaps={"a": Failing(1, fine=0), "c": Numbers(1)}, remove=["b"])
         assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-c-1.xml.gz"]
 
     def test_stops_all_under_strict(self, folder: Path) -> None:
@@ -970,15 +1061,22 @@ class TestSectionsAsArguments:
         export(["b"], output=folder, sitemaps=sitemaps)
         assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in "abc"]
 
-    def test_keep_the_entries_of_others_with_their_lastmods(self, folder: Path) -> None:
-        entry = (
-            "<sitemap><loc>https://cdn.example.net/news.xml</loc><lastmod>2026-01-01</lastmod></sitemap>\n"
-        )
-        write_index(folder, f'<sitemapindex xmlns="{SPACE[1:-1]}">{entry}</sitemapindex>')
-        export(["a"], output=folder, sitemaps={"a": Numbers(1)})
+    def test_keep_the_entries_of_others_with_their_lastmods_as_far_as_their_files_are_there(
+        self, folder: Path
+    ) -> None:
+        def entry(url: str) -> str:
+            return f"<sitemap><loc>{url}</loc><lastmod>2026-01-01</lastmod></sitemap>\n"
+
+        ours = entry(f"{BASE}/sitemap-b-7.xml")
+        others = [entry(f"{BASE}/sitemap-b-8.xml"), entry("https://cdn.example.net/sitemap-b-7.xml")]
+        write_index(folder, f'<sitemapindex xmlns="{SPACE[1:-1]}">{ours}{"".join(others)}</sitemapindex>')
+        (folder / "sitemap-b-7.xml").write_bytes(b"of an earlier version")
+        export(["a"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
         index = plain(folder, "sitemap.xml").decode()
-        assert entry in index
+        assert ours in index
+        assert not any(other in index for other in others)
         assert "sitemap-a-1.xml.gz" in index
+        assert (folder / "sitemap-b-7.xml").read_bytes() == b"of an earlier version"
 
     def test_tell_a_section_from_one_with_a_longer_name(self, folder: Path) -> None:
         sitemaps = {"a": Numbers(2), "a-1": Numbers(3), "a-1-1": Numbers(4)}
@@ -1018,16 +1116,23 @@ class TestSectionsAsArguments:
             pytest.param(b"\x1f\x8b\x08\x00", id="compressed"),
         ],
     )
-    @pytest.mark.parametrize("why", ["sections as arguments", "a failed section"])
-    def test_are_refused_beside_an_index_that_cannot_be_read(
-        self, folder: Path, index: str | bytes, why: str
+    @pytest.mark.parametrize("manifest", [False, True])
+    def test_are_refused_beside_an_index_that_cannot_be_read_if_no_manifest_tells_what_it_said(
+        self, folder: Path, index: str | bytes, manifest: bool
     ) -> None:
-        path = write_index(folder, index)
+        sitemaps = {"a": Numbers(1), "b": Numbers(1)}
+        if manifest:
+            export(output=folder, sitemaps=sitemaps)
+            whole = content(folder)
+        write_index(folder, index)
         before = touched(folder)
-        arguments = (["a"], Numbers(1)) if why == "sections as arguments" else ([], Failing(1, fine=0))
-        with pytest.raises(ExportError, match=f"{path} is no index of ours.*remove the file"):
-            export(arguments[0], output=folder, sitemaps={"a": arguments[1], "b": Numbers(1)})
-        assert touched(folder) == before
+        if manifest:
+            export(["a"], output=folder, sitemaps=sitemaps)
+            assert content(folder) == whole
+        else:
+            with pytest.raises(ExportError, match=rf"{folder}: sitemap\.xml is no index.*remove the file"):
+                export(["a"], output=folder, sitemaps=sitemaps)
+            assert touched(folder) == before
         assert run_folders(folder) == []
 
     def test_that_are_none_replace_an_index_that_cannot_be_read(self, folder: Path) -> None:
@@ -1060,8 +1165,8 @@ class TestSectionsThatAreMissing:
         export(output=folder)
         assert named(folder) == ["sitemap-registered-1.xml.gz"]
         limit(SITEMAPS=f"{__name__}.SITEMAPS")
-        export(output=folder)
-        assert named(folder) == ["sitemap-set-1.xml.gz"]
+        export(output=folder / "other")
+        assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
 
     @pytest.mark.parametrize("name", ["a.b", "ä", "", "a b", "../a", "index", "a\n"])
     def test_a_name_that_no_file_can_have_is_refused(self, folder: Path, name: str) -> None:
@@ -1108,12 +1213,12 @@ class TestADryRun:
     def test_touches_nothing_that_is_published_and_needs_no_lock(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
-        lock = (folder / files.STATE / "lock").stat().st_mtime_ns
-        with (folder / files.STATE / "lock").open("rb") as handle:
+        lock = (folder / STATE / "lock").stat().st_mtime_ns
+        with (folder / STATE / "lock").open("rb") as handle:
             assert locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB)
             export(output=folder, sitemaps={"a": Numbers(9)}, dry_run=True)
         assert touched(folder) == before
-        assert (folder / files.STATE / "lock").stat().st_mtime_ns == lock
+        assert (folder / STATE / "lock").stat().st_mtime_ns == lock
         assert run_folders(folder) == []
 
 
@@ -1134,9 +1239,10 @@ class TestTwoExportsAtOnce:
             assert not robots.exists()
             inside.append(runs)
 
-        export(output=folder, sitemaps={"a": Spy(second)})
+        # What is staged of the first one is not touched either.
+        export(output=folder, sitemaps={"b": Numbers(2), "a": Spy(second)})
         assert len(inside) == 1
-        assert paths(folder) == numbers(5)
+        assert paths(folder) == [*numbers(2), *numbers(5)]
 
     def test_into_two_folders_do_not_meet(self, tmp_path: Path) -> None:
         def second() -> Report:
@@ -1223,23 +1329,49 @@ class TestAFailureToWrite:
         assert touched(folder) == before
         assert run_folders(folder) == []
 
-    @pytest.mark.parametrize("call", [1, 2, 3])
-    def test_while_publishing_leaves_an_index_over_whole_files(
-        self, folder: Path, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch, call: int
+    @pytest.mark.parametrize(
+        ("call", "found", "begun"),
+        [
+            # The files of both sections in the manifest, and the journal.
+            (1, [3, 3], False),
+            (2, [3, 3], False),
+            (3, [3, 3], False),
+            # The pages, the index, the manifest of before, and that of now.
+            (4, [3, 3], True),
+            (5, [9, 3], True),
+            (6, [9, 9], True),
+            (7, [9, 9], True),
+            (8, [9, 9], True),
+        ],
+    )
+    def test_while_publishing_leaves_an_index_over_whole_files_and_the_next_one_ends_it(
+        self,
+        folder: Path,
+        before: dict[str, Any],
+        monkeypatch: pytest.MonkeyPatch,
+        call: int,
+        found: list[int],
+        begun: bool,
     ) -> None:
+        sitemaps = {"a": Numbers(9), "b": Numbers(9)}
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", failing_at(call, Path.replace))
             with pytest.raises(OSError, match="Input/output"):
-                export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
+                export(output=folder, sitemaps=sitemaps)
         after = touched(folder)
-        assert after["sitemap.xml"] == before["sitemap.xml"]
-        assert [len(locations(plain(folder, name))) for name in named(folder)] == [
-            9 if call > 1 else 3,
-            9 if call > 2 else 3,
-        ]
-        assert run_folders(folder) == []
-        export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
+        assert (after == before) == (call <= 4)
+        assert [len(locations(plain(folder, name))) for name in named(folder)] == found
+        assert (JOURNAL in run_folders(folder)) == begun
+        report = export(output=folder, sitemaps=sitemaps)
+        assert report.recovered == begun
         assert paths(folder) == [*numbers(9), *numbers(9)]
+        if begun:
+            assert report.written == ()
+            # What was staged is not made again.
+            assert all(
+                touched(folder)[name] == after[name] for name in after if after[name] != before[name]
+            )
+        assert run_folders(folder) == []
 
     @pytest.mark.parametrize("count", [1, 4_000])
     def test_that_the_system_makes_is_the_same(
@@ -1287,24 +1419,41 @@ class TestTheOrderOfPublishing:
     ) -> None:
         limit(MAX_URLS=2)
         steps: list[str] = []
+        fsync, replace = os.fsync, Path.replace
 
-        def record(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-            def recorded(first: Any, *rest: Any) -> Any:
-                steps.append(name if isinstance(first, int) else first.name)
-                return function(first, *rest)
+        def synced(descriptor: int) -> None:
+            found = os.fstat(descriptor)
+            names = {(folder / name).stat().st_ino: f"names in {name!r}" for name in ("", STATE)}
+            if not stat.S_ISDIR(found.st_mode):
+                steps.append("content")
+            elif found.st_ino in names:
+                steps.append(names[found.st_ino])
+            fsync(descriptor)
 
-            return recorded
+        def replaced(self: Path, target: Path) -> Path:
+            steps.append(re.sub(r"run-\w+-\w+", "run", target.name))
+            return replace(self, target)
 
-        monkeypatch.setattr(os, "fsync", record("fsync", os.fsync))
-        monkeypatch.setattr(Path, "replace", record("", Path.replace))
+        folder.mkdir()
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(Path, "replace", replaced)
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)}, robots=folder / "robots.txt")
-        assert steps[:4] == ["fsync"] * 4
-        assert sorted(steps[4:7]) == [f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")]
+        public, own = "names in ''", f"names in {STATE!r}"
+        # Three pages and an index.
+        assert steps[:4] == ["content"] * 4
+        assert steps[4:7] == ["content", "section-a-run.jsonl", own]
+        assert steps[7:10] == ["content", "section-b-run.jsonl", own]
+        # What is staged has its names on disk before the journal says so.
+        assert steps[10:14] == [own, "content", JOURNAL, own]
+        assert sorted(steps[14:17]) == [f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")]
         # The names of the pages are on disk before the index that names them.
-        assert steps[7:11] == ["fsync", "sitemap.xml", "fsync", "fsync"]
-        assert len(steps) == 13
-        assert "robots.txt" in steps[11]
-        assert steps[12] == "fsync"
+        assert steps[17:19] == [public, "sitemap.xml"]
+        assert steps[19] == public
+        assert steps[20:23] == ["content", "robots.txt", public]
+        # And all that before it is said to be published.
+        assert steps[23:26] == ["content", MANIFEST, own]
+        # At the end the folder of the run is moved away, and removed.
+        assert {step for step in steps[26:] if not step.startswith("tmp-")} <= {public, own}
 
     def test_leaves_at_every_step_an_index_that_names_whole_files(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
@@ -1323,7 +1472,9 @@ class TestTheOrderOfPublishing:
 
         monkeypatch.setattr(Path, "replace", watched)
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(9)})
-        assert steps == 2 + 5 + 1
+        # Of `a` one page shrinks and two are gone; of `b` one grows and four are new.
+        pages, index, sections_and_journal, manifests, run_folder = 1 + 5, 1, 2 + 1, 2, 1
+        assert steps == pages + index + sections_and_journal + manifests + run_folder
 
 
 class TestAKilledExport:
@@ -1332,9 +1483,16 @@ class TestAKilledExport:
         [
             ("write:1", [3, 3]),
             ("write:3", [3, 3]),
+            # The files of two sections in the manifest, and the journal.
             ("replace:1", [3, 3]),
-            ("replace:2", [9, 3]),
-            ("replace:3", [9, 9]),
+            ("replace:2", [3, 3]),
+            ("replace:3", [3, 3]),
+            # The pages, the index, the manifest of before, and that of now.
+            ("replace:4", [3, 3]),
+            ("replace:5", [9, 3]),
+            ("replace:6", [9, 9]),
+            ("replace:7", [9, 9]),
+            ("replace:8", [9, 9]),
         ],
     )
     def test_leaves_what_was_published_whole_and_the_next_one_cleans_up(
@@ -1349,18 +1507,22 @@ class TestAKilledExport:
         assert [len(locations(plain(folder, name))) for name in named(folder)] == published
         if published == [3, 3]:
             assert after == before
-        assert len(run_folders(folder)) == 1
-        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        what, _, call = when.partition(":")
+        begun = what == "replace" and int(call) > 3
+        assert (JOURNAL in run_folders(folder)) == begun
+        assert any(name.startswith("run-") for name in run_folders(folder)) == (what == "replace")
+        report = export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        assert report.recovered == begun
         assert paths(folder) == [*numbers(1), *numbers(2)]
         assert run_folders(folder) == []
 
     def test_that_was_the_first_leaves_no_index(self, folder: Path) -> None:
-        done = in_a_process("killed", folder, "replace:2")
+        done = in_a_process("killed", folder, "replace:5")
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert set(content(folder)) == {"sitemap-a-1.xml.gz"}
         assert gzip.decompress((folder / "sitemap-a-1.xml.gz").read_bytes())
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        assert paths(folder) == numbers(1)
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        assert paths(folder) == [*numbers(1), *numbers(2)]
 
 
 class TestRobotsTxt:
@@ -1388,7 +1550,8 @@ class TestRobotsTxt:
         block = path.read_bytes().removeprefix(mine)
         assert block.count(b"\n") == block.count(b"\r\n") == 6
         assert f"\r\nSitemap: {BASE}/sitemap.xml\r\n".encode() in block
-        export(output=folder, sitemaps={"a": Numbers(1)}, robots=path, base_url="https://example.org")
+        moved = folder.with_name("moved")
+        export(output=moved, sitemaps={"a": Numbers(1)}, robots=path, base_url="https://example.org")
         assert path.read_bytes() == mine + block.replace(b"www.example.com", b"example.org")
 
     def test_is_not_written_where_nothing_changes(self, tmp_path: Path) -> None:
@@ -1468,13 +1631,23 @@ class TestRobotsTxt:
         assert not (tmp_path / "missing").exists()
 
     def test_is_whole_or_as_it_was(self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        path.write_text("User-agent: *\n")
-        # The page, the index, two folders; then the new robots.txt.
-        monkeypatch.setattr(os, "fsync", failing_at(5, os.fsync))
-        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
-        assert path.read_text() == "User-agent: *\n"
-        assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
-        assert report.robots == "failed"
+        mine = "User-agent: *\n"
+        states: list[str] = []
+        left_alone: list[bool] = []
+        for call in count(1):
+            path.write_text(mine)
+            failing = failing_at(call, os.fsync)
+            with monkeypatch.context() as patch, suppress(OSError):
+                patch.setattr(os, "fsync", failing)
+                report = export(output=folder / str(call), sitemaps={"a": Numbers(1)}, robots=path)
+                states.append(report.robots)
+                left_alone.append(path.read_text() == mine)
+            assert path.read_text() in (mine, f"{mine}\n{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n")
+            assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
+            if states[-1:] == ["written"]:
+                break
+        assert ("failed", True) in zip(states, left_alone, strict=True)
+        assert not left_alone[-1]
 
     def test_that_keeps_crawlers_from_the_index_is_warned_about_with_its_path(
         self, folder: Path, path: Path
@@ -1670,3 +1843,66 @@ if __name__ == "__main__":
     configuration.DATABASES["default"]["NAME"] = f"{sys.argv[2]}.sqlite3"
     django.setup()
     {"killed": killed, "limited": limited, "peak": peak}[sys.argv[1]](*sys.argv[2:])
+
+
+class Pages(ContribSitemap):
+    """As others write them for contrib, with pages that are far from full."""
+
+    limit = 10
+
+    def items(self) -> list[int]:
+        return list(range(120))
+
+    def location(self, item: int) -> str:
+        return f"/pages/{item}/"
+
+
+class Forging:
+    """An engine that answers with another file, or another name, than it was told."""
+
+    workers = 1
+    answers: tuple[str, str] = ("", "")
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def __enter__(self) -> Forging:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def begin(self, renderer: Any, task: Any) -> Callable[[], Any]:
+        made = render_page(renderer, task)
+        staged, name = self.answers
+        file = replace(made.file, name=name or made.file.name)
+        return lambda: made._replace(staged=staged or made.staged, file=file)
+
+
+def test_pages_of_a_paginator_of_others_come_to_rest(folder: Path) -> None:
+    export(output=folder, sitemaps={"pages": Pages})
+    before = touched(folder)
+    assert len(before) == 13
+    for _ in range(3):
+        assert export(output=folder, sitemaps={"pages": Pages}).written == ()
+    assert touched(folder) == before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("staged", "name"), [("private.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")]
+)
+def test_a_worker_does_not_choose_what_is_published_under_which_name(
+    folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch, staged: str, name: str
+) -> None:
+    limit(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
+    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+    monkeypatch.setitem(globals(), "FORGED", {"articles": article_sitemap()})
+    monkeypatch.setattr(Forging, "answers", (staged, name))
+    write_articles("a", "b", "c")
+    folder.mkdir()
+    (folder / "index.html").write_text("mine")
+    (folder / "private.txt").write_text("mine")
+    report = export(output=folder, engine=f"{__name__}.Forging")
+    assert "A worker answered with" in report.failures[0]
+    assert content(folder) == {"index.html": b"mine", "private.txt": b"mine"}

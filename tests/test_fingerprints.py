@@ -628,7 +628,12 @@ def sections() -> list[Any]:
         Names,
         type("Own", (Sitemap,), {"get_urls": lambda self, **kwargs: []}),
         type("Now", (Sourced,), {"queryset": Article.objects.filter(updated__lte=zones.now())}),
+        type("Month", (Sourced,), {"queryset": Article.objects.filter(updated__gte=a_month_ago())}),
     ]
+
+
+def a_month_ago() -> datetime:
+    return zones.now().replace(microsecond=7) - timedelta(days=30)
 
 
 def test_a_declaration_has_one_digest_in_all_processes() -> None:

@@ -72,7 +72,7 @@ from django_sitemaps09 import (
     sources,
 )
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.pages import Key, Page, PageMap
+from django_sitemaps09.pages import Key, Page, PageMap, fill
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.sources import positions, querysets
 from django_sitemaps09.sources.keys import KeyColumns
@@ -314,7 +314,7 @@ def test_every_row_is_on_exactly_one_page_whatever_its_key(kind: Kind, using: st
         found = page_map(source).pages
         *full, last = [keys_of(source, page) for page in found]
         assert Counter(key for part in [*full, last] for key in part) == all_keys(kind, using)
-        assert {len(part) for part in full} <= {limit}
+        assert {len(part) for part in full} <= {fill(limit)}
         assert 0 < len(last) <= limit
         assert found[0].after is None
         assert found[-1].until is None

@@ -143,18 +143,19 @@ def page_map(source: Source, limits: Limits) -> PageMap:
 
 
 def rows_on_page(source: Source, limits: Limits) -> int:
-    """So many rows that their page is about within both limits.
+    """So many rows that their page is about within both limits, with some room for more.
 
     The first entries tell how long one is. The number of rows is rounded down to tenths of the
     limit, so that it stays what it is when a row changes.
     """
-    rows = source.rows_per_page
+    most = source.rows_per_page
+    rows = pages.fill(most)
     batch = source.sample()
     if batch is not None and batch.keys:
         size = sum(len(text.encode()) for text in writer.url_elements(batch))
         fit = int(limits.bytes * len(set(batch.keys)) / (size * _MARGIN))
         if fit < rows:
-            step = max(1, rows // 10)
+            step = max(1, most // 10)
             rows = max(fit // step * step, min(fit, step), 1)
     return rows
 

@@ -39,7 +39,7 @@ def digest(facts: object) -> str:
 
 
 def lasting(parameters: Iterable[object]) -> list[str]:
-    """The parameters of a query as text, less those that are its time."""
+    """The parameters of a query as text, less those that are its time, or a time ago."""
     return [text for text in map(str, parameters) if not _is_now(text)]
 
 
@@ -74,6 +74,7 @@ def of_class(sitemap: object, base: object, limit: int) -> object:
         settings.USE_TZ,
         base,
         limit,
+        conf.limits.bytes,
         [_source(cls) for cls in type(sitemap).__mro__],
     )
 
@@ -137,11 +138,14 @@ def _without_address(parameter: object) -> str:
 
 
 def _is_now(parameter: str) -> bool:
-    """Whether a parameter is the present moment, as text of UTC or of `TIME_ZONE`."""
+    """Whether a parameter is a moment that is another one each time, as text of UTC or of `TIME_ZONE`."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
         return False
+    if moment.microsecond:
+        # Nobody writes these down: it is so far from the time of the query.
+        return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)
     return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)

@@ -29,7 +29,7 @@ from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.ahead import ahead
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
-from django_sitemaps09.sources.fingerprints import fingerprint, is_date
+from django_sitemaps09.sources.fingerprints import fingerprint, hashes, is_date
 from django_sitemaps09.sources.identity import Identity
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.times import TimeText
@@ -143,13 +143,18 @@ class QuerySource:
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        rows = self._between(after, until)
+        expressions, lastmod = self.declaration.expressions, alias("lastmod")
+        rows = self.annotated
+        if not hashes(connections[rows.db].vendor):
+            # What is not hashed need not be joined either.
+            expressions = {lastmod: expressions[lastmod]}
+            rows = self.bare.annotate(**expressions)
+        rows = self._between(rows, after, until)
         with site_locale():
-            return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
+            return fingerprint(rows, self.key.names, [*expressions], lastmod)
 
-    def _between(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
-        rows = self.key.beyond(self.annotated, self.key.parse(after))
-        return self.key.until(rows, self.key.parse(until))
+    def _between(self, rows: QuerySet[Any], after: Key | None, until: Key | None) -> QuerySet[Any]:
+        return self.key.until(self.key.beyond(rows, self.key.parse(after)), self.key.parse(until))
 
     def is_empty(self) -> bool:
         return not self.bare.exists()
@@ -250,7 +255,7 @@ class QuerySource:
         column = alias("lastmod")
         if column not in self.declaration.expressions:
             return self.declaration.constant_lastmod()
-        found = self._between(page.after, page.until).aggregate(
+        found = self._between(self.annotated, page.after, page.until).aggregate(
             newest=Max(column), dated=Count(column), rows=Count("pk")
         )
         if found["newest"] is None or found["dated"] < found["rows"]:

@@ -46,8 +46,9 @@ class LocalStore:
         if file is None:
             return None
         with file:
-            content = file.read(most + 1)
-        if len(content) > most:
+            # Never `read(most + 1)`, which takes memory for all of that at once.
+            content = file.read() if os.fstat(file.fileno()).st_size <= most else None
+        if content is None or len(content) > most:
             raise ExportError(f"{self._path(name)} is no plain file of at most {most:,} bytes.")
         return content
 
@@ -114,8 +115,17 @@ class LocalStore:
 
     def delete_folder(self, name: str) -> None:
         path = self._path(name)
-        _remove(path)
         self._touched.add(path.parent)
+        if path.parent == self._own:
+            # Moved away first: who still writes there, such as a worker of a run that is over, would keep
+            # it from ever being empty.
+            away = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
+            try:
+                path.replace(away)
+            except FileNotFoundError:
+                return
+            path = away
+        _remove(path)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
         return {

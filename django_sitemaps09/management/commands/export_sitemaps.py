@@ -11,8 +11,10 @@ from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export import Report, SectionReport, export
+from django_sitemaps09.export.progress import bar
 
-_ROW = "{:<24} {:>13} {:>7} {:>15} {:>15} {:>9}"
+_ROW = "{:<20} {:>13} {:>6} {:>8} {:>9} {:>7} {:>15} {:>13} {:>8}"
+_HEAD = ("section", "URLs", "pages", "written", "unchanged", "removed", "bytes", "on disk", "seconds")
 
 
 class Command(BaseCommand):
@@ -21,38 +23,44 @@ class Command(BaseCommand):
     help = "Writes the sitemaps to files, the index that names them, and the line in robots.txt."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("sections", nargs="*", help="only these; all others stay as they are")
-        parser.add_argument("--output", metavar="DIR", help="the folder; else STORAGE or ROOT")
-        parser.add_argument("--robots", metavar="PATH", help="the robots.txt; else ROBOTS_TXT")
-        parser.add_argument("--base-url", metavar="URL", help="scheme and host; else BASE_URL")
-        parser.add_argument("--no-gzip", action="store_true", help="write .xml, not .xml.gz")
-        parser.add_argument("--dry-run", action="store_true", help="render all, write nothing")
-        parser.add_argument("--strict", action="store_true", help="publish all that there is, or nothing")
-        parser.add_argument("--workers", type=int, default=1, metavar="N", help="render in N processes")
-        parser.add_argument("--format", choices=["table", "json"], default="table")
+        add, flag = parser.add_argument, "store_true"
+        add("sections", nargs="*", help="only these; all others stay as they are")
+        add("--output", metavar="DIR", help="the folder; else STORAGE or ROOT")
+        add("--robots", metavar="PATH", help="the robots.txt; else ROBOTS_TXT")
+        add("--base-url", metavar="URL", help="scheme and host; else BASE_URL")
+        add("--no-gzip", action=flag, help="write .xml, not .xml.gz")
+        add("--dry-run", action=flag, help="render all, write nothing")
+        add("--strict", action=flag, help="publish all that there is, or nothing")
+        add("--changed-only", action=flag, help="render no page whose rows are what they were")
+        add("--rebalance", action=flag, help="cut all pages anew")
+        add("--force", action="append", default=[], metavar="NAME", help="publish it though it shrinks")
+        add("--remove", action="append", default=[], metavar="NAME", help="take it out: it is gone")
+        add("--engine", metavar="NAME", help="serial, processes, celery, or a dotted path; else ENGINE")
+        add("--workers", type=int, metavar="N", help="how many; else as the engine has it")
+        add("--changes", action=flag, help="count URLs that are added, removed and changed")
+        add("--format", choices=["table", "json"], default="table")
 
     def handle(self, *args: Any, **options: Any) -> None:
         table = options["format"] == "table"
+        same = ("output", "robots", "base_url", "strict", "dry_run", "changed_only", "rebalance")
+        given = {name: options[name] for name in (*same, "force", "remove", "engine", "workers", "changes")}
         try:
-            report = export(
-                options["sections"],
-                output=options["output"],
-                robots=options["robots"],
-                base_url=options["base_url"],
-                gzip=False if options["no_gzip"] else None,
-                strict=options["strict"],
-                dry_run=options["dry_run"],
-                workers=options["workers"],
-                progress=self._line if table else lambda section: None,
-            )
+            with bar(self.stderr, wanted=table and options["verbosity"] > 0) as page:
+                report = export(
+                    options["sections"],
+                    **given,
+                    gzip=False if options["no_gzip"] else None,
+                    progress=self._line if table and options["verbosity"] > 0 else lambda section: None,
+                    on_page=page,
+                )
         except ExportRunningError as error:
             # EX_TEMPFAIL of sysexits.h: try again later.
             raise CommandError(str(error), returncode=75) from error
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
-        if table:
+        if table and options["verbosity"] > 0:
             self._table(report, hints=options["verbosity"] > 1)
-        else:
+        elif not table:
             self.stdout.write(json.dumps(report.as_dict(), indent=2))
         for warning in report.warnings:
             self.stderr.write(self.style.WARNING(warning))
@@ -66,27 +74,42 @@ class Command(BaseCommand):
     def _table(self, report: Report, *, hints: bool) -> None:
         row = self.stdout.write
         row("")
-        row(_ROW.format("section", "URLs", "pages", "bytes", "on disk", "seconds"))
+        row(_ROW.format(*_HEAD))
         for part in [*report.sections, None]:
             found = report.sections if part is None else [part]
-            row(
-                _ROW.format(
-                    "all" if part is None else part.section,
-                    f"{sum(s.urls for s in found):,}",
-                    f"{sum(len(s.files) for s in found):,}",
-                    f"{sum(s.bytes for s in found):,}",
-                    f"{sum(s.size for s in found):,}",
-                    f"{report.seconds if part is None else part.seconds:.2f}",
-                )
-            )
+            sums = {
+                name: f"{sum(getattr(section, name) for section in found):,}"
+                for name in ("urls", "written", "unchanged", "removed", "bytes", "size")
+            }
+            pages = f"{sum(len(section.files) for section in found):,}"
+            name = "all" if part is None else part.section
+            seconds = f"{report.seconds if part is None else part.seconds:.2f}"
+            urls, *counts, size, on_disk = sums.values()
+            row(_ROW.format(name, urls, pages, *counts, size, on_disk, seconds))
         for section in report.sections:
             if section.left_out:
                 row(f"{section.section}: {section.left_out:,} left out, the first: {section.errors[0]}")
+            moved = {"skipped": section.skipped, "split": section.split, "merged": section.merged}
+            if any(moved.values()):
+                words = (f"{count:,} pages {what}" for what, count in moved.items() if count)
+                row(f"{section.section}: {', '.join(words)}")
             for hint in section.hints if hints else ():
                 row(f"{section.section}: {hint}")
+        self._end(report)
+
+    def _end(self, report: Report) -> None:
+        row = self.stdout.write
+        memory = "" if report.memory is None else f", peak memory {report.memory / 1e6:,.0f} MB"
+        if report.workers_memory is not None:
+            memory += f", of the largest worker {report.workers_memory / 1e6:,.0f} MB"
+        row(f"{report.urls / max(report.seconds, 1e-9):,.0f} URLs per second{memory}")
+        if report.recovered:
+            row("An earlier export had been killed while it published; it was finished first.")
         if not report.published:
             row("Nothing was written.")
             return
-        row(f"{report.index_url} in {report.folder}")
+        if report.changes is not None:
+            row(", ".join(f"{count:,} URLs {what}" for what, count in report.changes.items()))
+        row(f"{report.index_url} in {report.target}")
         if report.robots != "none":
             row(f"{report.robots_path}: {report.robots}")

@@ -1,0 +1,94 @@
+"""What an export is asked to do: its arguments, and the settings in place of those that are not given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09 import protocol, sections
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section
+
+
+class Asked(NamedTuple):
+    """`chosen` are the sections to export, `known` all that there are; `url` is where the files will be.
+
+    `whole` says that no section was named.
+    """
+
+    chosen: Mapping[str, Section]
+    known: Mapping[str, Section]
+    whole: bool
+    base: Base
+    url: str
+    output: Path | None
+    robots: Path | None
+    gzip: bool
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        sitemaps: Mapping[str, Section] | None,
+        force: Collection[str],
+        base_url: str | None,
+        output: Path | str | None,
+        robots: Path | str | None,
+        gzip: bool | None,
+    ) -> Asked:
+        """The errors of `export()` for what it cannot start with."""
+        known = sections.named(sitemaps)
+        if not known:
+            raise ExportError(_NO_SECTION)
+        for name in (*names, *force):
+            if name not in known:
+                raise sections.unknown(name, known)
+        base = export_base(base_url)
+        return cls(
+            chosen={name: known[name] for name in names} if names else known,
+            known=known,
+            whole=not names,
+            base=base,
+            url=conf.files_url or f"{base}/",
+            output=None if output is None else Path(output),
+            robots=conf.robots_txt if robots is None else Path(robots),
+            gzip=conf.gzip if gzip is None else gzip,
+        )
+
+
+def export_base(base_url: str | None) -> Base:
+    """What locations are joined to where no request tells.
+
+    `base_url`, else the setting, else the current `Site` with https.
+    """
+    if base_url is not None:
+        try:
+            return protocol.parse_base(base_url)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"--base-url: {error}.") from error
+    if conf.base_url is not None:
+        return conf.base_url
+    if apps.is_installed("django.contrib.sites"):
+        site = apps.get_model("sites", "Site")
+        try:
+            return protocol.parse_base(f"https://{site.objects.get_current().domain}")
+        except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
+            raise ImproperlyConfigured(f"{_NO_BASE} The sites framework says: {error}") from error
+    raise ImproperlyConfigured(_NO_BASE)
+
+
+_NO_SECTION = (
+    "There is no section to export. Register sitemaps in an app's sitemaps.py, or set "
+    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of them: one that is only passed to "
+    "views in a URLconf is not visible here."
+)
+_NO_BASE = (
+    "The host of the exported URLs is not known: set SITEMAPS09['BASE_URL'] to something like "
+    "'https://www.example.com', or give --base-url, or use the sites framework."
+)

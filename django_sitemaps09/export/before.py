@@ -1,0 +1,148 @@
+"""What is published before a run: as its manifest says, or as far as the files themselves tell."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import publish, published
+from django_sitemaps09.export.publish import Journal, Place
+from django_sitemaps09.manifest import Manifest, SectionRecord, UnreadableError
+
+logger = logging.getLogger(__name__)
+
+
+#: Tells robots.txt the indexes of a run that is finished late.
+Tell: TypeAlias = "Callable[[Sequence[str], bool], None]"
+
+
+class Before(NamedTuple):
+    """The manifest, the files that are there, and those that a killed run had still to bring.
+
+    `doubted` says that there is a journal whose steps can never be taken.
+    """
+
+    manifest: Manifest
+    names: Mapping[str, int | None]
+    recovered: tuple[str, ...] | None
+    doubted: bool
+
+
+def found(
+    place: Place, url: str, base: str, now: float, *, dry_run: bool, whole: bool, robots: Tell
+) -> Before:
+    """What is published. A run that was killed while it published is finished first, but by a dry run.
+
+    `ExportError` for what belongs to another project, and where an index has to be kept that cannot be
+    read: that is where not the `whole` of it is made anew.
+    """
+    journal = publish.read_journal(place.state)
+    recovered = journal is not None and not dry_run and publish.roll_forward(place, journal, robots)
+    names = place.target.names()
+    manifest = _read(place, url, base)
+    doubted = journal is not None and not recovered
+    if manifest is None or doubted:
+        try:
+            adopted = published.adopted(place.target, url, base, names)
+        except ExportError:
+            if not whole:
+                raise
+            adopted = Manifest("", url, base)
+        if manifest is None:
+            manifest = _remembered(place, adopted)
+        elif journal is not None:
+            manifest = _doubted(manifest, adopted, journal, names, now)
+    late = tuple(step.name for step in journal.steps) if journal is not None and recovered else None
+    return Before(_reserved(manifest, names), names, late, doubted)
+
+
+def _read(place: Place, url: str, base: str) -> Manifest | None:
+    """The manifest, `None` where there is none that can be read."""
+    try:
+        manifest = manifests.read(place.state)
+    except UnreadableError as error:
+        logger.error("%s: all pages are cut anew.", error)
+        return None
+    if manifest is not None and (manifest.url, manifest.base) != (url, base):
+        raise ExportError(
+            f"{place.target.label} holds an export of {manifest.base} whose files are at {manifest.url}; "
+            f"this one is of {base}, at {url}. Export it to another place; or, if the site has moved, "
+            f"remove {manifests.ROOT} in {place.state.label}: all pages are then cut anew."
+        )
+    return manifest
+
+
+def _remembered(place: Place, adopted: Manifest) -> Manifest:
+    """With what can still be read of this manifest and of the one before it: numbers, counts, removals."""
+    sections = dict(adopted.sections)
+    removed: dict[str, float] = {}
+    for name in (manifests.BACKUP, manifests.ROOT):
+        try:
+            root = manifests.read_root(place.state, name)
+        except ExportError:
+            continue
+        if root is None:
+            continue
+        removed |= root.removed
+        for section, file in root.files.items():
+            with suppress(UnreadableError):
+                record = manifests.read_section(place.state, file)
+                sections[section] = _with_counts(sections.get(section), record)
+    return replace(adopted, sections=sections, removed=removed)
+
+
+def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
+    """What is adopted, with what a section is measured against, and the numbers it never has again."""
+    found = adopted or SectionRecord(known.gzip)
+    urls = {page.number: page.urls for page in known.pages}
+    return replace(
+        found,
+        highest=max(found.highest, known.highest),
+        counts=known.counts,
+        pages=tuple(page._replace(urls=urls.get(page.number, page.urls)) for page in found.pages),
+    )
+
+
+def _doubted(
+    manifest: Manifest, adopted: Manifest, journal: Journal, names: Iterable[str], now: float
+) -> Manifest:
+    """The manifest with the sections of a journal as their index names them: no more is sure of them.
+
+    What else the killed run had brought, or was about to take out, is to be removed.
+    """
+    sections = dict(manifest.sections)
+    for name in journal.sections:
+        found = adopted.sections.get(name)
+        known = manifest.sections.get(name)
+        sections[name] = (
+            (found or SectionRecord(gzip=True)) if known is None else _with_counts(found, known)
+        )
+    named = {*adopted.indexes, *_pages(adopted.sections, journal.sections)}
+    since = dict.fromkeys((name for name in journal.files if name in names and name not in named), now)
+    indexes = tuple(dict.fromkeys((*manifest.indexes, *adopted.indexes)))
+    return replace(
+        manifest, sections=sections, removed={**since, **manifest.removed}, files={}, indexes=indexes
+    )
+
+
+def _pages(sections: Mapping[str, SectionRecord], names: Iterable[str]) -> set[str]:
+    return {
+        file for name in names if name in sections for file in published.page_names(name, sections[name])
+    }
+
+
+def _reserved(manifest: Manifest, names: Iterable[str]) -> Manifest:
+    """No page gets a number that a file of ours has, whatever the manifest says."""
+    highest = published.highest_numbers(names)
+    sections = {
+        name: replace(record, highest=max(record.highest, highest.get(name, 0)))
+        for name, record in manifest.sections.items()
+    }
+    for name in highest.keys() - sections.keys():
+        sections[name] = SectionRecord(gzip=True, highest=highest[name])
+    return replace(manifest, sections=sections)

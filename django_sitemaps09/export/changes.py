@@ -1,0 +1,185 @@
+"""What an export changes, URL by URL: found by comparing the files that change, and no others."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import IO, Literal, NamedTuple
+from xml.sax.saxutils import unescape
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.export.published import page_name
+from django_sitemaps09.export.report import Report
+from django_sitemaps09.export.run import Outcome
+from django_sitemaps09.manifest import PageRecord, SectionRecord
+from django_sitemaps09.signals import published
+from django_sitemaps09.stores import Store
+
+logger = logging.getLogger(__name__)
+
+_ENTITIES = {"&quot;": '"', "&apos;": "'"}
+_AT_ONCE = 1_000
+_LINE = 1_000_000
+
+Kind = Literal["added", "removed", "changed"]
+
+
+class UrlChange(NamedTuple):
+    """A URL that is new, gone, or has another lastmod or another element than before."""
+
+    kind: Kind
+    section: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What an export has changed: URLs of files, and the report.
+
+    `written` are pages and indexes that are new or changed, `removed` those that no index names any more.
+    `urls` gives the changes of single URLs, as often as it is called until the hooks have returned;
+    `None` where nobody asked for them.
+    """
+
+    report: Report
+    written: Sequence[str]
+    removed: Sequence[str]
+    urls: Callable[[], Iterator[UrlChange]] | None = None
+
+
+class Spool:
+    """Changes that wait on disk until all is published. They are counted."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
+        self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def fill(
+        self, target: Store, before: Mapping[str, SectionRecord], outcomes: Mapping[str, Outcome]
+    ) -> None:
+        """The changes of all sections, of which nothing is published yet."""
+        for name, outcome in outcomes.items():
+            old = before.get(name, SectionRecord(outcome.record.gzip))
+            for change in _section(target, name, old, outcome):
+                self.counts[change.kind] += 1
+                self._file.write(f"{json.dumps(change)}\n")
+
+    def changes(self) -> Iterator[UrlChange]:
+        self._file.seek(0)
+        for line in self._file:
+            yield UrlChange(*json.loads(line))
+
+
+def _section(target: Store, name: str, before: SectionRecord, outcome: Outcome) -> Iterator[UrlChange]:
+    after = outcome.record
+    names_after = {page_name(name, page.number, gzip=after.gzip) for page in after.pages}
+    for old, new in _parts(before, after):
+        before_files = [page_name(name, page.number, gzip=before.gzip) for page in old]
+        gone = [file for file in before_files if file in outcome.staged or file not in names_after]
+        after_files = [page_name(name, page.number, gzip=after.gzip) for page in new]
+        come = [outcome.staged[file] for file in after_files if file in outcome.staged]
+        if gone or come:
+            for kind, url in _difference(_lines(target, gone), _lines(target, come)):
+                yield UrlChange(kind, name, url)
+
+
+def tell(told: Published, hook: Callable[[Published], object] | None) -> list[str]:
+    """Calls the hook and the receivers of the signal, if anything has changed. Gives their failures."""
+    failures: list[tuple[object, object]] = []
+    if not (told.written or told.removed):
+        return []
+    if hook is not None:
+        try:
+            hook(told)
+        except Exception as error:
+            logger.exception("What was to be done after publishing has failed.")
+            failures.append((hook, error))
+    failures += published.send_robust(sender=Published, published=told)
+    return [
+        f"{getattr(receiver, '__qualname__', receiver)} failed after publishing: {error!r}"
+        for receiver, error in failures
+        if isinstance(error, Exception)
+    ]
+
+
+Pages = Sequence[PageRecord]
+
+
+def _parts(before: SectionRecord, after: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
+    """Old and new pages of the same ranges: as few as two bounds have between them that both know."""
+    common = {page.until for page in before.pages} & {page.until for page in after.pages}
+    if before.identity is None or before.identity != after.identity or None not in common:
+        yield before.pages, after.pages
+        return
+    yield from zip(_split(before.pages, common), _split(after.pages, common), strict=True)
+
+
+def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
+    part: list[PageRecord] = []
+    for page in pages:
+        part.append(page)
+        if page.until in ends:
+            yield part
+            part = []
+
+
+def _difference(before: Iterable[bytes], after: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
+    """What two urlsets differ in, by a table on disk: there is no saying how large they are."""
+    with closing(sqlite3.connect("")) as table:
+        table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
+        _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", before)
+        _insert(
+            table,
+            "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
+            after,
+        )
+        found = table.execute(
+            "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
+            "url FROM entry WHERE old IS NOT new"
+        )
+        yield from found
+
+
+def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
+    rows = ((_url(line), blake2b(line, digest_size=16).digest()) for line in lines)
+    while some := list(islice(rows, _AT_ONCE)):
+        table.executemany(sql, some)
+
+
+def _url(line: bytes) -> str:
+    return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(), _ENTITIES)
+
+
+def _lines(target: Store, names: Iterable[str]) -> Iterator[bytes]:
+    """The entries of some files of ours, which have a line each."""
+    for name in names:
+        opened = target.open(name)
+        if opened is None:
+            continue
+        with opened, gzip.open(opened) if name.endswith(".gz") else opened as file:
+            try:
+                # No line of ours is longer, and no page: what is, was put there by somebody else.
+                for line in islice(iter(partial(file.readline, _LINE), b""), 2 * protocol.MAX_URLS):
+                    if line.startswith(b"<url>"):
+                        yield line
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                # It is replaced like any other.
+                logger.warning(
+                    "%s: %s is not whole, so that nobody knows what it held.", target.label, name
+                )

@@ -1,0 +1,117 @@
+"""What renders the pages of an export: this process, several ones, or workers of a queue."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from django_sitemaps09.conf import conf
+from django_sitemaps09.export.render import Rendered, Renderer, Task
+
+#: The names of the setting `ENGINE`, besides "serial" and the dotted path of a class.
+ENGINES = {
+    "processes": "django_sitemaps09.export.engines.processes.Processes",
+    "celery": "django_sitemaps09.export.engines.celery.Celery",
+}
+# Each has a connection to the database and some 60 MB.
+_MOST_UNASKED = 8
+
+
+class Engine(Protocol):
+    """Renders pages elsewhere. Made with the number of workers, entered before the first page.
+
+    An attribute `default_workers` is that number where nobody gives one.
+    """
+
+    workers: int
+
+    def __enter__(self) -> Engine: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+        """Begins a page. What is given back waits for it, and raises what has gone wrong with it.
+
+        The page is rendered by `render_page(renderer, task)`, where the section is found by its name.
+        """
+
+
+def engine(
+    name: str | None, workers: int | None, *, elsewhere: bool
+) -> AbstractContextManager[Engine | None]:
+    """The engine of a name, else of the setting, with so many workers; of `None` for this process alone.
+
+    `elsewhere` is false where other processes could not find the sections. Then, and where they would
+    not see the rows, several workers are an error if they were asked for, and one if they were not.
+    """
+    chosen = name or conf.engine
+    if workers is not None and workers < 1:
+        raise ImproperlyConfigured(f"An export needs at least one worker, not {workers}.")
+    if chosen == "serial" or (workers == 1 and chosen == "processes"):
+        return nullcontext()
+    problem = _unseen_rows() if elsewhere else _PASSED
+    if chosen == "processes" and multiprocessing.current_process().daemon:
+        problem = _DAEMON
+    if chosen == "processes" and workers is None and name is None and _connected():
+        # Nobody has asked for processes: what the caller has in his connection is left alone.
+        return nullcontext()
+    if problem is not None:
+        if workers is not None or name is not None:
+            raise ImproperlyConfigured(problem)
+        return nullcontext()
+    made = engine_class(chosen)
+    count = getattr(made, "default_workers", _cores()) if workers is None else workers
+    return nullcontext() if count == 1 and chosen == "processes" else made(count)
+
+
+def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
+    """What makes the engine of a name, of several workers. `ImproperlyConfigured` where there is none."""
+    path = ENGINES.get("processes" if name == "serial" else name, name)
+    try:
+        made: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"The engine {name!r} cannot be imported ({error}). There are 'serial', 'processes', and "
+            "'celery', which needs the extra `celery`; or give the dotted path of a class."
+        ) from error
+    if not all(hasattr(made, name) for name in ("begin", "__enter__", "__exit__")):
+        raise ImproperlyConfigured(f"The engine {name!r} has not the methods of {__name__}.Engine.")
+    return made
+
+
+def _cores() -> int:
+    """Those that this process may use, as far as nobody has said that it may have so many workers."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(known, _MOST_UNASKED)
+
+
+def _connected() -> bool:
+    return any(connection.connection for connection in connections.all(initialized_only=True))
+
+
+def _unseen_rows() -> str | None:
+    """Why other processes would not see the rows that this one sees, or `None`."""
+    for connection in connections.all(initialized_only=True):
+        in_memory = getattr(connection, "is_in_memory_db", None)
+        if in_memory is not None and in_memory():
+            return "An export with several workers cannot read a database in memory: they do not see it."
+        if connection.connection and (connection.in_atomic_block or not connection.get_autocommit()):
+            return "An export with several workers cannot run in a transaction: they do not see its rows."
+    return None
+
+
+_DAEMON = (
+    "An export with several workers cannot run in a daemonic process, such as a worker of Celery's, which "
+    "may start no others: use --workers 1 or --engine celery."
+)
+_PASSED = (
+    "Sections that are passed to export() cannot be found by other processes: name their dict "
+    "in SITEMAPS09['SITEMAPS'], or export with one worker."
+)

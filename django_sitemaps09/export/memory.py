@@ -1,0 +1,23 @@
+"""How much memory a run took."""
+
+from __future__ import annotations
+
+import sys
+
+try:
+    import resource
+except ImportError:
+    # Windows does not tell.
+    resource = None  # type: ignore[assignment]
+
+# Linux counts in units of 1,024 bytes, macOS in bytes.
+_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def peaks() -> tuple[int | None, int | None]:
+    """The peak of this process, and of its largest child that has ended, in bytes; `None`: not known."""
+    if resource is None:
+        return None, None
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return own * _UNIT, children * _UNIT or None

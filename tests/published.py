@@ -1,0 +1,96 @@
+"""What a crawler finds in a folder: indexes, the pages they name, and the URLs of these."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from xml.etree import ElementTree
+
+SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+INDEX = "sitemap.xml"
+#: Files that nobody has to wait for until they are on a disk.
+_MEMORY = Path("/dev/shm")  # noqa: S108 folders of random names are made there
+_INDEX = re.compile(r"sitemap(-[0-9]+)?\.xml")
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory, where the system has that: what is killed in a test is not the machine."""
+    where = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="sitemaps09-tests-", dir=where) as made:
+        yield Path(made)
+
+
+@lru_cache(10_000)
+def plain(content: bytes, compressed: bool) -> bytes:
+    """A file whole: `EOFError`, `BadGzipFile` or `AssertionError` for a part of one."""
+    found = gzip.decompress(content) if compressed else content
+    assert found.endswith((b"</urlset>", b"</urlset>\n", b"</sitemapindex>", b"</sitemapindex>\n"))
+    return found
+
+
+@lru_cache(10_000)
+def locations(content: bytes, compressed: bool) -> tuple[str, ...]:
+    """Of a whole file; `ParseError` for what is no XML."""
+    root = ElementTree.fromstring(plain(content, compressed))  # noqa: S314 our own output
+    assert root.tag in (f"{SPACE}urlset", f"{SPACE}sitemapindex")
+    return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
+
+
+def urls(folder: Path, name: str) -> tuple[str, ...]:
+    """The URLs of a file that has to be there, and whole."""
+    return locations((folder / name).read_bytes(), name.endswith(".gz"))
+
+
+def digest(folder: Path, name: str) -> str:
+    return sha256(plain((folder / name).read_bytes(), name.endswith(".gz"))).hexdigest()
+
+
+def _walk(folder: Path, index: str) -> Iterator[str]:
+    yield index
+    for location in urls(folder, index):
+        name = location.rpartition("/")[2]
+        if _INDEX.fullmatch(name):
+            yield from _walk(folder, name)
+        else:
+            yield name
+
+
+def named(folder: Path) -> set[str]:
+    """The index with all that it names, directly and by other indexes; nothing where there is none."""
+    return set(_walk(folder, INDEX)) if (folder / INDEX).exists() else set()
+
+
+def pages(folder: Path) -> list[str]:
+    """The pages that are named, in order."""
+    if not (folder / INDEX).exists():
+        return []
+    return [name for name in _walk(folder, INDEX) if not _INDEX.fullmatch(name)]
+
+
+def indexed(folder: Path) -> set[str]:
+    """The URLs of all of these."""
+    return {url for name in pages(folder) for url in urls(folder, name)}
+
+
+def states(folder: Path, *, hidden: bool = False) -> dict[str, tuple[int, int, bytes]]:
+    """Of each file, so that one that is written anew differs even with the same bytes."""
+    found = {}
+    for above, folders, names in os.walk(folder):
+        if not hidden:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(above) / name
+            state = path.stat()
+            content = b"" if name == "lock" else path.read_bytes()
+            found[str(path.relative_to(folder))] = (state.st_ino, state.st_mtime_ns, content)
+        for name in folders:
+            found[f"{Path(above, name).relative_to(folder)}/"] = (0, 0, b"")
+    return found

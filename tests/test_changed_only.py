@@ -1,0 +1,469 @@
+"""Law 9: an export of what changed publishes the same as one of everything, and reads less.
+
+Two folders have the same history: one is exported to by `changed_only`, one without it.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+from django.test.utils import CaptureQueriesContext
+from django.urls import set_script_prefix
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09 import export as exports
+from django_sitemaps09.export import SectionReport, export
+from tests import published as looked_at
+
+BASE = "https://www.example.com"
+#: Of the first run; rows are older.
+START = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ROWS, PAGE = 100, 10
+
+
+def path(*parts: Any) -> Concat:
+    return Concat(Value("/"), *parts, Value("/"), output_field=CharField())
+
+
+class Twins:
+    """Two exports of the same section at the same times."""
+
+    def __init__(self, folder: Path, using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.using, self.settings = folder, using, settings
+        self.now = now = [START]
+        self.attributes: dict[str, Any] = {}
+        self.keys: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
+
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+                return now[0]
+
+        monkeypatch.setattr(exports, "datetime", Clock)
+
+    @property
+    def articles(self) -> Any:
+        from tests.models import Article
+
+        return Article.objects.using(self.using)
+
+    def section(self) -> Any:
+        declared = {
+            "queryset": self.articles.all(),
+            "location": path(F("category__slug"), Value("/"), F("slug")),
+            "lastmod": F("updated"),
+            "priority": F("weight"),
+            **self.attributes,
+        }
+        return type("Articles", (ModelSitemap,), declared)()
+
+    def run(self, after: timedelta = timedelta(hours=1), *, both_whole: bool = False) -> SectionReport:
+        """The next run of both. Gives what is told of the one that may skip."""
+        self.now[0] += after
+        found = []
+        for name, changed_only in (("changed", not both_whole), ("whole", False)):
+            self.settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
+            report = export(
+                output=self.folder / name,
+                sitemaps={"a": self.section()},
+                changed_only=changed_only,
+                **self.options,
+            )
+            assert report.failures == []
+            found.append(report.sections[0])
+        assert found[1].skipped == 0
+        return found[0]
+
+    @property
+    def same(self) -> bool:
+        return published(self.folder / "changed") == published(self.folder / "whole")
+
+    @property
+    def same_but_for_the_index(self) -> bool:
+        found, expected = (published(self.folder / name) for name in ("changed", "whole"))
+        return found | {"sitemap.xml": b""} == expected | {"sitemap.xml": b""}
+
+    def settled(self) -> None:
+        """Exported, and looked at once more, so that there is a fingerprint of each page."""
+        self.run()
+        report = self.run()
+        assert report.skipped == len(report.files) == ROWS // PAGE
+        assert self.same
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """Each file as it is before it is compressed."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file():
+            content = path.read_bytes()
+            found[path.name] = gzip.decompress(content) if path.suffix == ".gz" else content
+    return found
+
+
+@pytest.fixture
+def twins(using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+    from tests.models import Article, Category
+
+    # A transaction that is rolled back is enough: it is one connection that writes and reads.
+    categories = [Category.objects.using(using).create(slug=slug) for slug in ("red", "blue")]
+    Article.objects.using(using).bulk_create(
+        Article(
+            pk=10 * number,
+            slug=f"a{number}",
+            category=categories[number % 2],
+            updated=OLD + timedelta(days=number % 7, hours=number),
+            weight="0.5",
+        )
+        for number in range(1, ROWS + 1)
+    )
+    with looked_at.quick_folder() as folder:
+        yield Twins(folder, using, settings, monkeypatch)
+    set_script_prefix("/")
+
+
+def add(twins: Twins, pk: int, updated: datetime | None = OLD) -> None:
+    from tests.models import Article, Category
+
+    category = Category.objects.using(twins.using).earliest("pk")
+    Article.objects.using(twins.using).create(
+        pk=pk, slug=f"new{pk}", category=category, updated=updated, weight="0.5"
+    )
+
+
+def some(twins: Twins, *pks: int) -> Any:
+    return twins.articles.filter(pk__in=pks)
+
+
+def of_category(twins: Twins, **values: Any) -> None:
+    from tests.models import Category
+
+    Category.objects.using(twins.using).filter(slug="red").update(**values)
+
+
+def swap(twins: Twins) -> None:
+    """Two rows of one page change places: the sums over their columns stay what they are."""
+    one, other = some(twins, 110, 120).order_by("pk")
+    some(twins, 110).update(slug=other.slug, category=other.category)
+    some(twins, 120).update(slug=one.slug, category=one.category)
+
+
+def instead(twins: Twins) -> None:
+    """As many rows as there were, in the same page, none of them newer."""
+    some(twins, 210).delete()
+    add(twins, 211)
+
+
+#: What a count and the newest lastmod do not tell. Where the database hashes rows it is seen.
+BLIND: dict[str, Callable[[Twins], object]] = {
+    "a column": lambda twins: some(twins, 330).update(slug="other"),
+    "a column of all": lambda twins: twins.articles.update(weight="0.7"),
+    "a null": lambda twins: some(twins, 330).update(weight=None),
+    "an older lastmod": lambda twins: some(twins, 330).update(updated=OLD - timedelta(days=9)),
+    "a joined slug": lambda twins: of_category(twins, slug="scarlet"),
+    "a row that goes to another category": lambda twins: some(twins, 330).update(
+        category=twins.articles.get(pk=340).category
+    ),
+    "two that change places": swap,
+    "one instead of another": instead,
+    "upper case": lambda twins: some(twins, 330).update(slug="A33"),
+    "a space at the end": lambda twins: some(twins, 330).update(slug="a33 "),
+}
+NEWER = START + timedelta(minutes=90)
+SEEN: dict[str, Callable[[Twins], object]] = {
+    "nothing": lambda twins: None,
+    "a column with a newer lastmod": lambda twins: some(twins, 330).update(slug="x", updated=NEWER),
+    "two columns in two pages": lambda twins: some(twins, 330, 770).update(
+        slug=Concat(F("slug"), Value("x")), updated=NEWER
+    ),
+    "a row behind": lambda twins: add(twins, 5_000),
+    "a row in between": lambda twins: add(twins, 335),
+    "an old one, that was committed late": lambda twins: add(twins, 335, OLD - timedelta(days=99)),
+    "one without a lastmod": lambda twins: add(twins, 335, None),
+    "one of the future": lambda twins: add(twins, 335, START + timedelta(days=99)),
+    "a row before the first": lambda twins: add(twins, 1),
+    "many in one page": lambda twins: [add(twins, pk) for pk in range(331, 340)],
+    "many behind": lambda twins: [add(twins, pk) for pk in range(5_000, 5_030)],
+    "one less": lambda twins: some(twins, 330).delete(),
+    "a page less": lambda twins: some(twins, *range(310, 410, 10)).delete(),
+    "the last page less": lambda twins: some(twins, *range(910, 1_010, 10)).delete(),
+    "most of some pages less": lambda twins: some(twins, *range(320, 600, 10)).delete(),
+    "all of one lastmod": lambda twins: some(twins, *range(310, 410, 10)).update(updated=None),
+    "a key within its page, where no URL is of it": lambda twins: some(twins, 330).update(id=331),
+    "a key to another page": lambda twins: some(twins, 330).update(id=5_000),
+}
+
+
+def declared(**attributes: Any) -> Callable[[Twins], object]:
+    return lambda twins: twins.attributes.update(attributes)
+
+
+def keys(**given: Any) -> Callable[[Twins], object]:
+    return lambda twins: twins.keys.update(given)
+
+
+def setting(name: str, value: Any) -> Callable[[Twins], object]:
+    return lambda twins: setattr(twins.settings, name, value)
+
+
+#: What decides the bytes of pages beside their rows.
+DECLARED: dict[str, Callable[[Twins], object]] = {
+    "a constant": declared(changefreq="weekly"),
+    "another expression": declared(location=path(Value("x/"), F("slug"))),
+    "another lastmod": declared(lastmod=F("day")),
+    "no lastmod": declared(lastmod=None),
+    "a method": declared(location=lambda sitemap, item: f"/method/{item.slug}/"),
+    "a protocol": declared(protocol="http"),
+    "languages": declared(i18n=True, alternates=True, limit=9, location=Route("article", slug=F("slug"))),
+    "a filter": lambda twins: twins.attributes.update(queryset=twins.articles.filter(pk__lt=555)),
+    "a filter of nearly as many": lambda twins: twins.attributes.update(
+        queryset=twins.articles.exclude(pk=330)
+    ),
+    "a lower limit of the class": declared(limit=7),
+    "lower MAX_URLS": keys(MAX_URLS=6),
+    "higher MAX_URLS": keys(MAX_URLS=30),
+    "lower MAX_BYTES": keys(MAX_BYTES=900),
+    "no gzip": keys(GZIP=False),
+    "another codec": keys(GZIP_LEVEL=9),
+    "another zone": setting("TIME_ZONE", "Asia/Tokyo"),
+    "another language": setting("LANGUAGE_CODE", "de"),
+    "rebalance": lambda twins: twins.options.update(rebalance=True),
+}
+
+
+class TestWhatIsPublished:
+    @pytest.mark.parametrize("change", SEEN.values(), ids=SEEN)
+    def test_is_the_same_after_what_a_count_or_the_newest_lastmod_tells(
+        self, twins: Twins, change: Callable[[Twins], object]
+    ) -> None:
+        twins.settled()
+        change(twins)
+        for _ in range(2):
+            twins.run()
+            assert twins.same
+
+    @pytest.mark.parametrize("change", BLIND.values(), ids=BLIND)
+    def test_is_the_same_after_any_other_change_where_rows_are_hashed_else_after_the_next_whole_run(
+        self, twins: Twins, change: Callable[[Twins], object]
+    ) -> None:
+        twins.settled()
+        change(twins)
+        report = twins.run()
+        if connections[twins.using].vendor != "sqlite":
+            assert twins.same
+            return
+        assert report.skipped == len(report.files)
+        assert not twins.same
+        report = twins.run(both_whole=True)
+        assert report.skipped == 0
+        # The index tells that it was an hour later that they changed.
+        assert twins.same_but_for_the_index
+        assert not twins.same
+        twins.run()
+        assert twins.same_but_for_the_index
+
+    @pytest.mark.parametrize("change", DECLARED.values(), ids=DECLARED)
+    def test_is_the_same_after_another_declaration_or_setting(
+        self, twins: Twins, change: Callable[[Twins], object]
+    ) -> None:
+        twins.settled()
+        change(twins)
+        for _ in range(2):
+            twins.run()
+            assert twins.same
+
+    def test_is_the_same_under_another_prefix(self, twins: Twins) -> None:
+        twins.attributes["location"] = Route("article", slug=F("slug"))
+        twins.settled()
+        set_script_prefix("/shop/")
+        assert twins.run().skipped == 0
+        assert twins.same
+        assert b"/shop/" in published(twins.folder / "changed")["sitemap-a-1.xml.gz"]
+
+    def test_is_the_same_by_another_source_of_the_class(self, twins: Twins) -> None:
+        twins.settled()
+
+        def get_queryset(sitemap: Any) -> Any:
+            return twins.articles.filter(pk__gt=100)
+
+        twins.attributes |= {"queryset": None, "get_queryset": get_queryset}
+        twins.run()
+        assert twins.same
+
+    @pytest.mark.parametrize("harm", ["gone", "cut", "longer"])
+    def test_is_whole_again_where_somebody_harmed_a_file(self, twins: Twins, harm: str) -> None:
+        twins.settled()
+        path = twins.folder / "changed" / "sitemap-a-4.xml.gz"
+        whole = path.read_bytes()
+        if harm == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(whole[:-9] if harm == "cut" else whole + b"more")
+        report = twins.run()
+        assert report.skipped == len(report.files) - 1
+        assert twins.same
+
+    def test_is_the_same_by_any_sequence_of_changes(self, twins: Twins) -> None:
+        if connections[twins.using].vendor == "sqlite":
+            pytest.skip("what is blind there is above")
+        twins.settled()
+        for change in [*SEEN.values(), *BLIND.values()]:
+            if change not in (SEEN["a key to another page"], BLIND["a row that goes to another category"]):
+                change(twins)
+            twins.run()
+            assert twins.same
+            # Room for what comes next.
+            fresh = [1, 211, *range(331, 340), *range(5_000, 5_030)]
+            some(twins, *fresh).delete()
+
+
+class TestTimes:
+    """A transaction that is open for long brings rows that are older than what was seen."""
+
+    def test_of_the_last_ten_minutes_are_looked_at_again(self, twins: Twins) -> None:
+        twins.settled()
+        seen = twins.now[0] - timedelta(minutes=1)
+        some(twins, 330).update(updated=seen)
+        report = twins.run(timedelta())
+        assert report.skipped == len(report.files) - 1
+        # Count and newest lastmod are what they were, and yet nobody is blind.
+        some(twins, 340).update(slug="late", updated=seen - timedelta(minutes=3))
+        report = twins.run(timedelta(minutes=5))
+        assert report.skipped == len(report.files) - 1
+        assert twins.same
+        assert b"late" in published(twins.folder / "changed")["sitemap-a-4.xml.gz"]
+        # When it is older than that, it is read for the last time.
+        twins.run(timedelta(minutes=60))
+        report = twins.run(timedelta(minutes=1))
+        assert report.skipped == len(report.files)
+
+    def test_of_the_future_are_looked_at_until_they_are_past(self, twins: Twins) -> None:
+        twins.settled()
+        some(twins, 330).update(updated=twins.now[0] + timedelta(days=2))
+        twins.run()
+        for _ in range(2):
+            some(twins, 340).update(slug=Concat(F("slug"), Value("x")))
+            report = twins.run()
+            assert report.skipped == len(report.files) - 1
+            assert twins.same
+        twins.run(timedelta(days=3))
+        report = twins.run()
+        assert report.skipped == len(report.files)
+
+
+class TestWhatIsSkipped:
+    def test_is_not_read(self, twins: Twins) -> None:
+        twins.settled()
+        everything = CaptureQueriesContext(connections[twins.using])
+        some_of_it = CaptureQueriesContext(connections[twins.using])
+        folder = twins.folder / "changed"
+        sitemaps = {"a": twins.section()}
+        twins.now[0] += timedelta(hours=1)
+        with some_of_it:
+            report = export(output=folder, sitemaps=sitemaps, changed_only=True)
+        assert report.sections[0].skipped == ROWS // PAGE
+        with everything:
+            export(output=folder, sitemaps=sitemaps)
+        asked = [query["sql"] for query in some_of_it.captured_queries]
+        slices = [sql for sql in asked if "ORDER BY" in sql and "tests_category" in sql]
+        whole = [q["sql"] for q in everything.captured_queries]
+        read = [sql for sql in whole if "ORDER BY" in sql and "tests_category" in sql]
+        # Those that tell how long an entry is are read in any case.
+        assert len(slices) == 1
+        assert len(read) >= ROWS // PAGE + 1
+        fingerprints = [sql for sql in asked if "COUNT(" in sql]
+        hashed = connections[twins.using].vendor != "sqlite"
+        assert len(fingerprints) == (1 if hashed else ROWS // PAGE)
+
+    def test_is_all_but_the_page_that_changed(self, twins: Twins) -> None:
+        twins.settled()
+        add(twins, 335, NEWER)
+        some(twins, 340).delete()
+        report = twins.run()
+        assert (report.skipped, report.written) == (ROWS // PAGE - 1, 1)
+        assert twins.same
+
+    def test_is_told_in_the_report_with_the_numbers_of_the_run_before(self, twins: Twins) -> None:
+        twins.run()
+        first = twins.run()
+        report = twins.run()
+        assert [(file.name, file.urls, file.digest) for file in report.files] == [
+            (file.name, file.urls, file.digest) for file in first.files
+        ]
+        assert report.urls == ROWS
+        assert (report.skipped, report.unchanged, report.written) == (ROWS // PAGE, ROWS // PAGE, 0)
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [
+            {"location": lambda sitemap, item: f"/{item.slug}/"},
+            {"lastmod": lambda sitemap, item: item.updated},
+            {"lastmod": None},
+            {"lastmod": OLD},
+            {"lastmod": F("slug")},
+        ],
+        ids=["location", "lastmod", "none", "constant", "text"],
+    )
+    def test_is_nothing_where_a_hook_takes_the_item_or_no_time_tells(
+        self, twins: Twins, attributes: dict[str, Any]
+    ) -> None:
+        twins.attributes |= attributes
+        for _ in range(3):
+            report = twins.run()
+            assert report.skipped == 0
+            assert twins.same
+
+    def test_is_nothing_of_what_has_no_rows(self, tmp_path: Path, settings: Any) -> None:
+        class Numbers(Sitemap[int]):
+            lastmod = OLD
+
+            def items(self) -> list[int]:
+                return list(range(25))
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial"}
+        for _ in range(2):
+            report = export(output=tmp_path, sitemaps={"a": Numbers}, changed_only=True)
+            assert report.sections[0].skipped == 0
+
+
+class TestWhatComesLate:
+    def test_is_seen_though_a_page_was_exported_when_its_rows_were_young(self, twins: Twins) -> None:
+        """A row that is committed late, with a lastmod no newer than another one of its page."""
+        from tests.models import Article
+
+        twins.settled()
+        rows = Article.objects.using(twins.using)
+        young = twins.now[0] + timedelta(hours=1) - timedelta(seconds=60)
+        rows.filter(pk=10).update(updated=young)
+        twins.run()
+        rows.filter(pk=20).update(updated=young - timedelta(seconds=1), slug="late")
+        twins.run(timedelta(hours=30))
+        assert twins.same_but_for_the_index
+        assert b"/late" in b"".join(published(twins.folder / "changed").values())
+
+
+def test_what_is_left_out_is_told_each_time(twins: Twins) -> None:
+    from tests.models import Article
+
+    twins.settled()
+    Article.objects.using(twins.using).filter(pk=10).update(slug="x" * 119)
+    twins.attributes["location"] = path(
+        F("category__slug"), *(Value("/" + "y" * 200) for _ in range(10)), F("slug")
+    )
+    for _ in range(3):
+        report = twins.run()
+        assert report.left_out == 1
+    assert (report.skipped, len(report.files)) == (ROWS // PAGE - 1, ROWS // PAGE)
