@@ -19,6 +19,7 @@ from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.pages import Page, PageMap
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source
+from django_sitemaps09.views import exported
 from django_sitemaps09.views.responses import current_base, public
 from django_sitemaps09.writer import Limits, Written
 
@@ -52,7 +53,7 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
     for section, declared in sections.named(sitemaps).items():
         with site_locale():
             source = sources.source(section, declared, base, conf.limits)
-            found = live_map(source).pages
+            found = live_map(section, source).pages
             lastmods = live_lastmods(source, found)
         for page, lastmod in zip(found, lastmods, strict=True):
             path = _reverse(request, name, {"section": section, "page": page.number})
@@ -93,15 +94,22 @@ def robots_txt(
     return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
 
-def live_map(source: Source, *, fresh: bool = False) -> PageMap:
-    """The pages of a source, cut from its rows, and kept in Django's cache for a while.
+def live_map(section: str, source: Source, *, number: int | None = None, fresh: bool = False) -> PageMap:
+    """The pages of a source, kept in Django's cache for a while: the export's, where there is one.
 
-    A function of the rows alone, so that processes with separate caches agree.
+    Else they are cut from the rows, a function of them alone, so that processes with separate caches
+    agree. An export can have made a page of that `number` in the meantime.
     """
     name = _cache_key(source, "map")
+    known = None
     if name and not fresh and (kept := cache.get(name)):
-        return PageMap(tuple(_page(*page) for page in kept))
-    found = sources.page_map(source, conf.limits)
+        known = PageMap(tuple(_page(*page) for page in kept))
+        if number is None or known.find(number) is not None or not exported.may_be_asked(section):
+            return known
+    record = exported.record(section, source)
+    if known is not None and (record is None or number is None or number > record.highest):
+        return known
+    found = sources.page_map(source, conf.limits) if record is None else exported.page_map(record, source)
     if name:
         # None are not kept: they are found out anew, and cheaply.
         cache.set(name, [tuple(page) for page in found.pages], _MAP_SECONDS)
@@ -138,7 +146,7 @@ def _render(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps) -
     # Our own limit of bytes is an export's, which can split a page by it.
     limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
     for fresh in (False, True):
-        found = live_map(source, fresh=fresh).find(int(page))
+        found = live_map(section, source, number=int(page), fresh=fresh).find(int(page))
         if found is None:
             raise Http404(f"Section {section!r} has no page {page}")
         chunks: list[bytes] = []

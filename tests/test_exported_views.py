@@ -1,0 +1,122 @@
+"""Live pages where there is an export: its pages, and those that the next one will add."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.cache import cache
+from django.db.models import F
+from django.test import Client
+
+from django_sitemaps09 import ModelSitemap, Route, sections
+from django_sitemaps09.export import export
+from tests.models import Article, Word
+
+pytestmark = pytest.mark.django_db
+
+BASE = "https://www.example.com"
+SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+class Articles(ModelSitemap[Article]):
+    queryset = Article.objects.filter(published=True)
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    limit = 10
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": tmp_path / "public"}
+    monkeypatch.setattr(sections, "_registered", {"articles": Articles})
+    monkeypatch.setattr(sections, "_discovered", True)
+    return tmp_path / "public"
+
+
+def write(*keys: int) -> None:
+    Article.objects.bulk_create(Article(pk=key, slug=f"s{key}") for key in keys)
+
+
+def live(url: str) -> list[str]:
+    """The last parts of the URLs in a live document; none where there is no such document."""
+    response: Any = Client().get(f"/{url}")
+    if response.status_code == 404:
+        return []
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+def page(number: int) -> list[str]:
+    return live(f"sitemap-articles-{number}.xml")
+
+
+def exported(folder: Path, number: int) -> list[str]:
+    data = gzip.decompress((folder / f"sitemap-articles-{number}.xml.gz").read_bytes())
+    root = ElementTree.fromstring(data)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+class TestLivePagesOfAnExport:
+    def test_are_its_pages_after_rows_have_gone(self, folder: Path) -> None:
+        write(*range(1, 31))
+        export()
+        Article.objects.filter(pk__in=range(1, 8)).delete()
+        assert page(1) == ["s8", "s9", "s10"]
+        assert page(2) == exported(folder, 2)
+
+    def test_are_its_pages_after_a_split(self, folder: Path) -> None:
+        write(*range(0, 60, 2))
+        export()
+        write(5)
+        export()
+        cache.clear()
+        assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (1, 4, 2, 3)]
+        assert {n: page(n) for n in (1, 2, 3, 4)} == {n: exported(folder, n) for n in (1, 2, 3, 4)}
+
+    def test_have_pages_behind_them_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
+        write(*range(1, 16))
+        export()
+        write(*range(16, 36))
+        before = [page(n) for n in (1, 2, 3, 4)]
+        assert [slug for part in before for slug in part] == [f"s{key}" for key in range(1, 36)]
+        export()
+        assert before == [exported(folder, n) for n in (1, 2, 3, 4)]
+
+    def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder: Path) -> None:
+        write(*range(0, 60, 2))
+        export()
+        assert live("sitemap.xml")
+        write(5)
+        export()
+        assert page(4) == exported(folder, 4)
+
+    def test_are_cut_from_the_rows_where_the_manifest_cannot_be_read(
+        self, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(*range(1, 16))
+        export()
+        (folder / ".sitemaps09" / "manifest.json").write_text("{")
+        Article.objects.filter(pk__lte=10).delete()
+        assert page(1) == [f"s{key}" for key in range(11, 16)]
+        assert "cannot be read" in caplog.text
+
+    def test_are_cut_from_the_rows_where_the_key_is_another_one(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(*range(1, 16))
+        export()
+        Word.objects.bulk_create(Word(word=f"w{n:02}") for n in range(12))
+        words = type("Words", (ModelSitemap,), {"model": Word, "limit": 10, "location": Articles.location})
+        words.location = Route("article", slug=F("word"))  # type: ignore[attr-defined]
+        monkeypatch.setattr(sections, "_registered", {"articles": words})
+        assert page(1) == [f"w{n:02}" for n in range(10)]
+        assert page(2) == ["w10", "w11"]
+
+    def test_that_were_never_there_are_404_whatever_the_number(self, folder: Path) -> None:
+        write(*range(1, 16))
+        export()
+        assert page(3) == page(999_999) == []
