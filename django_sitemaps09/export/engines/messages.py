@@ -1,0 +1,143 @@
+"""What a command and workers on other machines say to each other: JSON, by a broker and by files."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import django_sitemaps09
+from django_sitemaps09 import stores
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.render import Rendered, Renderer, Task
+from django_sitemaps09.export.report import PageFile
+from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources.costs import Cost, Costs
+
+#: Of messages and answers. A worker that knows another one says so, and renders nothing; for that it finds
+#: the keys that `Folder` reads in a message of any version.
+VERSION = 1
+_MOST = 100_000_000
+_RUN = "run.json"
+_STAGE = re.compile(r"\.sitemaps09/run-[0-9A-Za-z-]+")
+_TOKEN = re.compile(r"[0-9a-f]{16}")
+# Seconds for which a message is good: many, since a queue can be long, and clocks of machines differ.
+_LIFETIME = 24 * 3600.0
+
+
+def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
+    """Plain values, with a token of its own. `ExportError` for what is not the same elsewhere."""
+    if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
+        raise ExportError(
+            "Workers of Celery find a URLconf by its dotted path, and the active one has none."
+        )
+    return {
+        "version": VERSION,
+        "release": django_sitemaps09.__version__,
+        "token": secrets.token_hex(8),
+        "expires": time.time() + _LIFETIME,
+        "renderer": {
+            **asdict(renderer),
+            "base": list(renderer.base),
+            "output": renderer.output and str(renderer.output.resolve()),
+        },
+        "task": task._asdict(),
+    }
+
+
+def check(message: Mapping[str, Any]) -> None:
+    """`ExportError` where it is not for this process to render."""
+    here = django_sitemaps09.__version__
+    if (message["version"], message["release"]) != (VERSION, here):
+        raise ExportError(incompatible(f"release ({here}, not {message['release']!r:.40})"))
+    if time.time() > message["expires"]:
+        raise ExportError("it was sent more than a day ago, by the clock here")
+
+
+def incompatible(what: str) -> str:
+    return f"it is incompatible, with another {what} than the command has: bring both to the same one"
+
+
+def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
+    renderer, task = message["renderer"], message["task"]
+    number, after, until = task["page"]
+    page = Page(number, after and tuple(after), until and tuple(until))
+    output = renderer["output"] and Path(renderer["output"])
+    return (
+        Renderer(**{**renderer, "base": Base(*renderer["base"]), "output": output}),
+        Task(**{**task, "page": page}),
+    )
+
+
+def answer_of(rendered: Rendered) -> dict[str, Any]:
+    """Plain values."""
+    return {
+        "file": asdict(rendered.file),
+        "errors": rendered.errors,
+        "costs": asdict(rendered.costs),
+        "staged": rendered.staged,
+    }
+
+
+def read_answer(answer: bytes) -> Rendered:
+    """What a worker answered. `ExportError` with its words where it could not render."""
+    found = json.loads(answer)
+    if "failure" in found:
+        raise ExportError(found["failure"])
+    file = found["file"]
+    for key in ("after", "until", "cut", "middle"):
+        file[key] = file[key] and tuple(file[key])
+    file["fingerprint"] = file["fingerprint"] and Fingerprint(*file["fingerprint"])
+    costs = found["costs"]
+    steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
+    errors = tuple(ItemError(*error) for error in found["errors"])
+    return Rendered(PageFile(**file), errors, Costs(costs["seconds"], steps), found["staged"])
+
+
+class Folder:
+    """Where the answer to a message is written, by the keys that are there in each version of it."""
+
+    def __init__(self, message: Mapping[str, Any]) -> None:
+        output = message["renderer"]["output"]
+        self.store = stores.target(output and Path(output))
+        self.stage: str = message["renderer"]["stage"]
+        self.token: str = message["token"]
+        # Who can write to the broker shall not choose where workers write.
+        if not (_STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)):
+            raise ExportError(
+                f"A message names {self.stage!r:.100} and {self.token!r:.100}, as none of ours does."
+            )
+
+    def open(self) -> None:
+        """Who takes a message sees by it that the run is not over."""
+        self.store.write(f"{self.stage}/{_RUN}", b"{}")
+
+    def is_waited_for(self) -> bool:
+        """Whether the run is not over, as far as this machine sees."""
+        return self._read(_RUN) is not None
+
+    def answer(self) -> bytes | None:
+        return self._read(f"{self.token}.json")
+
+    def write(self, answer: Mapping[str, Any]) -> None:
+        """Beside the staged file, which is whole by now; not where the run is over."""
+        if self.is_waited_for():
+            self.store.write(f"{self.stage}/{self.token}.json", json.dumps(answer).encode())
+
+    def is_lost_again(self) -> bool:
+        """Whether this was asked before: what takes each worker with it must not go round for ever."""
+        mark = f"{self.token}.again"
+        if self._read(mark) is not None:
+            return True
+        self.store.write(f"{self.stage}/{mark}", b"")
+        return False
+
+    def _read(self, name: str) -> bytes | None:
+        return self.store.read(f"{self.stage}/{name}", _MOST)

@@ -1,0 +1,723 @@
+"""Laws of an export by workers of Celery, over a real Redis and a real RabbitMQ.
+
+Workers and commands are processes of their own, of a throw-away project; what they do is found here by
+its name, in `python -m tests.test_celery` too. RabbitMQ is looked for where `SITEMAPS09_RABBITMQ` says,
+as `user:password@host:port`, by default on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpResponse
+from django.urls import get_script_prefix, get_urlconf, path
+
+from django_sitemaps09.export.render import Renderer, Task, render_page
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import UnknownSectionError
+from django_sitemaps09.stores import STATE, LocalStore
+from tests import services, test_engines
+from tests.test_engines import (
+    BASE,
+    DEADLINE,
+    PAGE,
+    ROOT,
+    ROWS,
+    SETTINGS,
+    articles,
+    content,
+    gate,
+    locations,
+    touched,
+    until,
+)
+
+RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
+HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
+BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITMQ}//"}
+#: For what does not depend on the broker.
+one_crew = pytest.mark.parametrize("crew", ["redis"], indirect=True)
+#: Where nobody listens.
+NOWHERE = "redis://127.0.0.1:1/0"
+WORKER = "SITEMAPS09_TESTS_WORKER"
+PROJECT = {
+    "__init__.py": "from shop.queue import app\n",
+    "settings.py": SETTINGS
+    + """
+import django_sitemaps09
+django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
+LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
+globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
+""",
+    "queue.py": """
+import os, signal
+from threading import Thread
+from celery import Celery
+def end_with_the_tests():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+if "SITEMAPS09_TESTS_WORKER" in os.environ:
+    Thread(target=end_with_the_tests, daemon=True).start()
+app = Celery("shop")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+""",
+    "engine.py": """
+import json, os
+from pathlib import Path
+from django_sitemaps09.export.engines import celery
+celery._RETRIES["max_retries"] = 1
+class Hasty(celery.Celery):
+    patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
+    def _send(self, message):
+        super()._send(message)
+        with Path(os.environ["SITEMAPS09_TESTS_GATE"], "sent").open("a") as file:
+            print(json.dumps(message), file=file)
+class Doubling(Hasty):
+    def _send(self, message):
+        super()._send(message)
+        super()._send(message)
+""",
+}
+#: Another URLconf than that of the settings: this module.
+urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
+
+
+# The sections, of which workers know the name. Only in a worker they wait, fail or end.
+
+
+def in_worker() -> bool:
+    return WORKER in os.environ
+
+
+def meet(name: str) -> None:
+    """Goes on where two processes are."""
+    if in_worker():
+        gate(name).mkdir(exist_ok=True)
+        gate(f"{name}/{os.getpid()}").touch()
+        until(lambda: len([*gate(name).iterdir()]) > 1, "nobody came")
+
+
+def wait_for(name: str) -> None:
+    if in_worker():
+        gate(f"{name}-{os.getpid()}").touch()
+        until(gate(name).exists, f"nobody said {name}")
+
+
+def meeting(self: Any, item: Any) -> str:
+    """The first page of each of two workers."""
+    if item.pk % PAGE == 1:
+        meet("all")
+    return f"/{os.getpid()}/{item.pk}/"
+
+
+def twice_at_once(self: Any, item: Any) -> str:
+    """Each page in two workers at the same time."""
+    if item.pk % PAGE == 1:
+        meet(f"page-{item.pk}")
+    return f"/{item.slug}/"
+
+
+def odd(self: Any, item: Any) -> str:
+    """Reasons that neither a log nor JSON may stumble upon."""
+    if item.pk % 50 == 7:
+        raise ValueError(f"\u2028 \x1b[31m \U0001f600 \ud800 % {{}} \0 {item.pk}")
+    return "https://elsewhere.example.net/" if item.pk % 50 == 8 else f"/{item.slug}/"
+
+
+def broken(self: Any, item: Any) -> str:
+    if item.pk == ROWS // 2 and in_worker():
+        raise ImproperlyConfigured("the project is broken")
+    return f"/{item.slug}/"
+
+
+def deadly(self: Any, item: Any) -> str:
+    """What takes each process with it, as one does that the system kills for its memory."""
+    if item.pk == ROWS // 2 and in_worker():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"/{item.slug}/"
+
+
+def held(self: Any, item: Any) -> str:
+    if item.pk == ROWS // 2:
+        wait_for("killed")
+    return f"/{item.slug}/"
+
+
+def late(self: Any, item: Any) -> str:
+    if item.pk % PAGE == 1:
+        wait_for("published")
+    return f"/{item.slug}/"
+
+
+#: What the setting SITEMAPS names, everywhere.
+SECTIONS = {
+    "a": articles(),
+    "b": articles(),
+    "one": articles(pks=5),
+    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, held, late)},
+    "doubled": articles(location=twice_at_once),
+}
+
+
+# What is done in a process of its own. Each gives what JSON can say.
+
+
+def exported(folder: str, engine: str, *names: str, **options: Any) -> dict[str, Any]:
+    report = test_engines.exported(folder, names=names, engine=engine, **options)
+    differing = {"target", "urls_per_second", "memory", "workers_memory"}
+    return {key: value for key, value in report.items() if key not in differing}
+
+
+def to_the_setting() -> dict[str, Any]:
+    return exported(None, HASTY, "a")  # type: ignore[arg-type]
+
+
+def again(folder: str, engine: str) -> list[dict[str, Any]]:
+    """The second one has nothing to render."""
+    return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
+
+
+def dry(folder: str) -> dict[str, Any]:
+    return exported(folder, HASTY, "a", dry_run=True)
+
+
+def elsewhere(folder: str, engine: str) -> dict[str, Any]:
+    """Under a prefix and a URLconf that only this process was told of."""
+    from django.urls import set_script_prefix, set_urlconf
+
+    set_script_prefix("/shop/")
+    set_urlconf("tests.test_celery")
+    return exported(folder, engine, "a")
+
+
+def send_again() -> None:
+    """The last message that was sent, when all is over."""
+    from shop.engine import Hasty
+
+    Hasty(1)._send(json.loads(gate("sent").read_text().splitlines()[-1]))
+
+
+def modules() -> list[str]:
+    from django_sitemaps09.export import export
+
+    assert export
+    return [name for name in sys.modules if name.partition(".")[0] in ("celery", "kombu")]
+
+
+def without_celery() -> str:
+    from django_sitemaps09.export import engines
+
+    sys.modules["celery"] = None  # type: ignore[assignment]
+    try:
+        engines.engine("celery", 2, elsewhere=True)
+    except ImproperlyConfigured as error:
+        return str(error)
+    return ""
+
+
+# How it is started and looked at.
+
+
+class Site:
+    """The project with a broker, and a queue of its own there."""
+
+    def __init__(self, folder: Path, broker: str | None, database: Path, **celery: Any) -> None:
+        self.folder, self.broker = folder, broker
+        self.queue = f"sitemaps09-tests-{token_hex(6)}"
+        self.logs: list[Path] = []
+        shop = folder / "shop"
+        shop.mkdir(parents=True)
+        for name, text in PROJECT.items():
+            (shop / name).write_text(text)
+        self.database = {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(database),
+            "OPTIONS": {"timeout": DEADLINE},
+        }
+        (folder / "gate").mkdir()
+        self.celery = {
+            "CELERY_BROKER_URL": BROKERS.get(broker or "", NOWHERE),
+            "CELERY_TASK_DEFAULT_QUEUE": f"{self.queue}-other",
+            # As a project has its pages on a queue of their own.
+            "CELERY_TASK_ROUTES": {"django_sitemaps09.*": {"queue": self.queue}},
+            "CELERY_BROKER_TRANSPORT_OPTIONS": {"global_keyprefix": f"{self.queue}:"},
+            "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
+            "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
+            # The project's taste is not ours.
+            "CELERY_TASK_SERIALIZER": "pickle",
+            "CELERY_ACCEPT_CONTENT": ["json"],
+            **celery,
+        }
+
+    def gate(self, name: object = "") -> Path:
+        return self.folder / "gate" / str(name)
+
+    def start(
+        self,
+        *command: str,
+        worker: bool = False,
+        out: Any = subprocess.PIPE,
+        environ: dict[str, str] | None = None,
+        celery: dict[str, Any] | None = None,
+        **keys: Any,
+    ) -> subprocess.Popen[str]:
+        given = {"BASE_URL": BASE, "SITEMAPS": "tests.test_celery.SECTIONS", "MAX_URLS": PAGE}
+        variables = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, [self.folder, ROOT])),
+            "DJANGO_SETTINGS_MODULE": "shop.settings",
+            "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
+            "SITEMAPS09_TESTS_KEYS": json.dumps(given | {"MAX_BYTES": 9_000} | keys),
+            "SITEMAPS09_TESTS_CELERY": json.dumps(self.celery | (celery or {})),
+            "SITEMAPS09_TESTS_PATIENCE": str(DEADLINE),
+            test_engines.GATE: str(self.gate()),
+        }
+        if worker:
+            variables[WORKER] = "1"
+        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", *command],
+            env=variables | (environ or {}),
+            cwd=ROOT,
+            # Of a worker it is closed when the tests end, however they do.
+            stdin=subprocess.PIPE if worker else subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT if worker else subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *command: str, **given: Any) -> Any:
+        """What a function of this module gives in a process of its own."""
+        return result(self.start("tests.test_celery", *command, **given))[0]
+
+    @contextmanager
+    def working(self, count: int, **given: Any) -> Iterator[list[subprocess.Popen[str]]]:
+        """So many workers, which are ready, and are ended whatever happens."""
+        with ExitStack() as stack:
+            processes = []
+            for _ in range(count):
+                log = self.folder / f"worker-{len(self.logs)}.log"
+                self.logs.append(log)
+                options = ["-Q", self.queue, "-n", f"{token_hex(4)}@localhost", "-c", "1"]
+                quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
+                file = stack.enter_context(log.open("w"))
+                command = ["celery", "-A", "shop.queue", "worker", *options, *quiet]
+                process = self.start(*command, worker=True, out=file, **given)
+                processes.append(stack.enter_context(process))
+                stack.callback(end, process)
+            for log, process in zip(self.logs[-count:], processes, strict=True):
+                ready = partial(began, process, log)
+                until(ready, "a worker never began")
+                assert process.poll() is None, log.read_text()
+            yield processes
+
+    def said(self) -> str:
+        """What all workers have logged."""
+        return "".join(log.read_text() for log in self.logs)
+
+    def sent(self) -> int:
+        """How many messages there were so far."""
+        return len(self.gate("sent").read_text().splitlines()) if self.gate("sent").exists() else 0
+
+    def are_idle(self) -> None:
+        """Waits until all that was sent has come to a worker, and has ended there."""
+        until(lambda: self.sent() <= len(self._tasks("received")), "messages never came to a worker")
+        until(
+            lambda: self._tasks("received") == self._tasks("succeeded"), "workers never ended their pages"
+        )
+
+    def _tasks(self, state: str) -> set[str]:
+        return set(re.findall(rf"Task django_sitemaps09\.render\[(.+)\] {state}", self.said()))
+
+    def clear(self) -> None:
+        """Nothing of this queue stays in the broker."""
+        if self.broker == "redis":
+            import redis
+
+            with redis.Redis.from_url(BROKERS["redis"]) as client:
+                for key in client.scan_iter(f"{self.queue}*", 1_000):
+                    client.delete(key)
+        elif self.broker == "rabbitmq":
+            from amqp.exceptions import ChannelError
+            from kombu import Connection
+
+            with Connection(BROKERS["rabbitmq"]) as connection:
+                for name in (self.queue, f"{self.queue}-other"):
+                    with suppress(ChannelError), connection.channel() as channel:
+                        channel.queue_delete(name)
+                    with suppress(ChannelError), connection.channel() as channel:
+                        channel.exchange_delete(name)
+
+
+def began(process: subprocess.Popen[str], log: Path) -> bool:
+    return process.poll() is not None or "ready." in log.read_text()
+
+
+def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
+    """What a process says when it ends well, and what it warned of."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=DEADLINE)
+        finally:
+            end(process)
+    assert process.returncode == 0, err
+    return json.loads(out), err
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """With all that it has begun."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def require(broker: str | None) -> None:
+    services.require_packages("celery")
+    if broker == "redis":
+        services.require_redis()
+    if broker != "rabbitmq":
+        return
+    host, _, port = RABBITMQ.rpartition("@")[2].rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except OSError:
+        services.missing(f"no RabbitMQ answers at {host}:{port}: see tests/test_celery.py")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rows, which are the same for all."""
+    folder = tmp_path_factory.mktemp("celery-rows")
+    test_engines.Project(folder).run("ALL", "prepare")
+    return folder / "db.sqlite3"
+
+
+@pytest.fixture
+def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
+    """A project for this test alone, with nobody at work yet."""
+    with ExitStack() as stack:
+
+        def made(broker: str | None = None, **celery: Any) -> Site:
+            require(broker)
+            site = Site(tmp_path / "site", broker, database, **celery)
+            stack.callback(site.clear)
+            return site
+
+        yield made
+
+
+@pytest.fixture(scope="module", params=BROKERS)
+def crew(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
+) -> Iterator[Site]:
+    """Two workers, for all tests that leave them as they were.
+
+    One pair has no result backend, the other one has one that is dead.
+    """
+    broker = request.param
+    require(broker)
+    backend = {} if broker == "redis" else {"CELERY_RESULT_BACKEND": NOWHERE}
+    site = Site(tmp_path_factory.mktemp("celery") / "site", broker, database, **backend)
+    try:
+        with site.working(2, ROOT=str(site.folder / "theirs")):
+            yield site
+    finally:
+        site.clear()
+
+
+def runs(folder: Path) -> list[Path]:
+    """What runs have left there."""
+    return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
+
+
+class TestAnExportByWorkersOfCelery:
+    def test_is_the_same_as_by_the_command_alone(self, crew: Site, tmp_path: Path) -> None:
+        serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a", "odd", "one")
+        report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", "odd", "one")
+        assert report == serial
+        assert report["published"]
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+        assert runs(tmp_path / "celery") == []
+        # It was worth comparing: pages were split by bytes, and rows were left out.
+        ranged, lame, one = report["sections"]
+        assert any(file["cut"] for file in ranged["files"])
+        assert lame["left_out"] == len(lame["errors"]) == 2 * ROWS // 50
+        assert len(one["files"]) == 1
+
+    def test_is_rendered_by_all_of_them_at_once(self, crew: Site, tmp_path: Path) -> None:
+        report = crew.run("exported", str(tmp_path), HASTY, "meeting", GZIP=False)
+        assert report["failures"] == []
+        found = locations(tmp_path, "meeting")
+        assert len(found) == ROWS
+        pids = {location.split("/")[1] for location in found}
+        # Each of them waited for the other one; who did not meet anybody is not in there.
+        assert pids == {entered.name for entered in crew.gate("all").iterdir()}
+        assert len(pids) == 2
+
+    @one_crew
+    def test_has_the_fingerprints_by_which_the_next_one_skips_pages(
+        self, crew: Site, tmp_path: Path
+    ) -> None:
+        serial = crew.run("again", str(tmp_path / "serial"), "serial")
+        reports = crew.run("again", str(tmp_path / "celery"), HASTY)
+        assert reports == serial
+        [first], [second] = (report["sections"] for report in reports)
+        assert first["skipped"] == 0
+        assert second["skipped"] > 0
+
+    @one_crew
+    def test_knows_the_prefix_and_the_urlconf_of_the_command(self, crew: Site, tmp_path: Path) -> None:
+        for name, engine in (("serial", "serial"), ("celery", HASTY)):
+            report = crew.run("elsewhere", str(tmp_path / name), engine, GZIP=False)
+            assert report["failures"] == []
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+        assert locations(tmp_path / "celery", "a")[0] == "/shop/other/a1/"
+
+    def test_is_dry_without_them(self, make_site: Callable[..., Site], tmp_path: Path) -> None:
+        report = make_site().run("dry", str(tmp_path / "public"))
+        assert report["failures"] == []
+        assert report["sections"][0]["files"]
+        assert not (tmp_path / "public").exists()
+
+    def test_is_the_same_where_tasks_are_called_at_once(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site(CELERY_TASK_ALWAYS_EAGER=True)
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "a")
+        assert site.run("exported", str(tmp_path / "celery"), HASTY, "a") == serial
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+
+
+class TestAMessage:
+    def test_that_is_delivered_twice_at_the_same_time_or_too_late_changes_nothing(
+        self, crew: Site, tmp_path: Path
+    ) -> None:
+        serial = crew.run("exported", str(tmp_path / "serial"), "serial", "doubled")
+        folder = tmp_path / "celery"
+        assert crew.run("exported", str(folder), DOUBLING, "doubled") == serial
+        assert content(folder) == content(tmp_path / "serial")
+        # Two were at work on each page.
+        assert all(len([*found.iterdir()]) == 2 for found in crew.gate().glob("page-*"))
+        before = touched(folder)
+        crew.run("send_again")
+        crew.are_idle()
+        assert "A page came too late" in crew.said()
+        assert touched(folder) == before
+        # What a second attempt has staged after the end is gone after the next run.
+        crew.run("exported", str(folder), "serial", "doubled")
+        assert (touched(folder), runs(folder)) == (before, [])
+
+
+class TestAPage:
+    @one_crew
+    def test_that_fails_is_the_failure_of_its_section_and_names_the_machine(
+        self, crew: Site, tmp_path: Path
+    ) -> None:
+        report = crew.run("exported", str(tmp_path), HASTY, "broken", "a")
+        assert report["failures"] == [
+            f"Section 'broken': ExportError: A worker of Celery on {socket.gethostname()}: "
+            "ImproperlyConfigured: the project is broken."
+        ]
+        assert report["published"]
+        assert runs(tmp_path) == []
+
+    def test_that_takes_each_worker_with_it_does_not_go_round_for_ever(
+        self, crew: Site, tmp_path: Path
+    ) -> None:
+        report = crew.run("exported", str(tmp_path), HASTY, "deadly", "a")
+        [failure] = report["failures"]
+        assert failure.startswith("Section 'deadly': ExportError: A worker of Celery on ")
+        assert "was delivered three times" in failure
+        assert report["sections"][1]["failure"] is None
+
+
+class TestAWorkerThatIsKilled:
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_leaves_its_page_to_another_one(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "held")
+        # RabbitMQ sees at once that it is gone; Redis gives the message back after an hour.
+        patience = {"SITEMAPS09_TESTS_PATIENCE": "1.5" if broker == "redis" else str(DEADLINE)}
+        with site.working(2):
+            command = ["tests.test_celery", "exported", str(tmp_path / "celery"), HASTY, "held"]
+            process = site.start(*command, environ=patience)
+            until(lambda: [*site.gate().glob("killed-*")], "no worker took the page")
+            [taken] = site.gate().glob("killed-*")
+            os.killpg(os.getpgid(int(taken.name.rpartition("-")[2])), signal.SIGKILL)
+            site.gate("killed").touch()
+            report, warned = result(process)
+        assert report == serial
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+        assert ("it is sent again" in warned) == (broker == "redis")
+        assert len([*site.gate().glob("killed-*")]) == 2
+
+
+class TestTheCommandThatIsKilled:
+    def test_leaves_workers_that_change_nothing_that_is_published(self, crew: Site, tmp_path: Path) -> None:
+        process = crew.start("tests.test_celery", "exported", str(tmp_path), HASTY, "late")
+        sent = crew.sent() + 4
+        until(lambda: len([*crew.gate().glob("published-*")]) == 2, "two workers never began")
+        until(lambda: crew.sent() == sent, "no more pages were sent")
+        end(process)
+        process.communicate()
+        assert content(tmp_path) == {}
+        # The next run publishes while they are at work on the last one.
+        report = crew.run("exported", str(tmp_path), "serial", "late")
+        assert report["failures"] == []
+        assert runs(tmp_path) == []
+        before = touched(tmp_path)
+        crew.gate("published").touch()
+        crew.are_idle()
+        assert touched(tmp_path) == before
+        # They answered nobody, and the rest is gone with the next run.
+        assert not [*tmp_path.glob(".sitemaps09/run-*/*.json")]
+        crew.run("exported", str(tmp_path), "serial", "late")
+        assert (touched(tmp_path), runs(tmp_path)) == (before, [])
+
+
+class TestAWorkerThatDoesNotFit:
+    @one_crew
+    @pytest.mark.parametrize(
+        ("environ", "keys", "what"),
+        [
+            ({"SITEMAPS09_TESTS_RELEASE": "99.1"}, {}, "release ("),
+            ({"SITEMAPS09_TESTS_LANGUAGE": "de"}, {}, "section 'a'"),
+            ({}, {"MAX_BYTES": 9_001}, "section 'a'"),
+            ({}, {"MAX_URLS": PAGE - 1}, "section 'a'"),
+        ],
+    )
+    def test_says_so_and_nothing_is_written(
+        self, crew: Site, tmp_path: Path, environ: dict[str, str], keys: dict[str, Any], what: str
+    ) -> None:
+        report = crew.run("exported", str(tmp_path), HASTY, "a", environ=environ, **keys)
+        [failure] = report["failures"]
+        assert f"it is incompatible, with another {what}" in failure
+        assert not report["published"]
+        assert content(tmp_path) == {}
+        assert runs(tmp_path) == []
+
+    @one_crew
+    def test_because_it_has_other_files_leaves_the_page_alone(self, crew: Site, tmp_path: Path) -> None:
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.5"}
+        report = crew.run("to_the_setting", environ=hasty, ROOT=str(tmp_path / "ours"))
+        [failure] = report["failures"]
+        assert f"reaches {tmp_path / 'ours'} as the same user" in failure
+        crew.are_idle()
+        assert content(tmp_path / "ours") == {}
+        assert not (crew.folder / "theirs").exists()
+
+
+class TestNobody:
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_at_work_is_an_error_after_one_time_of_patience_for_all_sections(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5"}
+        began = time.monotonic()
+        report = site.run("exported", str(tmp_path), HASTY, "a", "b", "odd", environ=hasty)
+        # Each of 18 pages would wait for twice as long.
+        assert time.monotonic() - began < DEADLINE / 2
+        assert len(report["failures"]) == 3
+        for failure in report["failures"]:
+            assert "No worker of Celery has answered for Section 'a', page " in failure
+        assert not report["published"]
+        assert content(tmp_path) == {}
+        assert runs(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("url", "named"),
+        [
+            ("redis://me:secret@127.0.0.1:1/0", "redis://127.0.0.1:1 takes no messages"),
+            ("amqp://me:secret@127.0.0.1:1//", "amqp://127.0.0.1:1 takes no messages"),
+            ("redis://me:sec/ret@127.0.0.1:1/0", "a URL that cannot be read takes no messages"),
+        ],
+    )
+    def test_at_the_broker_is_an_error_without_its_password(
+        self, make_site: Callable[..., Site], tmp_path: Path, url: str, named: str
+    ) -> None:
+        site = make_site(CELERY_BROKER_URL=url)
+        report = site.run("exported", str(tmp_path), HASTY, "a", "b")
+        for failure in report["failures"]:
+            assert named in failure
+            assert "sec" not in failure.replace("Section", "")
+        assert len(report["failures"]) == 2
+        assert content(tmp_path) == {}
+
+    def test_who_has_made_an_app_is_an_error_that_says_so(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        report = site.run("exported", str(tmp_path), HASTY, "a")
+        assert "No Celery app is loaded that knows a broker" in report["failures"][0]
+
+
+class TestWithoutCelery:
+    """The extra is for who asks for it."""
+
+    def test_an_export_is_imported(self, make_site: Callable[..., Site]) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        assert site.run("modules") == []
+
+    def test_the_engine_says_what_it_needs(self, make_site: Callable[..., Site]) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        assert "'celery', which needs the extra `celery`" in site.run("without_celery")
+
+
+def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
+    renderer = Renderer(Base("https", "www.example.com"), None, None, True, "/shop/", "tests.test_celery")
+    with pytest.raises(UnknownSectionError):
+        render_page(renderer, Task("nobody-knows", Page(1, None, None)))
+    assert (get_script_prefix(), get_urlconf()) == ("/", None)
+
+
+def test_a_folder_goes_while_somebody_writes_there(tmp_path: Path) -> None:
+    """As a worker does that outlives its run."""
+    store = LocalStore(tmp_path)
+    folder = f"{STATE}/run-1"
+    ended = Event()
+
+    def write() -> None:
+        while not ended.is_set():
+            with suppress(OSError):
+                store.write(f"{folder}/{token_hex(4)}", b"")
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(100):
+            store.delete_folder(folder)
+    finally:
+        ended.set()
+        thread.join()
+    store.delete_folder(folder)
+    assert store.folders(STATE) == []
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))  # noqa: T201
