@@ -31,8 +31,7 @@ def measure(subject: Subject, output: Path) -> Measured:
 def ours(subject: Subject, output: Path) -> Callable[[], object]:
     from django_sitemaps09.export import export
 
-    workers = {"workers": subject.workers} if subject.workers > 1 else {}
-    return lambda: export(output=output, base_url="https://www.example.com", **workers)
+    return lambda: export(output=output, base_url="https://www.example.com", workers=subject.workers)
 
 
 def static(subject: Subject, output: Path) -> Callable[[], object]:

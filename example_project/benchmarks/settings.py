@@ -42,7 +42,7 @@ else:
     INSTALLED_APPS += ["products", "legacy", *(_ICV if find_spec("icv_sitemaps") else [])]
 
 # Ours: the sections by the setting, so that worker processes find them. The limit of bytes is the
-# protocol's, as the peers have it, so that a page has 50,000 URLs whatever its slugs are.
+# protocol's, as the peers have it, so that pages are full whatever the slugs are.
 SITEMAPS09 = {
     "SITEMAPS": _SUBJECT.sections if _SUBJECT is not None else None,
     "MAX_BYTES": 52_428_800,
