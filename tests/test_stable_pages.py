@@ -347,6 +347,14 @@ class TestWhatChanges:
         assert len(site.run()) == 11
         return site
 
+    def test_a_page_that_is_merged_with_one_that_is_empty_by_now_is_as_it_was(self, site: Site) -> None:
+        site.kind.remove([*range(140, 210, 10), *range(240, 310, 10)])
+        assert len(site.run()) == 3
+        site.kind.remove([210, 220, 230])
+        assert site.run() == {"sitemap.xml"}
+        assert [page.number for page in site.pages()] == [1, 2, *range(4, 11)]
+        assert site.run() == set()
+
     def page_of(self, site: Site, key: int) -> str:
         """The file that has a row."""
         url = f"{BASE}{site.kind.path(key, site.kind.rows[key])}"
