@@ -22,8 +22,11 @@ settings.load_profile("unhurried")
 settings.register_profile("few", settings.get_profile("unhurried"), max_examples=15)
 if os.environ.get("SITEMAPS09_FEW_EXAMPLES") == "1":
     settings.load_profile("few")
-    # Whole processes, killed by the hundred.
-    collect_ignore = ["test_laws.py", "test_celery.py"]
+    # Laws of files and processes, which take their time: one run with all of them is enough.
+    collect_ignore = [
+        *("test_laws.py", "test_celery.py", "test_stable_pages.py", "test_changed_only.py"),
+        *("test_stores.py", "test_exports_elsewhere.py", "test_indexes.py", "test_manifest.py"),
+    ]
 
 
 @pytest.fixture(autouse=True)
