@@ -44,7 +44,7 @@ class Next:
     ) -> Next:
         """What follows from the sections' outcomes; `dropped` are sections that go without one."""
         old = before.manifest
-        found = {name: old.sections[name] for name in old.sections}
+        found = dict(old.sections)
         found |= {name: outcome.record for name, outcome in outcomes.items()}
         found |= {name: replace(found[name], pages=()) for name in dropped}
         ordered = {name: found[name] for name in dict.fromkeys((*order, *found)) if name in found}
@@ -122,8 +122,7 @@ class Next:
         names = {*_names({n: r for n, r in before.sections.items() if n in changed})}
         names |= {*_names({n: r for n, r in after.sections.items() if n in changed})}
         root = stored.root().decode()
-        run = folder.rpartition("/")[2]
-        journal = Journal(run, tuple(steps), root, changed, tuple(sorted(names)), self.due)
+        journal = Journal(after.run, tuple(steps), root, changed, tuple(sorted(names)), self.due)
         publish.publish(place, journal, robots)
         publish.clean_state(place.state, stored.files)
 

@@ -5,7 +5,7 @@ The weaker promise: while rows come and go, one can be on two pages or on none.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -15,17 +15,18 @@ from django.db.models import QuerySet
 from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.rows import can_reorder
 from django_sitemaps09.sitemaps import annotated, column
 from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.querysets import SAMPLE, SLICE
+from django_sitemaps09.sources.unranged import Unranged
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSource:
+class PositionSource(Unranged):
     """Items in their own order; the key of an item is its position, counted from 1."""
 
     items: Any
@@ -56,24 +57,6 @@ class PositionSource:
     @property
     def alternates(self) -> bool:
         return self.declaration.alternates
-
-    @property
-    def digest(self) -> None:
-        return None
-
-    @property
-    def identity(self) -> None:
-        return None
-
-    @property
-    def skippable(self) -> bool:
-        return False
-
-    def in_order(self, bounds: Sequence[Key]) -> bool:
-        return True
-
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        raise NotImplementedError("Only a source that is skippable has fingerprints")
 
     @property
     def declared(self) -> str:

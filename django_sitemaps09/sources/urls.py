@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09.entries import Alternate, Batch, ItemError
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base, language_text
 from django_sitemaps09.sources import digests, values
 from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.unranged import Unranged
 from django_sitemaps09.sources.values import absolute
 
 
@@ -25,7 +26,7 @@ class Host(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class UrlsSource:
+class UrlsSource(Unranged):
     """The pages of a sitemap's own paginator.
 
     A key is `(page, position in it)`, so that a page with more entries than a file may hold can be
@@ -49,24 +50,6 @@ class UrlsSource:
     @property
     def alternates(self) -> bool:
         return True
-
-    @property
-    def digest(self) -> None:
-        return None
-
-    @property
-    def identity(self) -> None:
-        return None
-
-    @property
-    def skippable(self) -> bool:
-        return False
-
-    def in_order(self, bounds: Sequence[Key]) -> bool:
-        return True
-
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        raise NotImplementedError("Only a source that is skippable has fingerprints")
 
     @property
     def declared(self) -> str:
