@@ -1,29 +1,18 @@
-"""Batches and index entries to the bytes of one document.
+"""Batches to the bytes of one urlset.
 
 Element order is the XSD's: `loc`, `lastmod`, `changefreq`, `priority`, then what is foreign to it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice, repeat
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
-from django_sitemaps09.entries import Alternate, Batch, Column, Composed, IndexEntry, ItemError, Plain
-from django_sitemaps09.exceptions import TextError
+from django_sitemaps09.entries import Alternate, Batch, Column, Composed, ItemError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE
+from django_sitemaps09.writer.text import DECLARATION, escaped
 
-# Byte 0 is the declaration's: a line before it makes some parsers find no URL. No BOM either.
-_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
-# A parser reads these as a space or another line end, unless they are written as numbers.
-_ENTITIES |= {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
-_SPECIAL = re.compile(r"[&<>\"'\t\n\r]")
-# The complement of XML 1.0's Char, https://www.w3.org/TR/xml/#charsets.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Printable ASCII that XML takes as it is: all that most columns hold.
-_PLAIN = bytes({*range(0x20, 0x7F)} - {*map(ord, _ENTITIES)})
 _TAIL = b"</urlset>\n"
 # Keys of a page that are remembered until it is whole.
 _MARKS = 1_000
@@ -160,7 +149,7 @@ def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
 def urlset_head(*, alternates: bool) -> bytes:
     """Everything before the first entry; the sitemap namespace unprefixed, as some parsers need it."""
     xhtml = f' xmlns:xhtml="{XHTML_NAMESPACE}"' if alternates else ""
-    return f'{_DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{xhtml}>\n'.encode()
+    return f'{DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{xhtml}>\n'.encode()
 
 
 def url_elements(batch: Batch) -> list[str]:
@@ -191,10 +180,10 @@ def _parts(batch: Batch) -> list[str | Sequence[str]]:
     locations = batch.locations
     if not isinstance(locations, Composed):
         locations = Composed(["", ""], [locations])
-    literals = _escaped(locations.literals, repeat(locations.literals[0]))
+    literals = escaped(locations.literals, repeat(locations.literals[0]))
     parts: list[str | Sequence[str]] = [f"<url><loc>{literals[0]}"]
     for column, literal in zip(locations.columns, literals[1:], strict=True):
-        parts += [_escaped(column, batch.keys), literal]
+        parts += [escaped(column, batch.keys), literal]
     between = "</loc>"
     optional = (
         ("lastmod", batch.lastmods),
@@ -204,13 +193,13 @@ def _parts(batch: Batch) -> list[str | Sequence[str]]:
     for name, texts in optional:
         if texts is None or isinstance(texts, str):
             # What all entries share stands between the columns.
-            text = _escaped([texts], batch.keys)[0] if texts else ""
+            text = escaped([texts], batch.keys)[0] if texts else ""
             between += f"<{name}>{text}</{name}>" if text else ""
         elif all(texts):
-            parts += [f"{between}<{name}>", _escaped(texts, batch.keys)]  # type: ignore[arg-type]
+            parts += [f"{between}<{name}>", escaped(texts, batch.keys)]  # type: ignore[arg-type]
             between = f"</{name}>"
         else:
-            some = _escaped([text or "" for text in texts], batch.keys)
+            some = escaped([text or "" for text in texts], batch.keys)
             parts += [between, [f"<{name}>{text}</{name}>" if text else "" for text in some]]
             between = ""
     if batch.alternates is not None:
@@ -225,38 +214,8 @@ def _links(alternates: Sequence[Sequence[Alternate]], keys: Sequence[Hashable]) 
     before: Sequence[Alternate] | None = None
     for links, key in zip(alternates, keys, strict=True):
         if links is not before:
-            texts = _escaped([text for link in links for text in link], repeat(key))
+            texts = escaped([text for link in links for text in link], repeat(key))
             element = '<xhtml:link rel="alternate" hreflang="%s" href="%s"/>' * len(links)
             before, text = links, element % tuple(texts)
         found.append(text)
     return found
-
-
-def _escaped(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
-    """A column as XML text. One look at the joined column spares nearly all columns the rest."""
-    if isinstance(column, Plain):
-        return column
-    joined = "".join(column)
-    if joined.isascii() and not joined.encode().translate(None, _PLAIN):
-        return column
-    if _NOT_XML.search(joined):
-        at = next(i for i, text in enumerate(column) if _NOT_XML.search(text))
-        key = next(islice(keys, at, None), "of an empty batch")
-        raise TextError(f"Item {key}: {column[at]!r} holds a character that XML cannot hold.")
-    if not _SPECIAL.search(joined):
-        return column
-    return [_SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) for text in column]
-
-
-def index_document(entries: Iterable[IndexEntry]) -> bytes:
-    """A sitemap index. Its limits are the caller's: what is over them belongs in another index."""
-    return b"".join(_index_lines(entries))
-
-
-def _index_lines(entries: Iterable[IndexEntry]) -> Iterator[bytes]:
-    yield f'{_DECLARATION}<sitemapindex xmlns="{SITEMAP_NAMESPACE}">\n'.encode()
-    for entry in entries:
-        location, lastmod = _escaped([entry.location, entry.lastmod or ""], repeat(entry.location))
-        dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
-        yield f"<sitemap><loc>{location}</loc>{dated}</sitemap>\n".encode()
-    yield b"</sitemapindex>\n"

@@ -1,0 +1,24 @@
+"""Index entries to the bytes of one document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+
+from django_sitemaps09.entries import IndexEntry
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE
+from django_sitemaps09.writer.text import DECLARATION, escaped
+
+
+def index_document(entries: Iterable[IndexEntry]) -> bytes:
+    """A sitemap index. Its limits are the caller's: what is over them belongs in another index."""
+    return b"".join(_index_lines(entries))
+
+
+def _index_lines(entries: Iterable[IndexEntry]) -> Iterator[bytes]:
+    yield f'{DECLARATION}<sitemapindex xmlns="{SITEMAP_NAMESPACE}">\n'.encode()
+    for entry in entries:
+        location, lastmod = escaped([entry.location, entry.lastmod or ""], repeat(entry.location))
+        dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+        yield f"<sitemap><loc>{location}</loc>{dated}</sitemap>\n".encode()
+    yield b"</sitemapindex>\n"
