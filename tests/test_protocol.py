@@ -11,12 +11,14 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.conf import global_settings
 from django.db.models import TextChoices
 from django.test import override_settings
+from django.utils.encoding import iri_to_uri
 from django.utils.functional import lazystr
 from django.utils.translation import override
 from hypothesis import example, given
@@ -29,12 +31,19 @@ from django_sitemaps09.protocol import (
     Base,
     changefreq_text,
     control_characters,
+    hreflang,
+    hreflang_warning,
     is_absolute,
+    joined_paths,
     language_text,
     location_problem,
     needs_quoting,
+    news_language,
+    origin,
     parse_base,
+    plain,
     priority_text,
+    uri,
     w3c,
 )
 
@@ -290,6 +299,9 @@ def test_what_is_no_language_code_is_refused(value: object) -> None:
         ("http://[2001:DB8::1]", "http://[2001:db8::1]"),
         ("http://[::1]:8000/", "http://[::1]:8000"),
         ("http://[::ffff:192.0.2.1]", "http://[::ffff:192.0.2.1]"),
+        ("https://www.example.com.", "https://www.example.com."),
+        # One dot of those that Unicode has besides the ideographic one: it parts labels as well.
+        ("https://www\u2024exämple.com", "https://www.xn--exmple-cua.com"),
     ],
 )
 def test_a_base_is_scheme_host_and_port(url: str, expected: str) -> None:
@@ -311,7 +323,18 @@ def test_a_base_is_scheme_host_and_port(url: str, expected: str) -> None:
         *("https://[example.com]", "https://[::g]", "https://[]", "https://[v1.a]", "https://e[x]"),
         *("https://a b", "https://a..b", "https://.a", "https://a\\b", "https://a|b", "https://a<b>"),
         *('https://a"b', "https://a,b", "https://*", "https://%0d%0a", "https://a%20b", "https://$a"),
-        *("https://a／b", "https://" + "a" * 64 + ".com", "https://example.com\u3000"),  # noqa: RUF001
+        # A host becomes the name of a folder; in Unicode, some single characters are several dots.
+        *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
+        *(
+            "https://\u2024\u2024",
+            "https://\u2025",
+            "https://a\u2025b",
+            "https://ä\u2025b",
+            "https://\u2026",
+        ),
+        *("https://[1:2]", "https://[::1::]", "https://[1.2.3.4]", "https://[:::]", "https://[::1%25eth0]"),
+        *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
+        "https://example.com\u3000",
     ],
 )
 def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url: str) -> None:
@@ -338,6 +361,7 @@ PIECES = [
     *("https://", "http://", "HTTPS://", "//", "/", "\\", "?", "#", "@", ":", "[", "]", "::1", ".", "-"),
     *("example.com", "EXAMPLE.com", "evil.com", "ä", "a", "_", "%", "%2e", "80", "443", "0", "&", "<", " "),
     *("\t", "\r\n", "\x00", "\u3000", "\u00ad", "。", "／", "１", "x-", "user:pass"),  # noqa: RUF001
+    *("\u2024", "\u2025", "\ud800", "%zz", "%C3", "^", "`", "{", "}", "|", '"', ">", "~", "é=1", "'"),
 ]
 #: Mostly wrong, and mostly near to what is right.
 urls = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
@@ -354,12 +378,46 @@ def test_every_base_that_is_accepted_reads_as_itself(url: str) -> None:
         return
     assert parse_base(str(base)) == base
     assert re.fullmatch(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]*)?", str(base))
+    assert all(base.domain.removesuffix(".").split("."))
     parts = urlsplit(f"{base}/path")
     assert (parts.scheme, parts.netloc, parts.path) == (*base, "/path")
     assert not control_characters(url)
 
 
 BASE = Base("https", "example.com")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://www.example.com", "https://www.example.com"),
+        ("HTTPS://WWW.example.com:443/A?b", "https://www.example.com"),
+        ("http://example.com:80?x=//y:81/", "http://example.com"),
+        ("http://example.com:443/", "http://example.com:443"),
+        ("https://example.com:/", "https://example.com"),
+        ("https://example.com:8443/a@b", "https://example.com:8443"),
+        ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
+        ("http://[::1]:8000/", "http://[::1]:8000"),
+    ],
+)
+def test_an_origin_is_a_base_without_the_port_that_its_scheme_has_anyway(url: str, expected: str) -> None:
+    assert str(origin(url)) == expected
+    assert origin(expected) == origin(url) == parse_base(expected)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "/", "/a", "//example.com/", "example.com", "ftp://example.com/", "https:/a", "https://"),
+        *("https://user@example.com/", "https://@a/", "https://a\\@b/", "https://a\\b/", "https://a b/"),
+        *("https://a:0/", "https://a:65536/", "https://a:x/", "https://[::1/", "https://../", "https://ä/"),
+        *("https://exa\tmple.com/", "https://%41/", "https://a:1:2/", "https:///a", "https://a\u3002b/"),
+    ],
+    ids=ascii,
+)
+def test_what_leads_to_no_single_host_has_no_origin(url: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(url))):
+        origin(url)
 
 
 @pytest.mark.parametrize(
@@ -488,6 +546,389 @@ def test_a_location_with_scheme_and_host_is_absolute(url: str) -> None:
 )
 def test_a_location_without_scheme_or_host_is_not_absolute(url: str) -> None:
     assert not is_absolute(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/", "/"),
+        ("/a/B?c=D&e=f", "/a/B?c=D&e=f"),
+        ("//host/x", "//host/x"),
+        ("/-._~:/?@!$&'()*+,;=", "/-._~:/?@!$&'()*+,;="),
+        ("/käse/日本?ö=ü", "/k%C3%A4se/%E6%97%A5%E6%9C%AC?%C3%B6=%C3%BC"),
+        ("/😀", "/%F0%9F%98%80"),
+        # An escape is one, in the case that it has; a percent sign without two digits is itself.
+        ("/%20%c3%A4", "/%20%c3%A4"),
+        ("/100%", "/100%25"),
+        ("/%2", "/%252"),
+        ("/%zz%%20", "/%25zz%25%20"),
+        ("/%é2", "/%25%C3%A92"),
+        ("/a b ", "/a%20b%20"),
+        ("/[a]?b[]=1", "/%5Ba%5D?b%5B%5D=1"),
+        ('/\\evil.com/^`{|}"<>', "/%5Cevil.com/%5E%60%7B%7C%7D%22%3C%3E"),
+        ("/\u2028\u3000\u00ad", "/%E2%80%A8%E3%80%80%C2%AD"),
+        ("/?a?b//c", "/?a?b//c"),
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example?x=1", "https://a.example/?x=1"),
+        ("HTTPS://WWW.Example.COM/Path?Query=A", "https://www.example.com/Path?Query=A"),
+        ("https://EXÄMPLE.com:8443/ä", "https://xn--exmple-cua.com:8443/%C3%A4"),
+        ("https://例え。テスト/[x]", "https://xn--r8jz45g.xn--zckzah/%5Bx%5D"),
+        ("https://a.example:/", "https://a.example/"),
+        ("https://a.example:443/", "https://a.example:443/"),
+        ("http://[2001:DB8::1]:80/[", "http://[2001:db8::1]:80/%5B"),
+        ("https://a.example/@b\\c", "https://a.example/@b%5Cc"),
+        ("https://a.example?x=a@b", "https://a.example/?x=a@b"),
+    ],
+    ids=ascii,
+)
+def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text: str, expected: str) -> None:
+    assert uri(text) == expected
+    assert uri(expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        *((f"/a{character}b", "control character") for character in "\x00\t\n\r\x1f\x7f\x80\x85\x9f"),
+        *((f"https://a{character}b/", "control character") for character in "\x00\t\n\r\x7f\x85"),
+        *(("/a#b", "a fragment"), ("#", "a fragment"), ("https://a.example#b", "a fragment")),
+        *(("https://a.example/#", "a fragment"), ("https://a#@b.example/", "a fragment")),
+        *((f"https://{user}@a.example/", "a user") for user in ("", "user", "user:pass", "b.example:80")),
+        *((f"https://{host}/", "backslash") for host in ("evil.com\\@a.example", "a\\b", "\\a.example")),
+        *((f"https://{host}/", "a host") for host in ("a..b", "..", "\u2025", "a b", "*", "%41", "a,b")),
+        *(
+            (f"https://{host}/", "a host")
+            for host in ("[::1", "[::g]", "[1:2]", "[::1]a", ":80", "a\uff0fb")
+        ),
+        *(
+            (f"https://a.example:{port}/", "a port")
+            for port in ("0", "65536", "99999", "x", "-1", "1:2", "\uff11")
+        ),
+        *(("/\ud800", "surrogate"), ("https://\udfff/", "surrogate"), ("/\ud83d\ude00", "surrogate")),
+        *(
+            (text, "is neither a path")
+            for text in ("a", "a/b", " /a", "?a", "www.example.com/", "\\a", "://a/")
+        ),
+        *(
+            (text, "is neither a path")
+            for text in ("https:", "https:/a", "https://", "https:///a", "https://?a")
+        ),
+        *(
+            (text, "is neither a path")
+            for text in ("ftp://a/", "mailto:a@b", "xhttps://a/", "http\u017f://a/")
+        ),
+    ],
+    ids=ascii,
+)
+def test_what_no_crawler_can_ask_for_is_refused_with_the_reason_and_the_text(
+    text: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason) as raised:
+        uri(text)
+    assert repr(text) in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["a" * 10**5, "/" + "a" * 10**5 + "#", "https://" + "a" * 10**5 + "/"])
+def test_of_a_long_text_a_reason_shows_the_beginning(text: str) -> None:
+    with pytest.raises(ValueError, match=text[:100]) as raised:
+        uri(text)
+    assert len(str(raised.value)) < 1_000
+
+
+#: What RFC 3986 has for a path and a query behind an authority of ours.
+URI = re.compile(
+    r"(https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]*)?)?/([A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
+)
+paths = (urls | st.text(max_size=20)).map("/".__add__)
+
+
+def accepted(text: str) -> str | None:
+    """The URI of a text, if there is one."""
+    try:
+        return uri(text)
+    except ValueError:
+        return None
+
+
+@given(hosts | paths | urls | st.text(max_size=20))
+@example("/%2%35")
+@example("https://例え。テスト:1?%")
+def test_a_uri_is_made_once_and_has_no_character_that_none_may_have(text: str) -> None:
+    found = accepted(text)
+    if found is None:
+        return
+    assert URI.fullmatch(found)
+    assert uri(found) == found
+    assert found.startswith("/") or f"{found}/".startswith(f"{origin(found).scheme}://")
+    assert not control_characters(found)
+    assert not needs_quoting(found)
+
+
+@given(paths)
+def test_quoting_changes_no_byte_of_what_a_path_means(path: str) -> None:
+    found = accepted(path)
+    if found is not None:
+        assert unquote_to_bytes(found) == unquote_to_bytes(path)
+
+
+@given(paths)
+def test_a_path_is_quoted_as_django_does_but_for_brackets_and_bare_percent_signs(path: str) -> None:
+    path = re.sub(r"[\[\]]|%(?![0-9A-Fa-f]{2})", "", path)
+    found = accepted(path)
+    assert found is None or found == iri_to_uri(path)
+
+
+@given(hosts)
+def test_a_base_is_a_uri_but_for_its_slash_and_a_uri_has_a_base(url: str) -> None:
+    try:
+        base = parse_base(url)
+    except ValueError:
+        return
+    assert uri(url) == f"{base}/"
+
+
+@given(path=paths)
+def test_a_path_means_the_same_behind_a_base_as_alone(path: str) -> None:
+    found = accepted(path)
+    assert accepted(f"https://example.com{path}") == (found and f"https://example.com{found}")
+
+
+STARTS = ["/", "https://example.com/", "http://localhost:8000/", "http://[::1]:8000/"]
+
+
+@given(
+    start=st.sampled_from(STARTS),
+    texts=st.lists(st.lists(st.sampled_from(["a", "/b", "?c=d", "%20", "-._~:@!$&'()*+,;="])).map("".join)),
+    odd=st.none() | urls | st.text(max_size=5),
+    position=st.integers(0, 5),
+    most=st.integers(20, 100),
+    headless=st.booleans(),
+)
+@example(start="/", texts=["%2", "0"], odd=None, position=0, most=20, headless=False)
+@example(start="/", texts=["a"], odd="b\n/c", position=1, most=20, headless=False)
+@example(start="http://[::1]:8000/", texts=["a", "[b"], odd="]", position=0, most=99, headless=False)
+def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_where_it_should(
+    start: str, texts: list[str], odd: str | None, position: int, most: int, headless: bool
+) -> None:
+    column = [f"{start}{text}" for text in texts]
+    if odd is not None:
+        column.insert(position, odd if headless else f"{start}{odd}")
+    each = all(text.startswith(start) and len(text) <= most and accepted(text) == text for text in column)
+    assert plain(column, start, most) == each
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    "odd",
+    ["", "a", "\n", "a\n/b", "ä", "a b", "%", "%2", "%2\n", "#", "[", "]", "[]", "\\", "^", "\x7f", "\x00"],
+)
+def test_one_text_that_is_not_plain_is_found_wherever_it_stands(start: str, odd: str) -> None:
+    good = f"{start}a?b=%C3%A4"
+    for column in ([odd], [good, odd], [odd, good], [good, odd, good]):
+        assert not plain(column, start, MAX_LOCATION)
+        within = [text if text == good else f"{start}{odd}" for text in column]
+        assert plain(within, start, MAX_LOCATION) == (odd in ("", "a"))
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_plain_text_has_so_many_characters_at_most(start: str) -> None:
+    column = [start, start.ljust(50, "a")]
+    assert plain(column, start, 50)
+    assert not plain(column, start, 49)
+    assert plain([], start, 0)
+
+
+@given(
+    st.lists(urls.map("/".__add__) | st.sampled_from(["/a", "https://example.com/a", "/b%20"]), min_size=1)
+)
+@example(["/a", "/" + "a" * (MAX_LOCATION - 20)])
+@example(["/a" * MAX_LOCATION])
+def test_a_joined_column_is_what_each_of_its_locations_is_behind_the_base(column: list[str]) -> None:
+    found = joined_paths(column, BASE)
+    if found is not None:
+        assert found == [uri(text if is_absolute(text) else f"{BASE}{text}") for text in column]
+        assert all(location_problem(url, BASE) is None for url in found)
+    elif len(column) == 1:
+        url = column[0] if is_absolute(column[0]) else f"{BASE}{column[0]}"
+        assert accepted(url) != url or location_problem(url, BASE)
+
+
+#: As the schema of these links has it; see https://www.rfc-editor.org/info/bcp47.
+HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *(
+            ("en", "en"),
+            ("EN", "en"),
+            ("hsb", "hsb"),
+            ("x-default", "x-default"),
+            ("X-Default", "x-default"),
+        ),
+        *(
+            ("pt-br", "pt-BR"),
+            ("pt_BR", "pt-BR"),
+            ("es-419", "es-419"),
+            ("ES_419", "es-419"),
+            ("en-uk", "en-UK"),
+        ),
+        *(("zh-hans", "zh-Hans"), ("zh_Hant_tw", "zh-Hant-TW"), ("ZH-HANT-TW", "zh-Hant-TW")),
+        *(("sr-latn", "sr-Latn"), ("sr@latin", "sr-Latn"), ("sr_RS@latin", "sr-Latn-RS")),
+        *(("uz@cyrillic", "uz-Cyrl"), ("sd_IN@devanagari", "sd-Deva-IN")),
+    ],
+)
+def test_a_code_is_written_as_hreflang_wants_it_however_django_or_a_locale_spells_it(
+    code: str, expected: str
+) -> None:
+    assert hreflang(code) == expected
+    assert hreflang(expected) == expected
+    assert hreflang(lower := expected.lower()) == hreflang(lower.replace("-", "_").replace("x_", "x-"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *(
+            "",
+            " ",
+            "e",
+            "engl",
+            "english",
+            "en ",
+            " en",
+            "en\n",
+            "-en",
+            "en-",
+            "en--us",
+            "e1",
+            "dé",
+            "en us",
+        ),
+        *("en-u", "en-usa", "en-us-hans", "en-1996", "de-1996", "ca-valencia", "ca@valencia", "de@euro"),
+        *(
+            "sr-latn@latin",
+            "sr@",
+            "en_US.UTF-8",
+            "zh-hans-cn-x",
+            "x",
+            "default",
+            "x_default",
+            "419",
+            "i-klingon",
+        ),
+        *("\u212ao", "en-\u0661\u0662\u0663", "*", None, 7, b"en", ["en"]),
+    ],
+    ids=ascii,
+)
+def test_what_hreflang_has_no_room_for_is_refused_with_what_would_be_right(code: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(repr(code))} is not .* 'pt-BR'"):
+        hreflang(code)
+
+
+@pytest.mark.parametrize("code", [code for code, _ in global_settings.LANGUAGES])
+def test_every_language_of_django_is_one_of_hreflang_and_of_news_and_known_to_google(code: str) -> None:
+    assert HREFLANG.fullmatch(hreflang(code))
+    assert hreflang_warning(hreflang(code)) is None
+    assert re.fullmatch("zh-cn|zh-tw|[a-z]{2,3}", news_language(code))
+
+
+@given(
+    st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?", fullmatch=True)
+    | st.text()
+)
+def test_whatever_hreflang_gives_is_of_the_schemas_form_the_same_word_and_given_once(code: str) -> None:
+    try:
+        found = hreflang(code)
+    except ValueError:
+        assert not HREFLANG.fullmatch(code)
+        return
+    assert HREFLANG.fullmatch(found)
+    assert hreflang(found) == found
+    assert "@" in code or found.lower() == code.lower().replace("_", "-")
+
+
+@pytest.mark.parametrize("code", ["es-419", "en-001", "zh-Hant-030"])
+def test_google_knows_no_region_by_its_number(code: str) -> None:
+    assert "by a number" in str(hreflang_warning(code))
+
+
+@pytest.mark.parametrize("code", ["en-EU", "en-UN", "en-UK", "sr-Latn-EU"])
+def test_a_region_that_is_none_has_no_effect(code: str) -> None:
+    assert f"the region {code[-2:]}, which has no effect" in str(hreflang_warning(code))
+
+
+@pytest.mark.parametrize(
+    "code", ["eu", "uk", "uk-UA", "eu-ES", "en-GB", "en", "zh-Hant", "zh-Hant-TW", "x-default"]
+)
+def test_of_what_google_knows_there_is_no_warning(code: str) -> None:
+    assert hreflang(code) == code
+    assert hreflang_warning(code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *((code, "zh-cn") for code in ("zh-hans", "zh-cn", "zh-sg", "zh_CN", "zh-Hans-HK", "zh_Hans_SG")),
+        *((code, "zh-tw") for code in ("zh-hant", "zh-tw", "zh-hk", "ZH_TW", "zh-Hant-CN", "zh-mo")),
+        *(
+            ("en", "en"),
+            ("en-US", "en"),
+            ("PT_br", "pt"),
+            ("sr@latin", "sr"),
+            ("HSB", "hsb"),
+            ("es-419", "es"),
+        ),
+        *(("ca@valencia", "ca"), ("de-1996", "de"), ("zh_CN.UTF-8", "zh-cn"), ("yue-hant", "yue")),
+    ],
+)
+def test_the_language_of_news_is_the_language_alone_but_for_chinese(code: str, expected: str) -> None:
+    assert news_language(code) == expected
+
+
+@pytest.mark.parametrize("code", ["zh", "ZH", "zh-US", "zh-latn", "zh_x"])
+def test_which_chinese_has_to_be_told_and_both_are_named(code: str) -> None:
+    with pytest.raises(ValueError, match=rf"^'{code}' .*'zh-cn'.*'zh-tw'"):
+        news_language(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "e",
+        "engl",
+        "english",
+        "x-default",
+        "e1",
+        "419",
+        "en ",
+        "en\n",
+        "dé",
+        "\u212ao",
+        "en--us",
+        None,
+        7,
+        b"en",
+    ],
+    ids=ascii,
+)
+def test_what_is_no_language_is_none_of_news(code: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(repr(code))} is not a language"):
+        news_language(code)
+
+
+def test_every_public_name_of_the_rooms_modules_is_one_of_the_room() -> None:
+    public = {
+        name
+        for module in (protocol.limits, protocol.times, protocol.urls, protocol.words)
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (name.isupper() or getattr(value, "__module__", "") == module.__name__)
+    }
+    assert {*protocol.__all__} == public | {"Changefreq"}
 
 
 def test_limits_are_those_of_the_protocol() -> None:

@@ -1,0 +1,74 @@
+"""The Sitemaps protocol 0.9: its limits, its words, and how its values are written.
+
+"The protocol" is https://www.sitemaps.org/protocol.html; "the XSD" is the schema that it links to.
+"""
+
+from __future__ import annotations
+
+from django_sitemaps09.protocol.limits import (
+    MAX_BYTES,
+    MAX_IMAGES,
+    MAX_LOCATION,
+    MAX_NEWS,
+    MAX_URLS,
+    NEWS_DAYS,
+    SITEMAP_NAMESPACE,
+    STRICTEST_MAX_BYTES,
+    XHTML_NAMESPACE,
+)
+from django_sitemaps09.protocol.times import past, w3c, w3c_texts
+from django_sitemaps09.protocol.urls import (
+    Base,
+    control_characters,
+    is_absolute,
+    joined_paths,
+    location_problem,
+    needs_quoting,
+    origin,
+    parse_base,
+    plain,
+    uri,
+)
+from django_sitemaps09.protocol.words import (
+    CHANGEFREQS,
+    Changefreq,
+    changefreq_text,
+    hreflang,
+    hreflang_warning,
+    language_text,
+    news_language,
+    priority_text,
+)
+
+__all__ = [
+    "CHANGEFREQS",
+    "MAX_BYTES",
+    "MAX_IMAGES",
+    "MAX_LOCATION",
+    "MAX_NEWS",
+    "MAX_URLS",
+    "NEWS_DAYS",
+    "SITEMAP_NAMESPACE",
+    "STRICTEST_MAX_BYTES",
+    "XHTML_NAMESPACE",
+    "Base",
+    "Changefreq",
+    "changefreq_text",
+    "control_characters",
+    "hreflang",
+    "hreflang_warning",
+    "is_absolute",
+    "joined_paths",
+    "language_text",
+    "location_problem",
+    "needs_quoting",
+    "news_language",
+    "origin",
+    "parse_base",
+    "past",
+    "plain",
+    "priority_text",
+    "uri",
+    "w3c",
+    "w3c_texts",
+]

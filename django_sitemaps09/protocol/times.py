@@ -1,0 +1,102 @@
+"""Dates and times as the text of a `lastmod`."""
+
+from __future__ import annotations
+
+import re
+from calendar import isleap, monthrange
+from collections.abc import Sequence
+from datetime import date, datetime, timezone, tzinfo
+
+from django_sitemaps09.entries import Plain
+
+_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+# Tables for bytes that stand for numbers; what there is not becomes one that no sum of others is.
+_VALUES = bytes(max(byte - ord("0"), 0) for byte in range(256))
+_MONTHS = bytes(month if month <= 12 else 15 for month in range(256))
+_BEHIND_28 = bytes(max(day - 28, 0) if 1 <= day <= 31 else 63 for day in range(256))
+_MONTH_ENDS = {
+    4 * month + behind for month in range(1, 13) for behind in range(monthrange(2000, month)[1] - 27)
+}
+_FRACTION = re.compile(r"(?<=:[0-9][0-9])\.[0-9]{1,6}(?=[+\n])")
+
+
+def w3c(value: date, zone: tzinfo) -> str:
+    """A date as `2026-01-31`, a datetime in UTC with whole seconds, as `2026-01-31T10:30:00Z`.
+
+    Both forms are in the W3C note *and* in the XSD; most others are in one of them alone. A naive
+    datetime is taken in `zone`. Of two texts made here, the later one sorts behind the earlier one.
+    """
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=zone)
+    if value.tzinfo is timezone.utc:
+        # The same as below, in half the time.
+        return f"{value.isoformat('T', 'seconds')[:19]}Z"
+    return f"{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat('T', 'seconds')}Z"
+
+
+def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Sequence[str | None] | None:
+    """Dates, or times in UTC, as databases write them: `2026-01-31 10:30:00.25`, with `zone` behind.
+
+    Just what `w3c` makes of these values, in a fifth of the time that it takes to make them; `None`
+    where one of them is not of that form, or is no day or time that there is.
+    """
+    given = [text for text in texts if text is not None] if None in texts else texts
+    if not given:
+        return texts
+    if {*map(type, given)} != {str}:
+        return None
+    joined = "\n".join(given) + "\n"  # type: ignore[arg-type]
+    if times and "." in joined:
+        joined = _FRACTION.sub("", joined)
+    line = f"0000-00-00 00:00:00{zone}\n" if times else "0000-00-00\n"
+    if not joined.isascii() or joined.encode().translate(_TO_ZERO) != line.encode() * len(given):
+        return None
+    if zone and joined.count(f"{zone}\n") != len(given):
+        # Another one of as many digits.
+        return None
+    if not _are_days(joined, len(line)) or (times and not _are_times(joined, len(line))):
+        return None
+    if times:
+        joined = joined.replace(" ", "T").replace(f"{zone}\n", "Z\n")
+    lines = Plain(joined.splitlines())
+    if given is texts:
+        return lines
+    found = iter(lines)
+    return [None if text is None else next(found) for text in texts]
+
+
+def _are_days(lines: str, width: int) -> bool:
+    """Whether there is such a day as each line begins with."""
+    months, days = _two_digits(lines, 5, width), _two_digits(lines, 8, width)
+    # Month and days behind its 28th in one number, for all lines in one step.
+    ends = {*_sums(months.translate(_MONTHS), 4, days.translate(_BEHIND_28))}
+    if "0000-" in lines or not ends <= _MONTH_ENDS:
+        return False
+    leap_days = {before[-4:] for before in lines.split("-02-29")[:-1]}
+    return all(map(isleap, map(int, leap_days)))
+
+
+def _are_times(lines: str, width: int) -> bool:
+    """Whether there is such a time as each line has behind its day."""
+    hours, minutes, seconds = (_two_digits(lines, place, width) for place in (11, 14, 17))
+    return {*hours} <= {*range(24)} and {*minutes, *seconds} <= {*range(60)}
+
+
+def _two_digits(lines: str, place: int, width: int) -> bytes:
+    """The number in two digits at a place of each line, one byte for each."""
+    tens, ones = (lines[start::width].encode().translate(_VALUES) for start in (place, place + 1))
+    return _sums(tens, 10, ones)
+
+
+def _sums(left: bytes, factor: int, right: bytes) -> bytes:
+    """`factor * left + right` for each pair of bytes; as one long number, since none of them carries."""
+    total = factor * int.from_bytes(left, "big") + int.from_bytes(right, "big")
+    return total.to_bytes(len(left), "big")
+
+
+def past(lastmod: str | None) -> str | None:
+    """A lastmod unless it is in the future: then none, since no lastmod is better than a wrong one."""
+    now = w3c(datetime.now(timezone.utc), timezone.utc)
+    return lastmod if lastmod is not None and lastmod <= now else None
