@@ -145,6 +145,16 @@ class Conf:
         """The language that sections without `i18n` are rendered in: `LANGUAGE_CODE`."""
         return settings.LANGUAGE_CODE
 
+    @property
+    def urlconf(self) -> str:
+        """The module of the project's URLs: `ROOT_URLCONF`."""
+        return settings.ROOT_URLCONF
+
+    @property
+    def media_url(self) -> str:
+        """What names of uploaded files are relative to: `MEDIA_URL`."""
+        return settings.MEDIA_URL
+
     def _text(self, key: str) -> str | None:
         value = self.given.get(key)
         if value is not None and not isinstance(value, str):

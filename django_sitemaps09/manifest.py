@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
@@ -22,7 +22,10 @@ FORMAT = 1
 ROOT = "manifest.json"
 BACKUP = "manifest.json.bak"
 #: Published pages and indexes: what no such name has is never written, replaced or deleted.
-PUBLISHED = re.compile(rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?")
+PUBLISHED = re.compile(rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt")
+#: What the name of a page ends with.
+Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
+_SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
 _FILE = re.compile(r"section-[A-Za-z0-9_-]+\.jsonl")
 # A page takes some 250 bytes, so that this is a section of four million pages.
 _MOST = 1_000_000_000
@@ -56,7 +59,7 @@ class SectionRecord:
     each with the time (seconds since 1970) until which it was published.
     """
 
-    gzip: bool
+    suffix: Suffix = "xml.gz"
     identity: tuple[str, ...] | None = None
     declared: str | None = None
     highest: int = 0
@@ -160,7 +163,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         lines = iter(content.splitlines())
         head = json.loads(next(lines))
         found = SectionRecord(
-            gzip=bool(head["gzip"]),
+            suffix=_SUFFIXES[_SUFFIXES.index(head["suffix"])],
             identity=head["identity"] if head["identity"] is None else tuple(map(str, head["identity"])),
             declared=head["declared"],
             highest=int(head["highest"]),
@@ -200,7 +203,7 @@ def _page(values: Sequence[Any]) -> PageRecord:
 def section_document(record: SectionRecord) -> bytes:
     """The file of one section: what holds for all of it, then a line for each page."""
     head = {
-        "gzip": record.gzip,
+        "suffix": record.suffix,
         "identity": record.identity,
         "declared": record.declared,
         "highest": record.highest,

@@ -145,6 +145,12 @@ def instance(section: Section) -> Any:
     return section() if callable(section) else section
 
 
+def bound(section: Section, domain: str) -> Any:
+    """The same for a host: one of rows that belong to sites lists those of its site."""
+    sitemap = instance(section)
+    return sitemap.on_host(domain) if getattr(sitemap, "site_field", None) else sitemap
+
+
 def unknown(name: str, known: Mapping[str, Section]) -> UnknownSectionError:
     """The error for a name that no section has, with the nearest one that there is."""
     near = get_close_matches(name, known, n=1)

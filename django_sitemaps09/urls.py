@@ -10,10 +10,11 @@ from django_sitemaps09.sections import NAME
 app_name = "django_sitemaps09"
 
 # Greedy: the number is what stands behind the last hyphen. Nine digits are more than any site has pages.
-_PAGE = rf"^sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})\.xml"
+_PAGE = rf"^sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
 
 urlpatterns = [
     path("sitemap.xml", views.sitemap_index, name="index"),
-    re_path(rf"{_PAGE}\Z", views.page, name="page"),
-    re_path(rf"{_PAGE}\.gz\Z", views.page_gz, name="page-gz"),
+    re_path(rf"{_PAGE}\.xml\Z", views.page, name="page"),
+    re_path(rf"{_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),
+    re_path(rf"{_PAGE}\.txt\Z", views.page_txt, name="page-txt"),
 ]

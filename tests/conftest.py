@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.databases import using
 from tests.services import bucket, declare, s3, shared_cache
+from tests.strict import sitemap_js
 
-__all__ = ["bucket", "declare", "s3", "shared_cache", "using"]
+__all__ = ["bucket", "declare", "s3", "shared_cache", "sitemap_js", "using"]
 
 # A busy machine is no broken law: nothing here fails by the clock.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,6 +27,7 @@ if os.environ.get("SITEMAPS09_FEW_EXAMPLES") == "1":
     collect_ignore = [
         *("test_laws.py", "test_celery.py", "test_stable_pages.py", "test_changed_only.py"),
         *("test_stores.py", "test_exports_elsewhere.py", "test_indexes.py", "test_manifest.py"),
+        "test_strict_readers.py",
     ]
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") != "1":
         collect_ignore.append("test_engines.py")

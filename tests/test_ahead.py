@@ -20,11 +20,11 @@ from django.db.models.functions import Cast, Concat, ExtractHour
 from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, sources
-from django_sitemaps09.entries import Composed
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import querysets
 from django_sitemaps09.writer import Limits
+from tests.batches import locations
 from tests.models import Article
 
 BASE = Base("https", "www.example.com")
@@ -55,11 +55,7 @@ def declared(using: str, **attributes: Any) -> Any:
 
 
 def paths(batches: Iterator[Any]) -> list[str]:
-    return [url.removeprefix(str(BASE)) for batch in batches for url in texts(batch.locations)]
-
-
-def texts(locations: Any) -> Any:
-    return locations.texts() if isinstance(locations, Composed) else locations
+    return locations(batches)
 
 
 def readers() -> list[str]:

@@ -18,7 +18,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
 import pytest
@@ -207,7 +207,11 @@ def require(package: str) -> None:
     """Skips a test without the package, or fails it where all are promised to be there."""
     if find_spec(MODULES.get(package, package)) is not None:
         return
-    reason = f"{package} is not installed; it is in the extra `test-clients`"
+    lacking(f"{package} is not installed; it is in the extra `test-clients`")
+
+
+def lacking(reason: str) -> NoReturn:
+    """Skips a test that has no reader, or fails it where all are promised to be there."""
     if os.environ.get("SITEMAPS09_REQUIRE_CLIENTS") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -1876,7 +1876,7 @@ class Forging:
         made = render_page(renderer, task)
         staged, name = self.answers
         file = replace(made.file, name=name or made.file.name)
-        return lambda: made._replace(staged=staged or made.staged, file=file)
+        return lambda: made._replace(staged=(staged,) if staged else made.staged, files=(file,))
 
 
 def test_pages_of_a_paginator_of_others_come_to_rest(folder: Path) -> None:

@@ -235,7 +235,7 @@ class TestRecords:
 
     def test_are_ranges_that_follow_each_other(self) -> None:
         page = PageRecord(1, ("5",), 2, 0, 0, None, None, "", None, 1)
-        record = SectionRecord(True, pages=(page, page._replace(number=7, until=None)))
+        record = SectionRecord("xml.gz", pages=(page, page._replace(number=7, until=None)))
         assert [tuple(found) for found in record.page_map().pages] == [(1, None, ("5",)), (7, ("5",), None)]
         assert record.urls == 4
 
@@ -255,7 +255,7 @@ class TestRecords:
         count = 20_000
         (tmp_path / "section").write_bytes(
             manifest.section_document(
-                SectionRecord(True, pages=tuple(page(n) for n in range(1, count + 1)))
+                SectionRecord("xml.gz", pages=tuple(page(n) for n in range(1, count + 1)))
             )
         )
         store = LocalStore(tmp_path, 0o600, own="")

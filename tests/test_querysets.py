@@ -12,10 +12,11 @@ from django.db.models import CharField, F
 from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, pages, sources
-from django_sitemaps09.entries import Composed, ItemError
+from django_sitemaps09.entries import ItemError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.writer import Limits
+from tests import batches
 from tests.models import Article, Category, Event, Recent
 
 BASE = Base("https", "www.example.com")
@@ -28,14 +29,8 @@ def compiled(queryset: Any, **attributes: Any) -> Any:
 
 
 def locations(source: Any) -> list[str]:
-    return [
-        location
-        for page in sources.page_map(source, LIMITS).pages
-        for batch in source.batches(page)
-        for location in (
-            batch.locations.texts() if isinstance(batch.locations, Composed) else batch.locations
-        )
-    ]
+    found = sources.page_map(source, LIMITS).pages
+    return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
 
 
 def test_a_relation_as_key_is_ordered_as_its_column(using: str) -> None:

@@ -193,7 +193,7 @@ class Site:
 
     def section(self) -> SectionRecord:
         manifest = manifests.read(stores.state(stores.target(self.folder)))
-        return SectionRecord(True) if manifest is None else manifest.sections["a"]
+        return SectionRecord() if manifest is None else manifest.sections["a"]
 
     def pages(self) -> tuple[PageRecord, ...]:
         return self.section().pages

@@ -29,6 +29,7 @@ from django_sitemaps09.protocol import CHANGEFREQS, Base
 from django_sitemaps09.views import urlset
 from django_sitemaps09.views.urlset import LOOKS, Urlset
 from django_sitemaps09.writer import Limits
+from tests.batches import locations
 from tests.contrib_road import roads
 from tests.models import Article, Category, Tag
 
@@ -389,7 +390,7 @@ class TestRows:
 
     def test_are_not_kept_where_the_newest_time_is_looked_for(self, monkeypatch: Any) -> None:
         """Contrib holds all of them at once, for an index."""
-        monkeypatch.setattr(sitemaps, "AT_A_TIME", 2)
+        monkeypatch.setattr(sitemaps.base, "AT_A_TIME", 2)
         alive: list[int] = []
         seen: list[Any] = []
 
@@ -421,5 +422,5 @@ class TestRows:
         assert views.sitemap(request(), {"s": Attached}).render().content.count(b"/attached/") == 7
         source = sources.source("s", Attached, Base("http", "x"), Limits(50_000, 10**7))
         (page,) = sources.page_map(source, Limits(50_000, 10**7)).pages
-        found = [url for batch in source.batches(page) for url in batch.locations]
+        found = locations(source.batches(page), "http://x")
         assert found == ["http://x/attached/"] * 7

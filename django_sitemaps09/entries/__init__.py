@@ -10,7 +10,27 @@ from django_sitemaps09.entries.batches import (
     IndexEntry,
     ItemError,
     Plain,
+    Version,
 )
+from django_sitemaps09.entries.extensions import NAMESPACES, Extension
+from django_sitemaps09.entries.media import Image, News, Platform, Restriction, Video
 from django_sitemaps09.entries.text import NOT_XML
 
-__all__ = ["NOT_XML", "Alternate", "Batch", "Column", "Composed", "IndexEntry", "ItemError", "Plain"]
+__all__ = [
+    "NAMESPACES",
+    "NOT_XML",
+    "Alternate",
+    "Batch",
+    "Column",
+    "Composed",
+    "Extension",
+    "Image",
+    "IndexEntry",
+    "ItemError",
+    "News",
+    "Plain",
+    "Platform",
+    "Restriction",
+    "Version",
+    "Video",
+]

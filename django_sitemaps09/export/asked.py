@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +17,31 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 
 
-class Asked(NamedTuple):
-    """`chosen` are the sections to export, `known` all that there are; `url` is where the files will be.
+class Options(NamedTuple):
+    """The arguments of `export()`, as they are described there."""
 
-    `whole` says that no section was named.
+    names: Sequence[str]
+    output: Path | str | None
+    robots: Path | str | None
+    gzip: bool | None
+    strict: bool
+    dry_run: bool
+    changed_only: bool
+    rebalance: bool
+    force: Collection[str]
+    remove: Collection[str]
+    engine: str | None
+    workers: int | None
+    sitemaps: Mapping[str, Section] | None
+    changes: bool
+
+
+class Asked(NamedTuple):
+    """What is asked for one host.
+
+    `chosen` are the sections to export, `known` all that there are; `url` is where the files will be.
+    `whole` says that no section was named. `folder` is the one of its files below the target, empty where
+    they have all of it.
     """
 
     chosen: Mapping[str, Section]
@@ -28,38 +50,56 @@ class Asked(NamedTuple):
     base: Base
     url: str
     output: Path | None
+    folder: str
     robots: Path | None
     gzip: bool
 
     @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        sitemaps: Mapping[str, Section] | None,
-        force: Collection[str],
-        base_url: str | None,
-        output: Path | str | None,
-        robots: Path | str | None,
-        gzip: bool | None,
-    ) -> Asked:
+    def of(cls, options: Options, base_url: str | None, *, several: bool) -> Asked:
         """The errors of `export()` for what it cannot start with."""
-        known = sections.named(sitemaps)
+        known = sections.named(options.sitemaps)
         if not known:
             raise ExportError(_NO_SECTION)
-        for name in (*names, *force):
+        names = options.names
+        for name in (*names, *options.force):
             if name not in known:
                 raise sections.unknown(name, known)
         base = export_base(base_url)
+        folder = host_folder(base)
+        robots = conf.robots_txt if options.robots is None else Path(options.robots)
+        if several and robots is not None and _HOST not in str(robots):
+            raise ExportError(
+                f"{robots} cannot be the robots.txt of several hosts: write {_HOST} where the folder of "
+                f"each host stands in its path, such as public/{_HOST}/robots.txt."
+            )
+        url = conf.files_url or f"{base}/"
+        if several and conf.files_url is not None:
+            url += f"{folder}/"
         return cls(
             chosen={name: known[name] for name in names} if names else known,
             known=known,
             whole=not names,
             base=base,
-            url=conf.files_url or f"{base}/",
-            output=None if output is None else Path(output),
-            robots=conf.robots_txt if robots is None else Path(robots),
-            gzip=conf.gzip if gzip is None else gzip,
+            url=url,
+            output=None if options.output is None else Path(options.output),
+            folder=folder if several else "",
+            robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
+            gzip=conf.gzip if options.gzip is None else options.gzip,
         )
+
+
+_HOST = "{host}"
+_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+
+
+def host_folder(base: Base) -> str:
+    """The name of the folder for the files of a host: its name, with the port behind an underscore."""
+    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
+
+
+def is_folder(name: str) -> bool:
+    """Whether that can be such a name, or none."""
+    return name == "" or _FOLDER.fullmatch(name) is not None
 
 
 def export_base(base_url: str | None) -> Base:

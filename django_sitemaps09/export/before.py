@@ -98,7 +98,7 @@ def _remembered(place: Place, adopted: Manifest) -> Manifest:
 
 def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
     """What is adopted, with what a section is measured against, and the numbers it never has again."""
-    found = adopted or SectionRecord(known.gzip)
+    found = adopted or SectionRecord(known.suffix)
     urls = {page.number: page.urls for page in known.pages}
     return replace(
         found,
@@ -119,9 +119,7 @@ def _doubted(
     for name in journal.sections:
         found = adopted.sections.get(name)
         known = manifest.sections.get(name)
-        sections[name] = (
-            (found or SectionRecord(gzip=True)) if known is None else _with_counts(found, known)
-        )
+        sections[name] = (found or SectionRecord()) if known is None else _with_counts(found, known)
     named = {*adopted.indexes, *_pages(adopted.sections, journal.sections)}
     since = dict.fromkeys((name for name in journal.files if name in names and name not in named), now)
     indexes = tuple(dict.fromkeys((*manifest.indexes, *adopted.indexes)))
@@ -144,5 +142,5 @@ def _reserved(manifest: Manifest, names: Iterable[str]) -> Manifest:
         for name, record in manifest.sections.items()
     }
     for name in highest.keys() - sections.keys():
-        sections[name] = SectionRecord(gzip=True, highest=highest[name])
+        sections[name] = SectionRecord(highest=highest[name])
     return replace(manifest, sections=sections)

@@ -68,6 +68,9 @@ class Spool:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._file.close()
 
     def fill(
@@ -75,7 +78,7 @@ class Spool:
     ) -> None:
         """The changes of all sections, of which nothing is published yet."""
         for name, outcome in outcomes.items():
-            old = before.get(name, SectionRecord(outcome.record.gzip))
+            old = before.get(name, SectionRecord(outcome.record.suffix))
             for change in _section(target, name, old, outcome):
                 self.counts[change.kind] += 1
                 self._file.write(f"{json.dumps(change)}\n")
@@ -88,11 +91,11 @@ class Spool:
 
 def _section(target: Store, name: str, before: SectionRecord, outcome: Outcome) -> Iterator[UrlChange]:
     after = outcome.record
-    names_after = {page_name(name, page.number, gzip=after.gzip) for page in after.pages}
+    names_after = {page_name(name, page.number, after.suffix) for page in after.pages}
     for old, new in _parts(before, after):
-        before_files = [page_name(name, page.number, gzip=before.gzip) for page in old]
+        before_files = [page_name(name, page.number, before.suffix) for page in old]
         gone = [file for file in before_files if file in outcome.staged or file not in names_after]
-        after_files = [page_name(name, page.number, gzip=after.gzip) for page in new]
+        after_files = [page_name(name, page.number, after.suffix) for page in new]
         come = [outcome.staged[file] for file in after_files if file in outcome.staged]
         if gone or come:
             for kind, url in _difference(_lines(target, gone), _lines(target, come)):
@@ -163,6 +166,9 @@ def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None
 
 
 def _url(line: bytes) -> str:
+    if line.startswith(b"http"):
+        # Of a text file.
+        return line.decode().rstrip("\n")
     return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(), _ENTITIES)
 
 
@@ -176,7 +182,7 @@ def _lines(target: Store, names: Iterable[str]) -> Iterator[bytes]:
             try:
                 # No line of ours is longer, and no page: what is, was put there by somebody else.
                 for line in islice(iter(partial(file.readline, _LINE), b""), 2 * protocol.MAX_URLS):
-                    if line.startswith(b"<url>"):
+                    if line.startswith((b"<url>", b"http")):
                         yield line
             except (EOFError, gzip.BadGzipFile, zlib.error):
                 # It is replaced like any other.

@@ -45,8 +45,8 @@ class Unwanted(Exception):
 class Sink:
     """Where the bytes of one file go: counted, hashed, compressed, and written if there is a place.
 
-    All that happens in a thread of its own: hashing and compressing leave Python to the reading of
-    rows. Not more than a few chunks wait there; its errors are raised by the next `write`, or at the end.
+    Hashing and compressing have a thread each, and leave Python to the reading of rows. Not more than a
+    few chunks wait there; errors are raised by the next `write`, or at the end.
 
     With the digest of a file that is published, bytes wait as they are, in a temporary file, until it is
     known whether they are other ones: only then are they compressed and written.
@@ -66,8 +66,11 @@ class Sink:
         elif place is not None:
             self._file = self._open.enter_context(place())
         self._thread = ThreadPoolExecutor(1, "sitemap-file")
+        # Where entries have many links, this takes half as long as compressing.
+        self._hashing = ThreadPoolExecutor(1, "sitemap-digest")
         self._gathered: list[bytes] = []
         self._waiting: deque[Future[None]] = deque()
+        self._hashed: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
         """Bytes before compression."""
@@ -78,12 +81,13 @@ class Sink:
 
     def _hand_over(self) -> None:
         data, self._gathered = b"".join(self._gathered), []
+        self._hashed.append(self._hashing.submit(self._digest.update, data))
         self._waiting.append(self._thread.submit(self._take, data))
         if len(self._waiting) > _WAITING:
+            self._hashed.popleft().result()
             self._waiting.popleft().result()
 
     def _take(self, data: bytes) -> None:
-        self._digest.update(data)
         if self._known is not None and self._file is not None:
             self._file.write(data)
         else:
@@ -109,6 +113,7 @@ class Sink:
 
         def ended() -> str:
             self._thread.shutdown()
+            self._hashing.shutdown()
             for written in self._waiting:
                 written.result()
             return self._digest.hexdigest()
@@ -120,6 +125,8 @@ class Sink:
             if self._known is None:
                 self._flush()
                 return
+            # All that is to be hashed was handed over before this was.
+            self._hashing.shutdown()
             self.unchanged = self._digest.hexdigest() == self._known
             if not self.unchanged:
                 self._compress_what_waits()
@@ -143,6 +150,7 @@ class Sink:
     def give_up(self) -> None:
         """Closed, and nothing of it is left."""
         self._thread.shutdown(cancel_futures=True)
+        self._hashing.shutdown(cancel_futures=True)
         with suppress(Unwanted):
             self._open.__exit__(Unwanted, Unwanted(), None)
 

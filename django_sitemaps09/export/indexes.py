@@ -31,7 +31,7 @@ def assigned(sections: Sections, before: Sections, shrinking: Collection[str], u
     empty = len(writer.index_document([]))
     sizes = {}
     for name, record in sections.items():
-        last = page_name(name, record.highest, gzip=record.gzip)
+        last = page_name(name, record.highest, record.suffix)
         sizes[name] = len(writer.index_document([IndexEntry(f"{url}{last}", _LASTMOD)])) - empty
         pages = {page.number: page.index_number for page in record.pages if page.index_number}
         if name in shrinking and name in before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 from itertools import chain, count
 from typing import NamedTuple
@@ -13,13 +13,13 @@ from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.left_out import LeftOut
-from django_sitemaps09.export.published import page_name, page_names
+from django_sitemaps09.export.published import page_name
+from django_sitemaps09.export.records import Moves, Records
 from django_sitemaps09.export.render import Rendered, Task, twice
-from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.export.run import Outcome, Run
-from django_sitemaps09.manifest import PageRecord, SectionRecord
+from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import past, w3c
+from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import QuerySource, Source
 from django_sitemaps09.sources.costs import Costs
 
@@ -29,14 +29,12 @@ _MERGED_PART, _MERGED = 10, 4
 _HOT = timedelta(minutes=10)
 # What stands before the name of a staged file.
 _PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
-#: What a section loses is measured against the most of so many seconds.
-BASELINE = 7 * 24 * 3600
 
 
 class Kept(NamedTuple):
     """A page whose rows are what they were: nothing was rendered."""
 
-    record: PageRecord
+    number: int
 
     @property
     def cut(self) -> None:
@@ -62,42 +60,61 @@ class Plan:
 
 
 class SectionPages(NamedTuple):
-    """The pages of one section in one run."""
+    """The pages of one section in one run, the same for all hosts. `befores` is what each has of them.
+
+    `before` is what they have in common, `known` the records of these pages, of each host by number.
+    """
 
     run: Run
     name: str
     source: Source
+    befores: Sequence[SectionRecord]
     before: SectionRecord
+    known: Sequence[Mapping[int, PageRecord]]
     errors: LeftOut
     costs: Costs
 
-    def outcome(self, rows_on_page: int) -> Outcome:
-        """Plans them, has them rendered, and says what is to be published."""
+    @property
+    def suffix(self) -> Suffix:
+        """Of the files of this run."""
+        return self.run.renderer.suffix(self.source)
+
+    def outcomes(self, rows_on_page: int) -> list[Outcome]:
+        """Plans them, has them rendered, and says what is to be published for each host."""
         plan = self._planned(rows_on_page)
-        records = []
-        files = []
-        staged = {}
+        about = self.name, self.source, self.run.wanted, self.suffix
+        hosts = [
+            Records(*about, before, {number: known[number] for number in plan.known})
+            for before, known in zip(self.befores, self.known, strict=True)
+        ]
         for page, made in self._rendered(plan):
-            if isinstance(made, Kept):
-                records.append(made.record._replace(until=page.until))
-                files.append(self._file(page, made.record))
-            elif made.file.urls:
-                # An empty page is not written; the range of the next one begins where it began.
-                record = self._record(page, made.file, plan)
-                if made.errors or self._came_too_soon(record.fingerprint):
-                    record = record._replace(fingerprint=None)
-                records.append(record)
-                files.append(replace(made.file, size=records[-1].size))
-                if not made.file.unchanged:
-                    staged[made.file.name] = made.staged
-        if records:
-            records[-1] = records[-1]._replace(until=None)
-        return self._outcome(plan, records, files, staged)
+            for place, host in enumerate(hosts):
+                if isinstance(made, Kept):
+                    host.keep(page)
+                else:
+                    fingerprint = self._fingerprint_now(page, made, plan)
+                    host.add(page, made.files[place], made.staged[place], fingerprint)
+        moves = Moves(plan.closed, plan.split, plan.kept, plan.merged)
+        highest = max(before.highest for before in self.befores)
+        return [host.outcome(moves, highest) for host in hosts]
+
+    def _fingerprint_now(self, page: Page, made: Rendered, plan: Plan) -> Fingerprint | None:
+        """That of the rows of a page that was rendered, if the next run may go by it."""
+        found = made.file.fingerprint or plan.fingerprints.get(page)
+        old = plan.known.get(page.number)
+        same = old is not None and old.digest == made.file.digest
+        if found is None and old is not None and same and self.before.declared == self.source.declared:
+            found = old.fingerprint
+        return None if made.errors or self._came_too_soon(found) else found
 
     def _planned(self, rows_on_page: int) -> Plan:
         """The pages: those that are published, and new ones behind them, or all of them new."""
         rows, before = Patient(self.source, f"Section {self.name!r}"), self.before
         fresh = count(before.highest + 1)
+        if self.source.fleeting:
+            # Files that are updated, and not multiplied: what was in them is gone soon in any case.
+            known = {page.number: page for page in before.pages}
+            return Plan(pages.each_page(rows, rows_on_page, count(1)), known)
         bounds = [page.until for page in before.pages if page.until is not None]
         if self.source.identity is None and (
             self.run.wanted.rebalance or before.identity is not None or len(bounds) + 1 < len(before.pages)
@@ -151,7 +168,9 @@ class SectionPages(NamedTuple):
     def _fingerprint(self, record: PageRecord | None) -> Fingerprint | None:
         """What the rows of a published page were; `None` where it has to be rendered in any case."""
         found = None if record is None else record.fingerprint
-        if record is None or found is None or self._is_hot(found) or not self._is_there(record):
+        if record is None or found is None or self._is_hot(found):
+            return None
+        if None in self._digests(record.number):
             return None
         return found
 
@@ -169,14 +188,15 @@ class SectionPages(NamedTuple):
         """Whether a fingerprint could miss what comes later: without a hash, a row that is no newer."""
         return found is not None and found.hash is None and self._is_hot(found)
 
-    def _is_there(self, record: PageRecord) -> bool:
-        """Whether the file of a published page is, as far as that is told without reading it."""
-        file = page_name(self.name, record.number, gzip=self.before.gzip)
-        return (
-            self.before.gzip == self.run.renderer.gzip
-            and file in self.run.names
-            and self.run.names[file] in (None, record.size)
-        )
+    def _digests(self, number: int) -> tuple[str | None, ...]:
+        """Those of a page's files, as far as these are told to be there without reading them."""
+        file = page_name(self.name, number, self.suffix)
+        found = []
+        for before, known, names in zip(self.befores, self.known, self.run.names, strict=True):
+            record = known[number]
+            is_there = file in names and names[file] in (None, record.size)
+            found.append(record.digest or None if is_there and before.suffix == self.suffix else None)
+        return tuple(found)
 
     def _rendered(self, plan: Plan) -> Iterator[tuple[Page, Rendered | Kept]]:
         """Each page with what was made of it."""
@@ -186,15 +206,14 @@ class SectionPages(NamedTuple):
         declared = source.declared
 
         def begin(page: Page) -> Callable[[], Rendered | Kept]:
-            record = plan.known.get(page.number)
-            if record is not None and page.number in plan.kept:
-                return lambda: Kept(record)
-            digest = record.digest if record is not None and self._is_there(record) else None
+            if page.number in plan.kept:
+                return lambda: Kept(page.number)
+            known = self._digests(page.number) if page.number in plan.known else ()
             wanted = fingerprints and page not in plan.fingerprints
-            task = Task(self.name, page, digest or None, wanted, declared)
+            task = Task(self.name, page, known, wanted, declared)
             if elsewhere is None or page.after == page.until:
                 # The only page, from no key to none, is not worth a process.
-                return run.renderer.page(source, task, run.store)
+                return run.renderer.page(source, task, run.stores)
             return elsewhere.begin(run.renderer, task)
 
         def divide(page: Page, rendered: Rendered | Kept) -> Key | None:
@@ -216,97 +235,12 @@ class SectionPages(NamedTuple):
 
     def _check(self, page: Page, rendered: Rendered) -> None:
         """What a worker answers decides what is published under which name: no other than it was told."""
-        renderer = self.run.renderer
-        name = page_name(self.name, page.number, gzip=renderer.gzip)
-        prefix, found, rest = rendered.staged.removeprefix(f"{renderer.stage}/").partition(name)
-        if rendered.file.name != name or not found or rest or _PREFIX.fullmatch(prefix) is None:
-            raise ExportError(f"A worker answered with {rendered.staged!r} for {name}.")
-
-    def _record(self, page: Page, made: PageFile, plan: Plan) -> PageRecord:
-        """What is noted of a page that was rendered."""
-        old = plan.known.get(page.number)
-        same = old if old is not None and old.digest == made.digest else None
-        changed: str | None = w3c(self.run.wanted.started, timezone.utc)
-        if same is not None:
-            changed = same.changed
-        elif not any(known.digest for known in self.before.pages):
-            # Nothing is known of a time before this one.
-            changed = past(made.lastmod)
-        fingerprint = made.fingerprint or plan.fingerprints.get(page)
-        if fingerprint is None and same is not None and self.before.declared == self.source.declared:
-            fingerprint = same.fingerprint
-        return PageRecord(
-            number=page.number,
-            until=page.until,
-            urls=made.urls,
-            bytes=made.bytes,
-            size=old.size if made.unchanged and old is not None else made.size,
-            newest=made.lastmod,
-            changed=changed,
-            digest=made.digest,
-            fingerprint=fingerprint,
-            index_number=0 if old is None else old.index_number,
-        )
-
-    def _file(self, page: Page, record: PageRecord) -> PageFile:
-        """A page that was not rendered, as the report has it."""
-        return PageFile(
-            name=page_name(self.name, page.number, gzip=self.before.gzip),
-            after=page.after,
-            until=page.until,
-            urls=record.urls,
-            bytes=record.bytes,
-            size=record.size,
-            lastmod=record.newest,
-            digest=record.digest,
-            unchanged=True,
-        )
-
-    def _outcome(
-        self,
-        plan: Plan,
-        records: Sequence[PageRecord],
-        files: Sequence[PageFile],
-        staged: Mapping[str, str],
-    ) -> Outcome:
-        before, started = self.before, self.run.wanted.started.timestamp()
-        urls = sum(record.urls for record in records)
-        counts = before.counts
-        if self.name in self.run.wanted.force:
-            # What was right once is what comes is measured against, not what was before.
-            counts = ()
-        elif before.pages and urls != before.urls:
-            counts = tuple(found for found in counts if found[0] >= started - BASELINE)
-            counts = (*counts, (started, before.urls))
-        after = SectionRecord(
-            gzip=self.run.renderer.gzip,
-            identity=self.source.identity,
-            declared=self.source.declared,
-            highest=max([before.highest, *(record.number for record in records)]),
-            counts=counts,
-            pages=tuple(records),
-        )
-        names_before = set(page_names(self.name, before))
-        # Where the open end has a closed page now, that one may also have been merged into it just before.
-        ranged = before.identity is not None
-        shrinks = {
-            page_name(self.name, record.number, gzip=after.gzip)
-            for record in records
-            if record.number in plan.split
-            or (ranged and record.until is not None and record.number not in plan.closed)
-        }
-        report = SectionReport(
-            self.name,
-            tuple(files),
-            0.0,
-            written=len(staged),
-            unchanged=len(files) - len(staged),
-            skipped=len(plan.kept),
-            removed=len(names_before.difference(page_names(self.name, after))),
-            split=len(plan.split),
-            merged=plan.merged,
-        )
-        return Outcome(report, after, staged, frozenset(shrinks & names_before))
+        name = page_name(self.name, page.number, self.suffix)
+        answers = zip(self.run.renderer.targets, rendered.files, rendered.staged, strict=True)
+        for target, file, staged in answers:
+            prefix, found, rest = staged.removeprefix(f"{target.stage}/").partition(name)
+            if file.name != name or not found or rest or _PREFIX.fullmatch(prefix) is None:
+                raise ExportError(f"A worker answered with {staged!r} for {name}.")
 
 
 class Patient(NamedTuple):

@@ -5,30 +5,31 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 from xml.etree import ElementTree
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord, Suffix
 from django_sitemaps09.sections import NAME
 from django_sitemaps09.stores import Store
 
 INDEX = "sitemap.xml"
 
-_PAGE = re.compile(rf"sitemap-({NAME.pattern})-([1-9][0-9]*)\.xml(\.gz)?")
+_PAGE = re.compile(rf"sitemap-({NAME.pattern})-([1-9][0-9]*)\.(xml|xml\.gz|txt)")
 # No section's page can have such a name.
 _INDEX = re.compile(r"sitemap(?:-([1-9][0-9]*))?\.xml")
 
 
-def page_name(section: str, number: int, *, gzip: bool) -> str:
+def page_name(section: str, number: int, suffix: Suffix) -> str:
     """The file of a page, and the end of its URL: live pages have the same."""
-    return f"sitemap-{section}-{number}.xml{'.gz' if gzip else ''}"
+    return f"sitemap-{section}-{number}.{suffix}"
 
 
 def page_names(section: str, record: SectionRecord) -> list[str]:
     """The files of a section."""
-    return [page_name(section, page.number, gzip=record.gzip) for page in record.pages]
+    return [page_name(section, page.number, record.suffix) for page in record.pages]
 
 
 def index_name(number: int, *, cascade: bool = False) -> str:
@@ -58,7 +59,7 @@ def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None])
     """
     highest = highest_numbers(names)
     pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest}
-    gzip: dict[str, bool] = {}
+    suffixes: dict[str, Suffix] = {}
     indexes = []
     # The first one is asked for in any case: what is a link, say, is among no names.
     found_indexes = filter(None, map(_INDEX.fullmatch, {INDEX, *names}))
@@ -69,14 +70,16 @@ def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None])
             if match is None or match[0] not in names:
                 continue
             ours = True
-            if gzip.setdefault(match[1], bool(match[3])) is bool(match[3]):
+            if suffixes.setdefault(match[1], cast(Suffix, match[3])) == match[3]:
                 page = PageRecord(int(match[2]), None, 0, 0, 0, None, entry.lastmod, "", None, index)
                 # What is left of a cascade that was switched off names pages a second time.
                 pages[match[1]].setdefault(page.number, page)
         if ours:
             indexes.append(name)
     sections = {
-        section: SectionRecord(gzip.get(section, True), highest=highest[section], pages=(*found.values(),))
+        section: SectionRecord(
+            suffixes.get(section, "xml.gz"), highest=highest[section], pages=(*found.values(),)
+        )
         for section, found in pages.items()
     }
     return Manifest("", url, base, sections, indexes=tuple(indexes))
@@ -114,7 +117,7 @@ def entries(url: str, section: str, record: SectionRecord) -> dict[int, list[Ind
     """What the indexes say of a section, by the numbers of the indexes."""
     found: dict[int, list[IndexEntry]] = defaultdict(list)
     for page in record.pages:
-        location = f"{url}{page_name(section, page.number, gzip=record.gzip)}"
+        location = f"{url}{page_name(section, page.number, record.suffix)}"
         found[page.index_number].append(IndexEntry(location, page.changed))
     return found
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,16 @@ from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError, SitemapError
-from django_sitemaps09.export.files import sink, staged_file
+from django_sitemaps09.export.files import Sink, sink, staged_file
 from django_sitemaps09.export.published import page_name
 from django_sitemaps09.export.report import PageFile
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.manifest import Suffix
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
 from django_sitemaps09.sources.costs import Costs, recorded
 from django_sitemaps09.stores import Store
+from django_sitemaps09.writer import Out, Written
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +38,24 @@ WorkT = TypeVar("WorkT")
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
+class Target(NamedTuple):
+    """Where the files of one host go: to a `folder` of the target, or to all of it if that is empty.
+
+    `output` tells the target with the settings; `stage` is for what is not published yet, `None` in a dry
+    run.
+    """
+
+    base: Base
+    output: Path | None
+    stage: str | None
+    folder: str = ""
+
+    def store(self) -> Store:
+        return stores.target(self.output, self.folder)
+
+
 class Task(NamedTuple):
-    """A page to be rendered; `known` is the digest of the file that is published under its name.
+    """A page to be rendered; `known` are the digests of the files that are published under its name.
 
     `fingerprint` says that the fingerprint of its rows is wanted, which is read before they are.
     `declared` is the digest of the declaration, `prefix` what stands before the name in the staging folder.
@@ -45,7 +63,7 @@ class Task(NamedTuple):
 
     section: str
     page: Page
-    known: str | None = None
+    known: tuple[str | None, ...] = ()
     fingerprint: bool = False
     declared: str = ""
     prefix: str = ""
@@ -56,12 +74,20 @@ class Task(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A page, what was left out of it, and what it cost; `staged` is the path of its new file."""
+    """A page, what was left out of it, and what it cost.
 
-    file: PageFile
+    `files` has the same range for each host, `staged` the paths of their new files.
+    """
+
+    files: tuple[PageFile, ...]
     errors: tuple[ItemError, ...]
     costs: Costs
-    staged: str
+    staged: tuple[str, ...]
+
+    @property
+    def file(self) -> PageFile:
+        """That of the first host; ranges, cuts and URLs are those of all."""
+        return self.files[0]
 
     @property
     def cut(self) -> Key | None:
@@ -70,60 +96,100 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """How pages of this run are rendered: into the folder `stage` of the target, or nowhere in a dry run.
+    """How pages of this run are rendered: the same rows for all hosts.
 
-    It can be pickled: the target is found again by `output` and the settings.
+    It can be pickled: targets are found again by the settings.
     """
 
-    base: Base
-    output: Path | None
-    stage: str | None
+    targets: tuple[Target, ...]
     gzip: bool
     script_prefix: str
     urlconf: Any
 
-    def page(self, source: Source, task: Task, store: Store | None = None) -> Callable[[], Rendered]:
-        """One page to its staged file; what is given back waits until that is on disk."""
-        store = store or stores.target(self.output)
-        return twice(partial(self._page_once, source, task, store), task.label)
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return tuple(target.base for target in self.targets)
 
-    def _page_once(self, source: Source, task: Task, store: Store) -> Callable[[], Rendered]:
+    @property
+    def stage(self) -> str | None:
+        """Of the first host."""
+        return self.targets[0].stage
+
+    def suffix(self, source: Source) -> Suffix:
+        """What the names of a source's files end with: those of URLs alone are not compressed."""
+        if source.format == "text":
+            return "txt"
+        return "xml.gz" if self.gzip else "xml"
+
+    def page(
+        self, source: Source, task: Task, stores: Sequence[Store] | None = None
+    ) -> Callable[[], Rendered]:
+        """One page to its staged files; what is given back waits until these are on disk."""
+        found = stores or [target.store() for target in self.targets]
+        return twice(partial(self._page_once, source, task, found), task.label)
+
+    def _page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
         page = task.page
-        file_name = page_name(task.section, page.number, gzip=self.gzip)
-        staged = f"{self.stage}/{task.prefix}{file_name}"
-        limits = sources.page_limits(source, conf.limits)
-        stream = compressor(conf.gzip_level) if self.gzip else None
+        file_name = page_name(task.section, page.number, self.suffix(source))
+        staged = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
         # Before the rows, never after: what changes in between is then seen by the next run.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
-        place = None if self.stage is None else partial(staged_file, store, staged)
-        with (
-            recorded() as costs,
-            closing(source.batches(page)) as batches,
-            sink(place, stream, task.known) as out,
-        ):
-            written = writer.write_urlset(batches, out.write, limits, alternates=source.alternates)
-            ended = out.end()
+        with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as opened:
+            sinks = [
+                opened.enter_context(self._sink(*where, file_name))
+                for where in zip(stores, staged, task.known or [None] * len(stores), strict=True)
+            ]
+            written = writer.write_documents(
+                writer.FORMATS[source.format],
+                batches,
+                [Out(out.write, str(base)) for out, base in zip(sinks, source.bases, strict=True)],
+                sources.page_limits(source, conf.limits),
+                source.namespaces,
+            )
+            ended = [out.end() for out in sinks]
 
         def rendered() -> Rendered:
-            digest = ended()
-            cut = None if written.cut is None else source.key_text(written.cut)
-            file = PageFile(
-                name=file_name,
-                after=page.after,
-                until=page.until if cut is None else cut,
-                urls=written.urls,
-                bytes=written.bytes,
-                size=out.size,
-                lastmod=written.lastmod,
-                digest=digest,
-                cut=cut,
-                middle=None if written.middle is None else source.key_text(written.middle),
-                unchanged=out.unchanged,
-                fingerprint=fingerprint if cut is None else None,
-            )
-            return Rendered(file, written.errors, costs, staged)
+            digests = [end() for end in ended]
+            files = [
+                _page_file(source, page, file_name, done, out, digest, fingerprint)
+                for done, out, digest in zip(written, sinks, digests, strict=True)
+            ]
+            return Rendered(tuple(files), written[0].errors, costs, staged)
 
         return rendered
+
+    def _sink(
+        self, store: Store, staged: str, known: str | None, file_name: str
+    ) -> AbstractContextManager[Sink]:
+        stream = compressor(conf.gzip_level) if file_name.endswith(".gz") else None
+        place = None if self.stage is None else partial(staged_file, store, staged)
+        return sink(place, stream, known)
+
+
+def _page_file(
+    source: Source,
+    page: Page,
+    name: str,
+    written: Written,
+    out: Sink,
+    digest: str,
+    fingerprint: Fingerprint | None,
+) -> PageFile:
+    cut = None if written.cut is None else source.key_text(written.cut)
+    return PageFile(
+        name=name,
+        after=page.after,
+        until=page.until if cut is None else cut,
+        urls=written.urls,
+        bytes=written.bytes,
+        size=out.size,
+        lastmod=written.lastmod,
+        digest=digest,
+        cut=cut,
+        middle=None if written.middle is None else source.key_text(written.middle),
+        unchanged=out.unchanged,
+        fingerprint=fingerprint if cut is None else None,
+    )
 
 
 def same_declaration(source: Source, task: Task) -> None:
@@ -146,7 +212,7 @@ def render_page(
     def rendered() -> Rendered:
         source = _found_again(renderer, task.section)
         check(source, task)
-        return renderer._page_once(source, task, stores.target(renderer.output))()
+        return renderer._page_once(source, task, [target.store() for target in renderer.targets])()
 
     try:
         with _surroundings(renderer):
@@ -178,7 +244,7 @@ def _found_again(renderer: Renderer, section: str) -> Source:
     known = sections.named()
     if section not in known:
         raise sections.unknown(section, known)
-    return sources.source(section, known[section], renderer.base, conf.limits)
+    return sources.source(section, known[section], renderer.bases, conf.limits)
 
 
 def twice(work: Callable[[], WorkT], what: str) -> WorkT:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -38,11 +38,23 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all sections share. `names` are the published files, `progress` is told of each page."""
+    """What all sections share. `stores` and `names`, the published files, are those of each host.
+
+    `progress` is told of each page.
+    """
 
     renderer: Renderer
-    store: Store
-    names: Mapping[str, int | None]
+    stores: Sequence[Store]
+    names: Sequence[Mapping[str, int | None]]
     wanted: Wanted
     engine: Engine | None = None
     progress: Callable[[str, PageFile], object] = lambda section, file: None
+
+    def of_host(self, place: int) -> Run:
+        """The same for one of the hosts alone."""
+        return replace(
+            self,
+            renderer=replace(self.renderer, targets=(self.renderer.targets[place],)),
+            stores=[self.stores[place]],
+            names=[self.names[place]],
+        )

@@ -11,7 +11,8 @@ from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.left_out import LeftOut
-from django_sitemaps09.export.paging import BASELINE, SectionPages
+from django_sitemaps09.export.paging import SectionPages
+from django_sitemaps09.export.records import BASELINE, common
 from django_sitemaps09.export.render import EXPECTED, twice
 from django_sitemaps09.export.report import SectionReport
 from django_sitemaps09.export.run import Outcome, Run
@@ -27,45 +28,62 @@ logger = logging.getLogger(__name__)
 _SHRUNK = 100
 
 
-def export_section(run: Run, name: str, section: Section, before: SectionRecord) -> Outcome:
-    """All pages of a section. What goes wrong with one section costs no other."""
+def export_section(
+    run: Run, name: str, section: Section, befores: Sequence[SectionRecord]
+) -> list[Outcome]:
+    """All pages of a section, for each host. What goes wrong with one section costs no other."""
     started = time.perf_counter()
     errors, costs = LeftOut(name), Costs()
+    outcomes = [Outcome(SectionReport(name, (), 0.0), before) for before in befores]
+    failure: str | None = None
     advice: Sequence[str] = ()
+    fleeting = False
     try:
         # Whatever is active where the export is called, in a request of an admin for one.
         with site_locale():
             source, rows, opened = twice(lambda: _opened(run, name, section), f"Section {name!r}")
             costs.add(opened)
-            outcome = SectionPages(run, name, source, before, errors, costs).outcome(rows)
-        failure = _failure(run, name, before, outcome.record, errors)
-        advice = hints(source, costs) if outcome.report.files and failure is None else ()
+            fleeting = source.fleeting
+            before, known = common(befores)
+            pages = SectionPages(run, name, source, befores, before, known, errors, costs)
+            outcomes = pages.outcomes(rows)
+        advice = hints(source, costs) if outcomes[0].report.files else ()
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
         unexpected = not isinstance(error, EXPECTED)
         logger.error("Section %r could not be rendered: %s", name, failure, exc_info=unexpected)
-    if failure is not None:
-        outcome = Outcome(SectionReport(name, (), 0.0), before)
-    report = replace(
-        outcome.report,
-        seconds=time.perf_counter() - started,
-        left_out=errors.left_out,
-        errors=tuple(errors.named),
-        failure=failure,
-        hints=advice,
-    )
-    return outcome._replace(report=report)
+    ended = []
+    for before, outcome in zip(befores, outcomes, strict=True):
+        why = failure or _failure(run, name, before, outcome.record, errors, fleeting=fleeting)
+        if why is not None:
+            outcome = Outcome(SectionReport(name, (), 0.0), before)
+        report = replace(
+            outcome.report,
+            seconds=time.perf_counter() - started,
+            left_out=errors.left_out,
+            errors=tuple(errors.named),
+            failure=why,
+            hints=advice if why is None else (),
+        )
+        ended.append(outcome._replace(report=report))
+    return ended
 
 
 def _opened(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
     with recorded() as costs, step("items") as cost:
-        source = sources.source(name, section, run.renderer.base, conf.limits)
+        source = sources.source(name, section, run.renderer.bases, conf.limits)
         cost.items = source.count if isinstance(source, PositionSource) else 0
     return source, sources.rows_on_page(source, conf.limits), costs
 
 
 def _failure(
-    run: Run, name: str, before: SectionRecord, after: SectionRecord, errors: LeftOut
+    run: Run,
+    name: str,
+    before: SectionRecord,
+    after: SectionRecord,
+    errors: LeftOut,
+    *,
+    fleeting: bool,
 ) -> str | None:
     """Why a section that was rendered may not be published, or `None`."""
     if not after.pages and errors.left_out:
@@ -74,7 +92,7 @@ def _failure(
     since = run.wanted.started.timestamp() - BASELINE
     most = max([before.urls, *(urls for until, urls in before.counts if until >= since)])
     lost = most - after.urls
-    if lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
+    if fleeting or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
         return None
     return (
         f"it would shrink from {most:,} to {after.urls:,} URLs, which is more than "

@@ -6,19 +6,21 @@ every object that others wrote for contrib, is read through its own `get_urls()`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from inspect import getattr_static
 from typing import Any, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import pages, writer
+from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sections import Section, instance
-from django_sitemaps09.sitemaps import Sitemap
+from django_sitemaps09.sections import Section, bound, instance
+from django_sitemaps09.sitemaps import NewsSitemap, Sitemap
+from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.formats import FormatName, format_name
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.querysets import QuerySource, key_ranged
 from django_sitemaps09.sources.urls import UrlsSource
@@ -32,6 +34,7 @@ __all__ = [
     "page_limits",
     "page_map",
     "rows_on_page",
+    "shareable",
     "source",
 ]
 
@@ -68,8 +71,20 @@ class Source(Keyed, Protocol):
         """The first few hundred entries; `None` where pages are not ours to cut."""
 
     @property
-    def alternates(self) -> bool:
-        """Whether entries can have alternates."""
+    def bases(self) -> tuple[Base, ...]:
+        """What paths are joined to; several where the same entries are for several hosts."""
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        """Those of all that entries can have beside the protocol's elements, by their prefixes."""
+
+    @property
+    def format(self) -> FormatName:
+        """What its files are."""
+
+    @property
+    def fleeting(self) -> bool:
+        """Whether entries go with the time, so that there can be few of them soon."""
 
     @property
     def digest(self) -> str | None:
@@ -113,23 +128,40 @@ def is_compiled(sitemap: object) -> bool:
     )
 
 
-def source(name: str, section: Section, base: Base, limits: Limits) -> Source:
-    """The source of a section. `ImproperlyConfigured` for a declaration that cannot be read."""
-    sitemap: Any = instance(section)
+def source(name: str, section: Section, bases: Base | tuple[Base, ...], limits: Limits) -> Source:
+    """The source of a section, for one host, or for several where it is `shareable`.
+
+    `ImproperlyConfigured` for a declaration that cannot be read.
+    """
+    bases = (bases,) if isinstance(bases, Base) else bases
+    sitemap: Any = bound(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource.of(sitemap, base, limits.urls)
+        return UrlsSource.of(sitemap, bases[0], min(limits.urls, _most(sitemap, limits.urls)))
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} is {sitemap.protocol!r}, and "
             "crawlers follow http and https."
         )
-    declaration = Declaration.of(sitemap, Base(sitemap.protocol or base.scheme, base.domain))
+    format_name(sitemap)
+    declaration = Declaration.of(
+        sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
+    )
     limit = _limit(name, sitemap, limits.urls)
     items = sitemap.items()
-    ranged = key_ranged(items, declaration)
+    # Pages of news are filled anew each time, so that their number does not grow.
+    ranged = None if isinstance(sitemap, NewsSitemap) else key_ranged(items, declaration)
     if ranged is None:
         return PositionSource.of(items, declaration, limit)
     return QuerySource.of(name, ranged, declaration, limit)
+
+
+def shareable(section: Section) -> bool:
+    """Whether a section has the same entries on several hosts, but for the host."""
+    try:
+        sitemap = instance(section)
+    except Exception:  # noqa: BLE001 a user's factory can raise anything; whoever exports it says so
+        return False
+    return is_compiled(sitemap) and getattr(sitemap, "site_field", None) is None
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:
@@ -152,8 +184,10 @@ def rows_on_page(source: Source, limits: Limits) -> int:
     rows = pages.fill(most)
     batch = source.sample()
     if batch is not None and batch.keys:
-        size = sum(len(text.encode()) for text in writer.url_elements(batch))
-        fit = int(limits.bytes * len(set(batch.keys)) / (size * _MARGIN))
+        longest = max(map(str, source.bases), key=len)
+        texts = writer.elements(writer.FORMATS[source.format], batch, longest)
+        size = sum(len(text.encode()) for text in texts)
+        fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
         if fit < rows:
             step = max(1, most // 10)
             rows = max(fit // step * step, min(fit, step), 1)
@@ -166,4 +200,9 @@ def _limit(name: str, sitemap: Any, most: int) -> int:
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number "
             f"from 1 on, not {sitemap.limit!r}."
         )
-    return min(sitemap.limit, most)
+    return min(sitemap.limit, _most(sitemap, most))
+
+
+def _most(sitemap: Any, most: int) -> int:
+    """A file may name fewer articles of news than URLs."""
+    return min(most, protocol.MAX_NEWS) if "news" in extensions.hooks(sitemap) else most

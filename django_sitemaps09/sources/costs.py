@@ -18,7 +18,11 @@ from django_sitemaps09.sitemaps import Field
 
 #: What is measured: finding the items, reading rows by key or by position, and the hooks that are
 #: methods. A section that is read as columns alone has none of these.
-Step: TypeAlias = Field | Literal["items", "instances", "positions", "languages", "get_urls"]
+Step: TypeAlias = (
+    Field
+    | Literal["items", "instances", "positions", "languages", "get_urls"]
+    | Literal["alternates", "images", "videos", "news", "x_default", "extensions"]
+)
 
 # What is kept of a query. The table and the conditions stand at its end, behind all the columns.
 _BEGIN, _END = 60, 140

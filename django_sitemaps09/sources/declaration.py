@@ -11,12 +11,14 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Batch, Column, Composed, ItemError
+from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS, Field, Sitemap, alias, declared_expressions
-from django_sitemaps09.sources import values
+from django_sitemaps09.sources import extensions, values
 from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.hosts import Hosts
+from django_sitemaps09.sources.languages import hreflang, x_default, x_default_as_told
 
 
 class Rows(NamedTuple):
@@ -44,32 +46,43 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A sitemap's hooks, languages and base; `languages` is `None` for one without `i18n`."""
+    """A sitemap's hooks, languages and hosts; `languages` is `None` for one without `i18n`."""
 
     sitemap: Any
-    base: Base
+    hosts: Hosts
     expressions: Mapping[str, Any]
     languages: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, sitemap: Any, base: Base) -> Declaration:
+    def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
         """`ImproperlyConfigured` where a constant is one that the protocol does not admit."""
         languages = tuple(sitemap._languages()) if sitemap.i18n else None
-        declaration = cls(sitemap, base, declared_expressions(sitemap), languages)
+        hosts = Hosts.of(sitemap, bases)
+        declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, [])
         return declaration
 
     @property
-    def alternates(self) -> bool:
+    def linked(self) -> bool:
         """Whether each entry names those in the other languages."""
         return self.languages is not None and bool(self.sitemap.alternates)
 
     @property
+    def namespaces(self) -> dict[str, str]:
+        """Those of all that entries can have beside the protocol's elements, by their prefixes."""
+        return extensions.namespaces(self.sitemap, linked=self.linked)
+
+    @property
     def needs_items(self) -> bool:
         """Whether a hook is a method that takes the item."""
-        return self._languages_per_item or any(
-            callable(getattr(self.sitemap, name, None)) for name in FIELDS
+        hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
+        if self.linked:
+            hooks.append(self.sitemap.x_default)
+        return (
+            self._languages_per_item
+            or bool(extensions.hooks(self.sitemap) or extensions.own(self.sitemap))
+            or any(map(callable, hooks))
         )
 
     @property
@@ -79,93 +92,103 @@ class Declaration:
 
     def rows_per_page(self, entries: int) -> int:
         """How many items have so many entries: a limit counts those of all languages."""
-        return max(1, entries // self._entries_per_item)
+        return max(1, entries // self.entries_per_item)
 
     def entries_per_page(self, entries: int) -> int:
         """So many entries, or those of one item if they are more: they are never parted."""
-        return max(entries, self._entries_per_item)
+        return max(entries, self.entries_per_item)
 
     @property
-    def _entries_per_item(self) -> int:
-        return len(self.languages or ("",))
+    def entries_per_item(self) -> int:
+        """One for each language."""
+        return max(1, len(self.languages or ("",)))
 
     def batch(self, rows: Rows) -> Batch:
         """The entries of a slice. What cannot be written is left out, and named in `errors`."""
         errors: list[ItemError] = []
         with translation.override(conf.language):
-            columns: dict[str, Column] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
-            if self.languages is None:
-                locations = self._locations(rows, errors)
-                if isinstance(locations, Composed) or None not in locations:
-                    return _batch(rows.keys, locations, columns, errors)
-                entries = [(i, "") for i, url in enumerate(locations) if url is not None]
-                by_language = {"": locations}
-            else:
-                by_language, entries = self._translated(rows, errors)
-        return _batch(
-            [rows.keys[i] for i, _ in entries],
-            [by_language[code][i] for i, code in entries],
-            {name: _taken(column, entries) for name, column in columns.items()},
-            errors,
-            self._alternates(by_language, entries) if self.alternates else None,
+            columns: dict[str, Any] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
+            versions = self._versions(rows, errors)
+            rows, versions, columns = _where_listed(rows, versions, columns)
+            told = extensions.told(self.sitemap, rows.items or (), rows.keys, errors)
+            if self.linked:
+                versions = self._linked(rows, versions, errors)
+            own = extensions.own(self.sitemap)
+            columns |= extensions.columns(told, own, versions, self.hosts, rows.keys, errors)
+        return Batch(
+            keys=rows.keys,
+            versions=versions,
+            lastmods=columns.pop("lastmod"),
+            changefreqs=columns.pop("changefreq"),
+            priorities=columns.pop("priority"),
+            errors=errors,
+            **columns,
         )
 
-    def _translated(
-        self, rows: Rows, errors: list[ItemError]
-    ) -> tuple[dict[str, Sequence[str | None]], list[tuple[int, str]]]:
-        """The locations of each language, and which item is listed in which, item by item."""
-        codes: Sequence[Sequence[str]] = [self.languages or ()] * len(rows.keys)
+    def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Version]:
+        """The locations of each language, in the order of the sitemap's languages."""
+        if self.languages is None:
+            return [Version("", self._locations(rows, errors))]
+        codes: Sequence[Sequence[str]] | None = None
+        languages: Iterable[str] = dict.fromkeys(self.languages)
         if self._languages_per_item:
             with step("languages"):
                 several = values.each(self._languages_of, rows.items or (), rows.keys, "languages", errors)
             codes = [() if some is values.FAILED else some for some in several]
-        by_language: dict[str, Sequence[str | None]] = {}
-        for code in dict.fromkeys(code for some in codes for code in some):
-            listed = [i for i, some in enumerate(codes) if code in some]
-            with translation.override(code):
-                found = self._locations(rows.part(listed), errors)
-            urls = found.texts() if isinstance(found, Composed) else found
-            by_language[code] = urls
-            if len(listed) < len(codes):
-                spread: list[str | None] = [None] * len(codes)
-                by_language[code] = spread
-                for i, url in zip(listed, urls, strict=True):
-                    spread[i] = url
-        entries = [(i, c) for i, some in enumerate(codes) for c in some if by_language[c][i]]
-        return by_language, entries
+            # In an order that does not depend on how the rows are sliced.
+            known = {code: place for place, code in enumerate(languages)}
+            found = {code for some in codes for code in some}
+            languages = sorted(found, key=lambda code: (known.get(code, len(known)), code))
+        return [self._version(code, codes, rows, errors) for code in languages]
+
+    def _version(
+        self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
+    ) -> Version:
+        """The locations of a language; the items that have it are those whose `codes` say so."""
+        language = hreflang(code) if self.linked else ""
+        listed = range(len(rows.keys))
+        if codes is not None:
+            listed = [i for i, some in enumerate(codes) if code in some]  # type: ignore[assignment]
+        if self.linked and not language:
+            errors.append(ItemError("any", "alternates", f"of the language {code!r} have no hreflang"))
+        with translation.override(code):
+            found = self._locations(rows.part(listed), errors)
+        if len(listed) == len(rows.keys):
+            return Version(language, found)
+        spread: list[str | None] = [None] * len(rows.keys)
+        for i, url in zip(listed, found.texts() if isinstance(found, Composed) else found, strict=True):
+            spread[i] = url
+        return Version(language, spread)
 
     def _languages_of(self, item: Any) -> list[str]:
         return [protocol.language_text(code) for code in self.sitemap.get_languages_for_item(item)]
 
-    def _alternates(
-        self, by_language: Mapping[str, Sequence[str | None]], entries: Iterable[tuple[int, str]]
-    ) -> list[list[Alternate]]:
-        """For each entry the whole set of its item's languages, itself included."""
-        links: dict[int, list[Alternate]] = {}
-        entries = list(entries)
-        for i, code in entries:
-            links.setdefault(i, []).append(Alternate(code, by_language[code][i] or ""))
-        if self.sitemap.x_default:
-            default = conf.language
-            for found in links.values():
-                url = next((link.location for link in found if link.language == default), None)
-                if url is not None:
-                    # As contrib: the default language's URL less its prefix.
-                    found.append(Alternate("x-default", url.replace(f"/{default}/", "/", 1)))
-        return [links[i] for i, _ in entries]
+    def _linked(self, rows: Rows, versions: list[Version], errors: list[ItemError]) -> list[Version]:
+        """The versions with what leads to those in no language."""
+        hook = self.sitemap.x_default
+        if not hook:
+            return versions
+        code = hreflang(conf.language)
+        default = next((version for version in versions if code and version.language == code), None)
+        without = None if default is None else x_default(default)
+        if callable(hook):
+            with step("x_default"):
+                told = values.each(hook, rows.items or (), rows.keys, "x_default", errors)
+            without = x_default_as_told(without, told, self.hosts, rows.keys, errors)
+        return versions if without is None else [*versions, without]
 
     def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | Composed:
         hook = self.sitemap.location
         if not isinstance(hook, Route):
-            return values.locations(self._values("location", rows, errors), self.base, rows.keys, errors)
+            return values.locations(self._values("location", rows, errors), self.hosts, rows.keys, errors)
         columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
         route = hook.compiled()
-        urls = route.composed(columns, str(self.base))
-        if urls is not None and urls.within(protocol.MAX_LOCATION):
+        urls = route.composed(columns)
+        if urls is not None and urls.within(self.hosts.room):
             return urls
         arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
         paths = values.each(route.url, arguments, rows.keys, "location", errors)
-        return values.locations(paths, self.base, rows.keys, errors)
+        return values.locations(paths, self.hosts, rows.keys, errors)
 
     def _texts(self, name: Field, rows: Rows, errors: list[ItemError]) -> Column:
         """The column of an optional element."""
@@ -211,26 +234,18 @@ class Declaration:
         return [hook] * len(rows.keys)
 
 
-def _batch(
-    keys: Sequence[Hashable],
-    locations: Any,
-    columns: Mapping[str, Column],
-    errors: list[ItemError],
-    alternates: Sequence[Sequence[Alternate]] | None = None,
-) -> Batch:
-    return Batch(
-        keys=keys,
-        locations=locations,
-        lastmods=columns["lastmod"],
-        changefreqs=columns["changefreq"],
-        priorities=columns["priority"],
-        alternates=alternates,
-        errors=errors,
-    )
-
-
-def _taken(column: Column, entries: Sequence[tuple[int, str]]) -> Column:
-    """A column of the rows as a column of the entries."""
-    if column is None or isinstance(column, str):
-        return column
-    return [column[i] for i, _ in entries]
+def _where_listed(
+    rows: Rows, versions: list[Version], columns: dict[str, Any]
+) -> tuple[Rows, list[Version], dict[str, Any]]:
+    """Without the items that have no location at all."""
+    if any(version.complete for version in versions):
+        return rows, versions, columns
+    found = [version.locations for version in versions]
+    kept = [i for i in range(len(rows.keys)) if any(texts[i] for texts in found)]
+    if len(kept) == len(rows.keys):
+        return rows, versions, columns
+    taken = {
+        name: column if column is None or isinstance(column, str) else [column[i] for i in kept]
+        for name, column in columns.items()
+    }
+    return rows.part(kept), [version.part(kept) for version in versions], taken

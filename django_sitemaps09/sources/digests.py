@@ -26,6 +26,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS
 from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.formats import format_name
 
 # A point in time in a query that is this near is the time of the query.
 _NOW = timedelta(minutes=10)
@@ -72,6 +73,7 @@ def of_class(sitemap: object, base: object, limit: int) -> object:
         django_sitemaps09.__version__,
         django.get_version(),
         settings.LANGUAGE_CODE,
+        settings.MEDIA_URL,
         settings.TIME_ZONE,
         settings.USE_TZ,
         base,
@@ -86,8 +88,10 @@ def of_declaration(declaration: Declaration) -> object:
     sitemap = declaration.sitemap
     return (
         declaration.languages,
-        declaration.alternates,
-        bool(sitemap.x_default),
+        declaration.linked,
+        sorted(declaration.namespaces.items()),
+        format_name(sitemap),
+        _stable(sitemap.x_default),
         [_hook(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
     )
 

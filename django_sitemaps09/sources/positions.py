@@ -5,7 +5,7 @@ The weaker promise: while rows come and go, one can be on two pages or on none.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -16,12 +16,14 @@ from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.rows import can_reorder
-from django_sitemaps09.sitemaps import annotated, column
+from django_sitemaps09.sitemaps import NewsSitemap, annotated, column
 from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
-from django_sitemaps09.sources.querysets import SAMPLE, SLICE
+from django_sitemaps09.sources.formats import FormatName, format_name
+from django_sitemaps09.sources.querysets import SAMPLE, SLICE, slice_size
 from django_sitemaps09.sources.unranged import Unranged
 
 
@@ -43,7 +45,8 @@ class PositionSource(Unranged):
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
             return cls(items, len(items), declaration, limit)
-        items = _in_one_order(items)
+        if not isinstance(declaration.sitemap, NewsSitemap):
+            items = _in_one_order(items)
         return cls(items, items.count(), declaration, limit)
 
     @property
@@ -55,17 +58,29 @@ class PositionSource(Unranged):
         return self.declaration.entries_per_page(self.limit)
 
     @property
-    def alternates(self) -> bool:
-        return self.declaration.alternates
+    def namespaces(self) -> Mapping[str, str]:
+        return self.declaration.namespaces
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return self.declaration.hosts.bases
+
+    @property
+    def format(self) -> FormatName:
+        return format_name(self.declaration.sitemap)
 
     @property
     def declared(self) -> str:
         return digests.digest(
             (
-                digests.of_class(self.declaration.sitemap, self.declaration.base, self.limit),
+                digests.of_class(self.declaration.sitemap, self.declaration.hosts, self.limit),
                 digests.of_declaration(self.declaration),
             )
         )
+
+    @property
+    def fleeting(self) -> bool:
+        return isinstance(self.declaration.sitemap, NewsSitemap)
 
     def is_empty(self) -> bool:
         return self.count == 0
@@ -84,7 +99,7 @@ class PositionSource(Unranged):
         start = _position(page.after)
         stop = self.count if page.until is None else _position(page.until)
         part = self.items[start:stop]
-        rows: Any = part.iterator(chunk_size=SLICE) if isinstance(part, QuerySet) else iter(part)
+        rows: Any = part.iterator(chunk_size=self._most) if isinstance(part, QuerySet) else iter(part)
         # A cursor of PostgreSQL that is left to the garbage collector can be closed in the middle of
         # another query, which then waits for itself.
         with closing(rows) if isinstance(part, QuerySet) else nullcontext():
@@ -92,9 +107,13 @@ class PositionSource(Unranged):
                 yield self.declaration.batch(found)
                 start += len(found.keys)
 
+    @property
+    def _most(self) -> int:
+        return slice_size(SLICE, self.declaration)
+
     def _slice(self, rows: Iterator[Any], start: int) -> Rows:
         with step("positions") as cost:
-            items = list(islice(rows, SLICE))
+            items = list(islice(rows, self._most))
             columns = {
                 name: [column(expression, name, item) for item in items]
                 for name, expression in self.declaration.expressions.items()

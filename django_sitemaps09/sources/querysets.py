@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -15,7 +15,7 @@ from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import past
+from django_sitemaps09.protocol import Base, past
 from django_sitemaps09.rows import (
     can_reorder,
     filters_window,
@@ -30,6 +30,7 @@ from django_sitemaps09.sources.ahead import ahead
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.fingerprints import fingerprint, hashes, is_date
+from django_sitemaps09.sources.formats import FormatName, format_name
 from django_sitemaps09.sources.identity import Identity
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.times import TimeText
@@ -45,6 +46,8 @@ SERVER_SLICE = 3_000
 INSTANCES = 250
 # Rows that tell how long an entry is.
 SAMPLE = 200
+# A query for fewer would cost more than its rows.
+_FEWEST = 100
 # The alias of a lastmod as text of the database.
 _TEXT = alias("lastmod_text")
 
@@ -84,8 +87,16 @@ class QuerySource:
         return self.declaration.entries_per_page(self.limit)
 
     @property
-    def alternates(self) -> bool:
-        return self.declaration.alternates
+    def namespaces(self) -> Mapping[str, str]:
+        return self.declaration.namespaces
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return self.declaration.hosts.bases
+
+    @property
+    def format(self) -> FormatName:
+        return format_name(self.declaration.sitemap)
 
     @property
     def digest(self) -> str:
@@ -101,7 +112,7 @@ class QuerySource:
             sitemap.__qualname__,
             self.bare.db,
             self.key.names,
-            self.declaration.base,
+            self.declaration.hosts,
             self.limit,
             sql,
             digests.lasting(parameters),
@@ -117,7 +128,7 @@ class QuerySource:
             (
                 self.bare.db,
                 self.key.names,
-                digests.of_class(self.declaration.sitemap, self.declaration.base, self.limit),
+                digests.of_class(self.declaration.sitemap, self.declaration.hosts, self.limit),
                 digests.of_declaration(self.declaration),
                 digests.of_query(rows),
             )
@@ -156,6 +167,10 @@ class QuerySource:
     def _between(self, rows: QuerySet[Any], after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.key.until(self.key.beyond(rows, self.key.parse(after)), self.key.parse(until))
 
+    @property
+    def fleeting(self) -> bool:
+        return False
+
     def is_empty(self) -> bool:
         return not self.bare.exists()
 
@@ -173,7 +188,7 @@ class QuerySource:
     def batches(self, page: Page) -> Generator[Batch]:
         """`KeyOrderError` where a key comes twice."""
         distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
-        most = SERVER_SLICE if distant else SLICE
+        most = slice_size(SERVER_SLICE if distant else SLICE, self.declaration)
         return self._batches(self.key.parse(page.after), self.key.parse(page.until), most)
 
     def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Batch]:
@@ -230,7 +245,7 @@ class QuerySource:
             rows = rows.annotate(**{alias("key"): F(self.key.name)})
         plain = reads_plainly(rows)
         whole = bool(rows._prefetch_related_lookups) or not plain  # type: ignore[attr-defined]
-        size = SLICE if whole else INSTANCES
+        size = most if whole else min(most, INSTANCES)
         count = most
         while count == most or (count and not plain):
             found, count = self.key.beyond(rows, after)[:most], 0
@@ -265,6 +280,11 @@ class QuerySource:
         except ValueError:
             # Left out of the page too, and named there.
             return None
+
+
+def slice_size(rows: int, declaration: Declaration) -> int:
+    """Fewer rows where each has an entry, and a link in each of those, for many languages."""
+    return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
 def _key_name(sitemap: object) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import getattr_static
 from itertools import count
 from typing import Any, NamedTuple, cast
 
+from django.contrib import sitemaps as contrib
 from django.core.paginator import EmptyPage
 
-from django_sitemaps09.entries import Alternate, Batch, ItemError
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Version
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.protocol import Base, language_text
-from django_sitemaps09.sources import digests, values
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import HOOKS, Sitemap
+from django_sitemaps09.sources import digests, extensions, values
 from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.formats import FormatName, format_name
+from django_sitemaps09.sources.hosts import Hosts
 from django_sitemaps09.sources.unranged import Unranged
-from django_sitemaps09.sources.values import absolute
 
 
 class Host(NamedTuple):
@@ -48,8 +52,23 @@ class UrlsSource(Unranged):
         return self.rows_per_page
 
     @property
-    def alternates(self) -> bool:
-        return True
+    def namespaces(self) -> Mapping[str, str]:
+        # Contrib's own give links where there is i18n alone; what others have written can at any time.
+        sitemap = self.sitemap
+        linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
+        return extensions.namespaces(sitemap, linked=bool(linked))
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return (self.base,)
+
+    @property
+    def format(self) -> FormatName:
+        return format_name(self.sitemap)
+
+    @property
+    def fleeting(self) -> bool:
+        return False
 
     @property
     def declared(self) -> str:
@@ -88,7 +107,7 @@ class UrlsSource(Unranged):
                 return
             start = skipped if number == first else 0
             end = stop if number == last else None
-            yield url_batch(urls[start:end], number, start, self.base)
+            yield url_batch(self.sitemap, urls[start:end], number, start, self.base)
             if last is None and number >= self.paginator.num_pages:
                 return
 
@@ -111,35 +130,58 @@ class _Place(NamedTuple):
         return f"{self.page}/{self.position}{item}"
 
 
-def url_batch(urls: Sequence[Any], page: int, start: int, base: Base) -> Batch:
+def _writes_links(sitemap: Any) -> bool:
+    """Whether its entries are not made by contrib's own method."""
+    return any(
+        getattr_static(sitemap, name, None)
+        not in (getattr_static(contrib.Sitemap, name), getattr_static(Sitemap, name))
+        for name in ("get_urls", "_urls")
+    )
+
+
+def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base) -> Batch:
     """The dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
     errors: list[ItemError] = []
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
+    hosts = Hosts((base,))
 
-    def location(link: Mapping[str, Any]) -> str:
-        return absolute(link["location"], base, any_host=True)
-
-    def alternate(link: Mapping[str, Any]) -> Alternate:
-        return Alternate(language_text(link["lang_code"]), location(link))
-
-    locations = values.each(location, urls, places, "location", errors)
+    locations = values.each(lambda u: hosts.anywhere(u["location"]), urls, places, "location", errors)
     listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
     urls, places = [urls[i] for i in listed], [places[i] for i in listed]
-    columns = {
+    versions = [Version("", [locations[i] for i in listed])]
+    columns: dict[str, Any] = {
         name: values.texts(name, [url.get(name) for url in urls], places, errors)
         for name in values.CONVERTERS
     }
-    alternates = []
-    for url, place in zip(urls, places, strict=True):
-        links = list(url.get("alternates") or ())
-        found = values.each(alternate, links, [place] * len(links), "alternates", errors)
-        alternates.append([link for link in found if link is not values.FAILED])
+    told = {name: [url.get(name) for url in urls] for name in HOOKS if any(url.get(name) for url in urls)}
+    own = extensions.own(sitemap)
+    for extension in own:
+        told[extension.prefix] = [dict(url.get("extensions") or ()).get(extension) for url in urls]
+    links = _links(told.pop("alternates", []), places, hosts, errors)
+    columns |= extensions.columns(told, own, versions, hosts, places, errors)
     return Batch(
         keys=[(place.page, place.position) for place in places],
-        locations=[locations[i] for i in listed],
-        lastmods=columns["lastmod"],
-        changefreqs=columns["changefreq"],
-        priorities=columns["priority"],
-        alternates=alternates,
+        versions=versions,
+        lastmods=columns.pop("lastmod"),
+        changefreqs=columns.pop("changefreq"),
+        priorities=columns.pop("priority"),
+        alternates=links or None,
         errors=errors,
+        **columns,
     )
+
+
+def _links(
+    told: Sequence[Any], places: Sequence[_Place], hosts: Hosts, errors: list[ItemError]
+) -> list[list[Alternate]]:
+    """The links of each entry: what contrib makes of the languages is a whole set by itself."""
+
+    def alternate(link: Any) -> Alternate:
+        pair = link if isinstance(link, tuple) else (link["lang_code"], link["location"])
+        return extensions.alternate(pair, hosts)
+
+    found = []
+    for links, place in zip(told, places, strict=False):
+        made = values.each(alternate, links or (), [place] * len(links or ()), "alternates", errors)
+        found.append([link for link in made if link is not values.FAILED])
+    return found

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
-from django.utils.encoding import iri_to_uri
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources.hosts import Hosts
 
 #: In place of a value that could not be had. Not `None`, which is one.
 FAILED: Final[Any] = object()
-
-_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def each(
@@ -46,12 +42,12 @@ def each(
 
 
 def locations(
-    values: Sequence[Any], base: Base, keys: Sequence[Hashable], errors: list[ItemError]
+    values: Sequence[Any], hosts: Hosts, keys: Sequence[Hashable], errors: list[ItemError]
 ) -> Sequence[str | None]:
-    """A column of locations as absolute URLs; `None` where one cannot stand."""
-    if {*map(type, values)} <= {str} and (urls := protocol.joined_paths(values, base)) is not None:
-        return urls
-    found = each(lambda value: absolute(value, base), values, keys, "location", errors)
+    """A column of locations as a batch has them; `None` where one cannot stand."""
+    if {*map(type, values)} <= {str} and hosts.are_plain(values):
+        return values
+    found = each(hosts.location, values, keys, "location", errors)
     return [None if url is FAILED else url for url in found]
 
 
@@ -62,23 +58,6 @@ def texts(
     convert = CONVERTERS[name]
     found = each(convert, values, keys, name, errors)
     return [None if text is FAILED else text for text in found]
-
-
-def absolute(location: object, base: Base, *, any_host: bool = False) -> str:
-    """A location joined to `base`, quoted as a URI; `ValueError` with the reason if it cannot stand."""
-    text = str(location)
-    if protocol.control_characters(text):
-        raise ValueError(f"{text!r} holds a control character")
-    if protocol.needs_quoting(text):
-        # iri_to_uri() takes each % for the beginning of an escape.
-        text = iri_to_uri(_BARE_PERCENT.sub("%25", text))
-    if text.startswith("/"):
-        text = f"{base}{text}"
-    elif not protocol.is_absolute(text):
-        raise ValueError(f"{text!r} is neither a path that begins with a slash nor an absolute URL")
-    if problem := protocol.location_problem(text, None if any_host else base):
-        raise ValueError(f"{text[:200]!r} {problem}")
-    return text
 
 
 def lastmod_text(value: object) -> str | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django_sitemaps09.views.contrib import SitemapIndexItem, index, sitemap, x_robots_tag
-from django_sitemaps09.views.ours import page, page_gz, robots_txt, sitemap_index
+from django_sitemaps09.views.ours import page, page_gz, page_txt, robots_txt, sitemap_index
 
 __all__ = [
     "SitemapIndexItem",
     "index",
     "page",
     "page_gz",
+    "page_txt",
     "robots_txt",
     "sitemap",
     "sitemap_index",

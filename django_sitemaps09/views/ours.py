@@ -21,7 +21,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.responses import current_base, public
-from django_sitemaps09.writer import Limits, Written
+from django_sitemaps09.writer import Format, Limits, Out, Written
 
 logger = logging.getLogger(__name__)
 
@@ -48,12 +48,13 @@ class GzipFileResponse(HttpResponse):
 def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
     """All pages of all sections."""
     base = current_base(request)
-    name = "page-gz" if conf.gzip else "page"
+    xml = "page-gz" if conf.gzip else "page"
     entries = []
     for section, declared in sections.named(sitemaps).items():
         with site_locale():
             source = sources.source(section, declared, base, conf.limits)
             found = live_map(section, source).pages
+            name = "page-txt" if source.format == "text" else xml
             lastmods = live_lastmods(source, found)
         for page, lastmod in zip(found, lastmods, strict=True):
             path = _reverse(request, name, {"section": section, "page": page.number})
@@ -76,6 +77,14 @@ def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = 
         content, written = _render(request, section, page, sitemaps)
     response = GzipFileResponse(compress(content, conf.gzip_level), content_type="application/gzip")
     return _dated(response, written)
+
+
+@public
+def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
+    """The URLs of one page, one a line, of any section."""
+    with site_locale():
+        content, written = _render(request, section, page, sitemaps, writer.TEXT)
+    return _dated(HttpResponse(content, content_type="text/plain; charset=utf-8"), written)
 
 
 @public
@@ -137,7 +146,9 @@ def _cache_key(source: Source, what: str) -> str | None:
     return source.digest and f"django_sitemaps09:{what}:{source.digest}"
 
 
-def _render(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps) -> tuple[bytes, Written]:
+def _render(
+    request: HttpRequest, section: str, page: str, sitemaps: Sitemaps, kind: Format = writer.URLSET
+) -> tuple[bytes, Written]:
     """A page within its limits; with bounds cut anew if it has outgrown them, or has nothing left."""
     known = sections.named(sitemaps)
     if section not in known:
@@ -151,8 +162,12 @@ def _render(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps) -
             raise Http404(f"Section {section!r} has no page {page}")
         chunks: list[bytes] = []
         # The bounds are as good as they get the second time: too much is better than an error.
-        written = writer.write_urlset(
-            source.batches(found), chunks.append, None if fresh else limits, alternates=source.alternates
+        [written] = writer.write_documents(
+            kind,
+            source.batches(found),
+            [Out(chunks.append, str(source.bases[0]))],
+            None if fresh else limits,
+            source.namespaces,
         )
         if written.cut is None and written.urls:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial, wraps
 from html import unescape
@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeData
 
-from django_sitemaps09 import sources, writer
-from django_sitemaps09.entries import Alternate, Batch, Column
+from django_sitemaps09 import protocol, sources, writer
+from django_sitemaps09.entries import Alternate, Batch, Column, Extension, ItemError, Version
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.rows import chunks
-from django_sitemaps09.sitemaps import AT_A_TIME, alias, column
+from django_sitemaps09.sitemaps import AT_A_TIME, HOOKS, alias, column
+from django_sitemaps09.sources import extensions
+from django_sitemaps09.sources.hosts import Hosts
 from django_sitemaps09.sources.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
@@ -52,15 +55,31 @@ class Section(NamedTuple):
                     if every and (newest is None or lastmod > newest):
                         newest = lastmod
                 priorities = ["" if value is None else str(value) for value in values["priority"]]
+                versions = [Version("", [f"{base}{path}" for path in values["location"]])]
                 yield Batch(
                     keys=items,
-                    locations=[f"{base}{path}" for path in values["location"]],
+                    versions=versions,
                     lastmods=_each(w3c_text, values["lastmod"]),
                     changefreqs=_each(as_text, values["changefreq"]),
                     priorities=_each(_priority, priorities),
+                    **self._extensions(base, items, versions),
                 )
         if every and newest:
             self.sitemap.latest_lastmod = newest
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        return extensions.namespaces(self.sitemap, linked=False)
+
+    def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
+        """What the hooks of ours say of each item."""
+        errors: list[ItemError] = []
+        told = extensions.told(self.sitemap, items, items, errors)
+        hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
+        own = extensions.own(self.sitemap)
+        columns = extensions.columns(told, own, versions, hosts, items, errors)
+        _log(errors)
+        return columns
 
     def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
         """What the hooks give for each item, asked for item by item in contrib's order.
@@ -153,11 +172,7 @@ class Urlset(list[Any]):
 def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
     """The entries of some sections, written now, whoever renders them later."""
     found = Urlset()
-    found.document = _document(
-        batch
-        for part in parts
-        for batch in (part.batches() if isinstance(part, Section) else [_batch(part)])
-    )
+    found.document = _document([part if isinstance(part, Section) else _Listed.of(part) for part in parts])
     found.make = lambda: chain.from_iterable(
         part.urls() if isinstance(part, Section) else part for part in parts
     )
@@ -191,31 +206,78 @@ def urlset_document(urls: Iterable[Any] | None) -> str:
     """The dicts of `get_urls()` as a document. Any key but `location` may be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
-    return _document([_batch(list(urls or ()))])
+    return _document([_Listed.of(list(urls or ()))])
 
 
-def _document(batches: Iterable[Batch]) -> str:
+def _document(parts: Iterable[Section | _Listed]) -> str:
     chunks: list[bytes] = []
-    writer.write_urlset(batches, chunks.append, alternates=True)
+    namespaces = {prefix: space for part in parts for prefix, space in part.namespaces.items()}
+    batches = (batch for part in parts for batch in part.batches())
+    writer.write_urlset(batches, chunks.append, namespaces=namespaces)
     return b"".join(chunks).decode()
 
 
-def _batch(urls: Sequence[Any]) -> Batch:
+class _Listed(NamedTuple):
     """What any iterable of dicts, or of objects with such attributes, says of entries."""
-    return Batch(
-        keys=[part(url, "item") for url in urls],
-        locations=[as_text(part(url, "location")) or "" for url in urls],
-        lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
-        changefreqs=[as_text(part(url, "changefreq")) for url in urls],
-        priorities=[_priority(part(url, "priority")) for url in urls],
-        alternates=[
-            [
-                Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
-                for link in part(url, "alternates") or ()
-            ]
-            for url in urls
-        ],
-    )
+
+    batch: Batch
+    namespaces: Mapping[str, str]
+
+    @classmethod
+    def of(cls, urls: Sequence[Any]) -> _Listed:
+        keys = [part(url, "item") for url in urls]
+        locations = [as_text(part(url, "location")) or "" for url in urls]
+        versions = [Version("", locations)]
+        errors: list[ItemError] = []
+        hosts = _hosts(locations)
+        alternates = [[_alternate(link, hosts) for link in part(url, "alternates") or ()] for url in urls]
+        told = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
+        told = {name: found for name, found in told.items() if any(found)}
+        own, texts = _foreign(urls)
+        columns = extensions.columns(told | texts, own, versions, hosts, keys, errors)
+        _log(errors)
+        batch = Batch(
+            keys=keys,
+            versions=versions,
+            lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
+            changefreqs=[as_text(part(url, "changefreq")) for url in urls],
+            priorities=[_priority(part(url, "priority")) for url in urls],
+            alternates=alternates if any(alternates) else None,
+            **columns,
+        )
+        return cls(batch, extensions.spaces(columns, own, linked=any(alternates)))
+
+    def batches(self) -> list[Batch]:
+        return [self.batch]
+
+
+def _foreign(urls: Sequence[Any]) -> tuple[list[Extension], dict[str, list[str]]]:
+    """The extensions of the project in some dicts, and their texts by prefix."""
+    found = [dict(part(url, "extensions") or ()) for url in urls]
+    own = list(dict.fromkeys(extension for some in found for extension in some))
+    return own, {extension.prefix: [some.get(extension, "") for some in found] for extension in own}
+
+
+def _hosts(locations: Sequence[str]) -> Hosts:
+    """The host that a page is of, as far as its URLs tell: what its paths are joined to."""
+    for location in locations:
+        try:
+            return Hosts((protocol.origin(location),), joined=True)
+        except ValueError:
+            continue
+    return Hosts((Base("https", "localhost"),), joined=True)
+
+
+def _log(errors: Iterable[ItemError]) -> None:
+    for error in errors:
+        logger.warning("Left out: %s", error)
+
+
+def _alternate(link: Any, hosts: Hosts) -> Alternate:
+    """A link of contrib's, or one of ours."""
+    if isinstance(link, tuple):
+        return extensions.alternate(link, hosts)
+    return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
 
 
 def part(thing: Any, name: str) -> Any:

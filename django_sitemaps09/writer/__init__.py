@@ -2,7 +2,47 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.writer.index import index_document
-from django_sitemaps09.writer.urlset import Limits, Written, url_elements, urlset_head, write_urlset
+from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Limits", "Written", "index_document", "url_elements", "urlset_head", "write_urlset"]
+from django_sitemaps09.entries import Batch
+from django_sitemaps09.writer.document import Format, Limits, Out, Written, elements, write_documents
+from django_sitemaps09.writer.extensions import extension_text
+from django_sitemaps09.writer.index import index_document
+from django_sitemaps09.writer.media import image_elements, news_element, video_elements
+from django_sitemaps09.writer.urls import TEXT
+from django_sitemaps09.writer.urlset import URLSET, urlset_head
+
+#: By the names that sitemaps have for them.
+FORMATS = {"xml": URLSET, "text": TEXT}
+
+__all__ = [
+    "FORMATS",
+    "TEXT",
+    "URLSET",
+    "Format",
+    "Limits",
+    "Out",
+    "Written",
+    "elements",
+    "extension_text",
+    "image_elements",
+    "index_document",
+    "news_element",
+    "urlset_head",
+    "video_elements",
+    "write_documents",
+    "write_urlset",
+]
+
+
+def write_urlset(
+    batches: Iterable[Batch],
+    write: Callable[[bytes], object],
+    limits: Limits | None = None,
+    *,
+    base: str = "",
+    namespaces: Mapping[str, str] | None = None,
+) -> Written:
+    """One urlset; see `write_documents`."""
+    [written] = write_documents(URLSET, batches, [Out(write, base)], limits, namespaces)
+    return written

@@ -1,190 +1,67 @@
-"""Batches to the bytes of one urlset.
+"""Batches as a urlset.
 
 Element order is the XSD's: `loc`, `lastmod`, `changefreq`, `priority`, then what is foreign to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import accumulate, repeat
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import repeat
 
-from django_sitemaps09.entries import Alternate, Batch, Column, Composed, ItemError
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE
+from django_sitemaps09.entries import Alternate, Batch, Composed, Version
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE
+from django_sitemaps09.writer.document import Format, Parts, items
+from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from django_sitemaps09.writer.text import DECLARATION, escaped
 
-_TAIL = b"</urlset>\n"
-# Keys of a page that are remembered until it is whole.
-_MARKS = 1_000
 
-
-class Limits(NamedTuple):
-    """The most that one document may hold; `bytes` counts the closing tag."""
-
-    urls: int
-    bytes: int
-
-
-class Written(NamedTuple):
-    """What a urlset came to. `lastmod` is the newest one if all entries have one.
-
-    `cut` is the key of the last item written, where the limits did not admit the next one; `middle`
-    then is the key of one about half way to it.
-    """
-
-    urls: int
-    bytes: int
-    lastmod: str | None
-    cut: Hashable | None
-    errors: tuple[ItemError, ...]
-    middle: Hashable | None = None
-
-
-def write_urlset(
-    batches: Iterable[Batch],
-    write: Callable[[bytes], object],
-    limits: Limits | None = None,
-    *,
-    alternates: bool = False,
-) -> Written:
-    """One urlset to `write`, batch by batch, until the batches end or the next item would not fit.
-
-    `alternates` says that entries can have some: their namespace is declared only then. The entries
-    of one item are never parted; an item that fits no document is left out with an error.
-    `TextError` for a text that XML cannot hold.
-    """
-    head = urlset_head(alternates=alternates)
-    write(head)
-    size, urls, cut = len(head) + len(_TAIL), 0, None
-    lastmods: list[str | None] = []
-    errors: list[ItemError] = []
-    last: Hashable | None = None
-    marks = _Marks()
-    for batch in batches:
-        errors += batch.errors
-        pieces = _pieces(batch)
-        chunk = "".join(pieces).encode()
-        count = len(batch.keys)
-        if limits is None or (urls + count <= limits.urls and size + len(chunk) <= limits.bytes):
-            write(chunk)
-            if limits is not None:
-                marks.add(batch.keys, urls)
-            size, urls = size + len(chunk), urls + count
-            last = batch.keys[-1] if count else last
-            lastmods += _ends(batch.lastmods, 0, count)
-            continue
-        texts = _elements(pieces, count)
-        start = 0
-        while start < count and cut is None:
-            chunk, stop = _fitting(batch.keys, texts, start, limits, urls, size)
-            if stop > start:
-                write(chunk)
-                marks.add(batch.keys[start:stop], urls)
-                size, urls, last = size + len(chunk), urls + stop - start, batch.keys[stop - 1]
-                lastmods += _ends(batch.lastmods, start, stop)
-            if stop < count:
-                if urls:
-                    cut = last
-                else:
-                    errors.append(ItemError(str(batch.keys[start]), "location", "fits no page"))
-                    stop = _next_item(batch.keys, start)
-            start = stop
-        if cut is not None:
-            break
-    write(_TAIL)
-    dated = bool(lastmods) and None not in lastmods
-    newest = max(filter(None, lastmods)) if dated else None
-    middle = None if cut is None else marks.key(urls // 2)
-    return Written(urls, size, newest, cut, tuple(errors), middle)
-
-
-class _Marks:
-    """Some keys of a page, evenly spread, which are remembered in case it has to be split."""
-
-    def __init__(self) -> None:
-        self._keys: list[Hashable] = []
-        self._step = 1
-
-    def add(self, keys: Sequence[Hashable], before: int) -> None:
-        """The keys of entries that follow `before` other ones."""
-        self._keys += keys[-before % self._step :: self._step]
-        while len(self._keys) > _MARKS:
-            self._keys = self._keys[::2]
-            self._step *= 2
-
-    def key(self, entry: int) -> Hashable:
-        """That of an entry, or of one not far before it; they are counted from 1 on."""
-        return self._keys[max(entry - 1, 0) // self._step]
-
-
-def _fitting(
-    keys: Sequence[Hashable],
-    texts: Sequence[str],
-    start: int,
-    limits: Limits,
-    urls: int,
-    size: int,
-) -> tuple[bytes, int]:
-    """The bytes of the whole items from `start` that fit, and where they stop."""
-    sizes = accumulate(len(text.encode()) for text in texts[start:])
-    room = sum(size + taken <= limits.bytes for taken in sizes)
-    stop = start + min(room, limits.urls - urls)
-    while stop > start and stop < len(texts) and keys[stop] == keys[stop - 1]:
-        stop -= 1
-    return "".join(texts[start:stop]).encode(), stop
-
-
-def _next_item(keys: Sequence[Hashable], start: int) -> int:
-    return next((i for i in range(start, len(keys)) if keys[i] != keys[start]), len(keys))
-
-
-def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
-    """What the newest lastmod of these entries can be told from: `None`, where one has none."""
-    if start == stop:
-        return []
-    part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
-    return [None] if not all(part) else [max(part)]  # type: ignore[type-var]
-
-
-def urlset_head(*, alternates: bool) -> bytes:
+def urlset_head(namespaces: Mapping[str, str]) -> bytes:
     """Everything before the first entry; the sitemap namespace unprefixed, as some parsers need it."""
-    xhtml = f' xmlns:xhtml="{XHTML_NAMESPACE}"' if alternates else ""
-    return f'{DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{xhtml}>\n'.encode()
+    names = sorted(namespaces)
+    found = escaped([namespaces[name] for name in names], names)
+    declared = "".join(f' xmlns:{name}="{space}"' for name, space in zip(names, found, strict=True))
+    return f'{DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{declared}>\n'.encode()
 
 
-def url_elements(batch: Batch) -> list[str]:
-    """One `<url>` element with a line end for each entry of a batch."""
-    return _elements(_pieces(batch), len(batch.keys))
+def url_parts(batch: Batch, base: str) -> Parts:
+    """The `<url>` elements of each item, with a line end each, in parts."""
+    between = _between(batch)
+    foreign = _foreign(batch, base)
+    [base] = escaped([base], batch.keys)
+    parts: list[str | Sequence[str]] = []
+    for version in batch.listed:
+        own = ["<url><loc>", *_location(version, base, batch.keys), "</loc>", *between]
+        own += [] if foreign is None else [foreign]
+        own.append("</url>\n")
+        if not version.complete:
+            own = [_where_there_is_one(version, own, len(batch.keys))]
+        parts += own
+    return _merged(parts)
 
 
-def _elements(pieces: Sequence[str], count: int) -> list[str]:
-    width = len(pieces) // max(count, 1)
-    return ["".join(pieces[start : start + width]) for start in range(0, len(pieces), width or 1)]
+def _where_there_is_one(version: Version, parts: Sequence[str | Sequence[str]], count: int) -> list[str]:
+    """The text of one version of each item, empty for those that have none."""
+    columns = [[part] * count if isinstance(part, str) else part for part in parts]
+    rows = zip(version.locations, *columns, strict=True)
+    return ["" if location is None else "".join(texts) for location, *texts in rows]
 
 
-def _pieces(batch: Batch) -> list[str]:
-    """The pieces of all elements in their order, as many for each: joined once, they are the text.
+def _location(version: Version, base: str, keys: Sequence[Hashable]) -> list[str | Sequence[str]]:
+    """The URL of each item in parts, paths behind the base."""
+    found = version.locations
+    if not isinstance(found, Composed):
+        texts = escaped([text or "" for text in found] if None in found else found, keys)  # type: ignore[arg-type]
+        return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
+    literals = escaped(found.literals, repeat(next(iter(keys), "of an empty batch")))
+    parts: list[str | Sequence[str]] = [f"{base if literals[0][:1] == '/' else ''}{literals[0]}"]
+    for column, literal in zip(found.columns, literals[1:], strict=True):
+        parts += [escaped(column, keys), literal]
+    return parts
 
-    To lay columns and what is between them side by side takes a third of the time of formatting.
-    """
-    count = len(batch.keys)
-    parts = _parts(batch)
-    pieces = [""] * (len(parts) * count)
-    for place, part in enumerate(parts):
-        pieces[place :: len(parts)] = [part] * count if isinstance(part, str) else part
-    return pieces
 
-
-def _parts(batch: Batch) -> list[str | Sequence[str]]:
-    """What an element is made of: texts that all entries share, and columns."""
-    locations = batch.locations
-    if not isinstance(locations, Composed):
-        locations = Composed(["", ""], [locations])
-    literals = escaped(locations.literals, repeat(locations.literals[0]))
-    parts: list[str | Sequence[str]] = [f"<url><loc>{literals[0]}"]
-    for column, literal in zip(locations.columns, literals[1:], strict=True):
-        parts += [escaped(column, batch.keys), literal]
-    between = "</loc>"
+def _between(batch: Batch) -> list[str | Sequence[str]]:
+    """The optional elements."""
+    parts: list[str | Sequence[str]] = []
     optional = (
         ("lastmod", batch.lastmods),
         ("changefreq", batch.changefreqs),
@@ -194,28 +71,70 @@ def _parts(batch: Batch) -> list[str | Sequence[str]]:
         if texts is None or isinstance(texts, str):
             # What all entries share stands between the columns.
             text = escaped([texts], batch.keys)[0] if texts else ""
-            between += f"<{name}>{text}</{name}>" if text else ""
+            parts += [f"<{name}>{text}</{name}>"] if text else []
         elif all(texts):
-            parts += [f"{between}<{name}>", escaped(texts, batch.keys)]  # type: ignore[arg-type]
-            between = f"</{name}>"
+            parts += [f"<{name}>", escaped(texts, batch.keys), f"</{name}>"]  # type: ignore[arg-type]
         else:
             some = escaped([text or "" for text in texts], batch.keys)
-            parts += [between, [f"<{name}>{text}</{name}>" if text else "" for text in some]]
-            between = ""
-    if batch.alternates is not None:
-        parts += [between, _links(batch.alternates, batch.keys)]
-        between = ""
-    return [*parts, f"{between}</url>\n"]
+            parts += [[f"<{name}>{text}</{name}>" if text else "" for text in some]]
+    return parts
 
 
-def _links(alternates: Sequence[Sequence[Alternate]], keys: Sequence[Hashable]) -> list[str]:
-    """The `xhtml:link` elements of each entry; those of one item's languages mostly share theirs."""
-    found: list[str] = []
-    before: Sequence[Alternate] | None = None
-    for links, key in zip(alternates, keys, strict=True):
-        if links is not before:
-            texts = escaped([text for link in links for text in link], repeat(key))
-            element = '<xhtml:link rel="alternate" hreflang="%s" href="%s"/>' * len(links)
-            before, text = links, element % tuple(texts)
-        found.append(text)
+def _merged(parts: Sequence[str | Sequence[str]]) -> Parts:
+    """With neighbours that all elements share in one."""
+    found: list[str | Sequence[str]] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
     return found
+
+
+def _foreign(batch: Batch, base: str) -> Sequence[str] | None:
+    """What each entry of an item has in other namespaces, once for all its entries."""
+    keys = batch.keys
+    columns: list[Sequence[str]] = []
+    linked = [version for version in batch.versions if version.language]
+    if linked:
+        columns.append(_links(linked, base, keys))
+    several = (
+        (_alternates, batch.alternates),
+        (image_elements, batch.images),
+        (video_elements, batch.videos),
+    )
+    for write, values in several:
+        if values is not None:
+            columns.append(list(map(write, values, repeat(base), keys)))  # type: ignore[arg-type]
+    if batch.news is not None:
+        pairs = zip(batch.news, keys, strict=True)
+        columns.append(["" if news is None else news_element(news, key) for news, key in pairs])
+    if batch.foreign is not None:
+        columns.append(batch.foreign)
+    if len(columns) < 2:
+        return columns[0] if columns else None
+    return list(map("".join, zip(*columns, strict=True)))
+
+
+def _links(versions: Sequence[Version], base: str, keys: Sequence[Hashable]) -> list[str]:
+    """The `xhtml:link` elements of each item: the same whole set for all its languages."""
+    parts: list[str | Sequence[str]] = []
+    for version in versions:
+        [language] = escaped([version.language], keys)
+        own = [_LINK.format(language), *_location(version, base, keys), '"/>']
+        parts += own if version.complete else [_where_there_is_one(version, own, len(keys))]
+    return items(_merged(parts), len(keys))
+
+
+_LINK = '<xhtml:link rel="alternate" hreflang="{}" href="'
+
+
+def _alternates(links: Sequence[Alternate], base: str, key: Hashable) -> str:
+    """The same for those of one item that its project names."""
+    texts = escaped([text for link in links for text in link], repeat(key))
+    joined = (f"{base}{url}" if url[:1] == "/" else url for url in texts[1::2])
+    return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], joined, strict=True))
+
+
+#: A urlset of the protocol.
+URLSET = Format(urlset_head, url_parts, b"</urlset>\n")

@@ -90,7 +90,7 @@ def _measure(environment: Environment, database: Database, subject: Subject, row
     if ended.returncode:
         raise BenchmarkError(ended.stderr.strip() or f"exit status {ended.returncode}")
     measured = Measured(**json.loads(ended.stdout.splitlines()[-1]))
-    expected = min(rows, subject.page_urls) if subject.kind == "page" else rows
+    expected = subject.urls(rows)
     if measured.urls != expected:
         said = ended.stderr.strip()
         raise BenchmarkError(f"{said}\n{measured.urls:,} URLs instead of {expected:,}".strip())

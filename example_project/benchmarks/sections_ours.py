@@ -16,6 +16,17 @@ class DeclaredSitemap(ModelSitemap[Article]):
     lastmod = F("updated")
 
 
+class TranslatedSitemap(ModelSitemap[Article]):
+    """The first 50,000 articles in ten languages, each entry with a link to all of them."""
+
+    queryset = Article.objects.filter(published=True, pk__lte=51_020)
+    location = Route("translated", category=F("category__slug"), slug=F("slug"))
+    lastmod = F("updated")
+    i18n = True
+    alternates = True
+    languages = ("en", "de", "fr", "es", "it", "nl", "pl", "pt-br", "zh-hans", "ja")
+
+
 class ArticleSitemap(Sitemap):
     """The class of `sections_contrib`, with nothing changed but the import."""
 
@@ -33,5 +44,6 @@ class RouteSitemap(ArticleSitemap):
 
 
 DECLARED = {"articles": DeclaredSitemap}
+TRANSLATED = {"articles": TranslatedSitemap}
 UNCHANGED = {"articles": ArticleSitemap}
 WITH_ROUTE = {"articles": RouteSitemap}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["export", "page", "part"]
 Family = Literal["ours", "contrib", "static", "icv"]
@@ -22,6 +22,7 @@ ISAL_LEVEL = 2
 ZLIB_LEVEL = 6
 
 _DECLARED = "benchmarks.sections_ours.DECLARED"
+_TRANSLATED = "benchmarks.sections_ours.TRANSLATED"
 _UNCHANGED = "benchmarks.sections_ours.UNCHANGED"
 _ROUTE = "benchmarks.sections_ours.WITH_ROUTE"
 _CONTRIB = "benchmarks.sections_contrib.SITEMAPS"
@@ -36,6 +37,7 @@ class Subject:
 
     `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `cold` that
     nothing was asked for before, `needs` the distribution without which there is nothing to measure.
+    `most_rows` is how many rows it takes, each in so many `languages`.
     """
 
     kind: Kind
@@ -47,6 +49,14 @@ class Subject:
     path: str = ""
     cold: bool = False
     needs: str = "django-sitemaps09"
+    most_rows: int | None = None
+    languages: int = 1
+
+    def urls(self, rows: int) -> int:
+        """How many URLs it has to bring of so many rows."""
+        if self.kind == "page":
+            return min(rows, self.page_urls)
+        return min(rows, self.most_rows or rows) * self.languages
 
     @property
     def page_urls(self) -> int:
@@ -70,11 +80,22 @@ DRIVER_PAGES = Subject("part", "driver floor, a query a page")
 COMPRESS_ISAL = Subject("part", f"compression, isal {ISAL_LEVEL}", isal=True, needs="isal")
 COMPRESS_ZLIB = Subject("part", f"compression, zlib {ZLIB_LEVEL}")
 
+TEN_LANGUAGES: Any = {"sections": _TRANSLATED, "most_rows": 50_000, "languages": 10}
+
 ALL = (
     Subject("export", "ours"),
     Subject("export", "ours, 2 processes", workers=2),
     Subject("export", "ours, fast", isal=True, needs="isal"),
     Subject("export", "ours, fast, 2 processes", isal=True, workers=2, needs="isal"),
+    *(
+        Subject("export", f"ours, 10 languages{name}", **TEN_LANGUAGES, **how)
+        for name, how in (
+            ("", {}),
+            (", 2 processes", {"workers": 2}),
+            (", fast", {"isal": True, "needs": "isal"}),
+            (", fast, 2 processes", {"isal": True, "needs": "isal", "workers": 2}),
+        )
+    ),
     Subject("export", "ours, contrib's class unchanged", sections=_UNCHANGED),
     Subject("export", "ours, contrib's class unchanged, 2 processes", sections=_UNCHANGED, workers=2),
     Subject("export", "ours, contrib's class, location a Route", sections=_ROUTE),

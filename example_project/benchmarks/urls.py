@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib.sitemaps import views as contrib
 from django.urls import include, path
 
@@ -18,6 +19,7 @@ urlpatterns = [
     *_FILLERS[:30],
     path("articles/<slug:category>/<str:slug>/", articles.article, name="article"),
     *_FILLERS[30:],
+    *i18n_patterns(path("articles/<slug:category>/<str:slug>/", articles.article, name="translated")),
 ]
 
 if _SUBJECT is not None and _SUBJECT.family == "ours":

@@ -15,7 +15,8 @@ import django_sitemaps09
 from django_sitemaps09 import stores
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.render import Rendered, Renderer, Task
+from django_sitemaps09.export.asked import is_folder
+from django_sitemaps09.export.render import Rendered, Renderer, Target, Task
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
@@ -23,7 +24,7 @@ from django_sitemaps09.sources.costs import Cost, Costs
 
 #: Of messages and answers. A worker that knows another one says so, and renders nothing; for that it finds
 #: the keys that `Folder` reads in a message of any version.
-VERSION = 1
+VERSION = 2
 _MOST = 100_000_000
 _RUN = "run.json"
 _STAGE = re.compile(r"\.sitemaps09/run-[0-9A-Za-z-]+")
@@ -38,15 +39,21 @@ def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
         raise ExportError(
             "Workers of Celery find a URLconf by its dotted path, and the active one has none."
         )
+    targets = [
+        {**target._asdict(), "output": target.output and str(target.output.resolve())}
+        for target in renderer.targets
+    ]
     return {
         "version": VERSION,
         "release": django_sitemaps09.__version__,
         "token": secrets.token_hex(8),
         "expires": time.time() + _LIFETIME,
         "renderer": {
-            **asdict(renderer),
-            "base": list(renderer.base),
-            "output": renderer.output and str(renderer.output.resolve()),
+            **targets[0],
+            "targets": targets,
+            "gzip": renderer.gzip,
+            "script_prefix": renderer.script_prefix,
+            "urlconf": renderer.urlconf,
         },
         "task": task._asdict(),
     }
@@ -69,17 +76,29 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     renderer, task = message["renderer"], message["task"]
     number, after, until = task["page"]
     page = Page(number, after and tuple(after), until and tuple(until))
-    output = renderer["output"] and Path(renderer["output"])
+    targets = tuple(_target(found) for found in renderer["targets"])
     return (
-        Renderer(**{**renderer, "base": Base(*renderer["base"]), "output": output}),
-        Task(**{**task, "page": page}),
+        Renderer(targets, renderer["gzip"], renderer["script_prefix"], renderer["urlconf"]),
+        Task(**{**task, "page": page, "known": tuple(task["known"])}),
     )
+
+
+def _target(found: Mapping[str, Any]) -> Target:
+    """`ExportError` for a folder that none of ours is: who can write to the broker shall choose none."""
+    target = Target(
+        Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
+    )
+    if not (_STAGE.fullmatch(target.stage or "") and is_folder(target.folder)):
+        raise ExportError(
+            f"A message names {target.stage!r:.100} and {target.folder!r:.100}, as none of ours does."
+        )
+    return target
 
 
 def answer_of(rendered: Rendered) -> dict[str, Any]:
     """Plain values."""
     return {
-        "file": asdict(rendered.file),
+        "files": [asdict(file) for file in rendered.files],
         "errors": rendered.errors,
         "costs": asdict(rendered.costs),
         "staged": rendered.staged,
@@ -91,22 +110,28 @@ def read_answer(answer: bytes) -> Rendered:
     found = json.loads(answer)
     if "failure" in found:
         raise ExportError(found["failure"])
-    file = found["file"]
-    for key in ("after", "until", "cut", "middle"):
-        file[key] = file[key] and tuple(file[key])
-    file["fingerprint"] = file["fingerprint"] and Fingerprint(*file["fingerprint"])
+    files = tuple(_file(file) for file in found["files"])
     costs = found["costs"]
     steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
     errors = tuple(ItemError(*error) for error in found["errors"])
-    return Rendered(PageFile(**file), errors, Costs(costs["seconds"], steps), found["staged"])
+    return Rendered(files, errors, Costs(costs["seconds"], steps), tuple(found["staged"]))
+
+
+def _file(found: dict[str, Any]) -> PageFile:
+    ranges = {key: found[key] and tuple(found[key]) for key in ("after", "until", "cut", "middle")}
+    fingerprint = found["fingerprint"] and Fingerprint(*found["fingerprint"])
+    return PageFile(**{**found, **ranges, "fingerprint": fingerprint})
 
 
 class Folder:
     """Where the answer to a message is written, by the keys that are there in each version of it."""
 
     def __init__(self, message: Mapping[str, Any]) -> None:
-        output = message["renderer"]["output"]
-        self.store = stores.target(output and Path(output))
+        renderer = message["renderer"]
+        output, folder = renderer["output"], renderer.get("folder", "")
+        if not is_folder(folder):
+            raise ExportError(f"A message names {folder!r:.100}, as none of ours does.")
+        self.store = stores.target(output and Path(output), folder)
         self.stage: str = message["renderer"]["stage"]
         self.token: str = message["token"]
         # Who can write to the broker shall not choose where workers write.

@@ -1,0 +1,61 @@
+"""Extensions of the sitemap that a project brings itself, and the names that are taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from django_sitemaps09.entries.fields import shown, text
+
+#: The extensions that we write: what their prefixes stand for.
+NAMESPACES: Mapping[str, str] = MappingProxyType(
+    {
+        "xhtml": "http://www.w3.org/1999/xhtml",
+        "image": "http://www.google.com/schemas/sitemap-image/1.1",
+        "video": "http://www.google.com/schemas/sitemap-video/1.1",
+        "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    }
+)
+_TAKEN = {
+    *NAMESPACES.values(),
+    "http://www.sitemaps.org/schemas/sitemap/0.9",
+    "http://www.w3.org/XML/1998/namespace",
+    "http://www.w3.org/2000/xmlns/",
+}
+# An NCName of ASCII, https://www.w3.org/TR/xml-names/#NT-NCName
+_PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
+# RFC 3986: a scheme, and what may stand in a URI as it is.
+_NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Elements of a namespace of the project's choice, at the end of each `<url>`.
+
+    `xml` is called with an item, and gives well-formed elements that use `prefix`, or an empty text.
+    """
+
+    prefix: str
+    namespace: str
+    xml: Callable[[Any], str]
+
+    def __post_init__(self) -> None:
+        prefix = text("Extension.prefix", self.prefix)
+        namespace = text("Extension.namespace", self.namespace)
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"Extension.prefix must be a name of ASCII letters, not {shown(prefix)}")
+        # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
+        # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
+        if prefix.lower().startswith("xml") or prefix in NAMESPACES:
+            raise ValueError(f"Extension.prefix must be another one than {prefix}, which is taken")
+        if not _NAMESPACE.fullmatch(namespace):
+            raise ValueError(f"Extension.namespace must be an absolute URI, not {shown(namespace)}")
+        if namespace in _TAKEN:
+            raise ValueError(f"Extension.namespace must be another one than {namespace}, which is taken")
+        if not callable(self.xml):
+            raise ValueError(f"Extension.xml must be a function of an item, not {shown(self.xml)}")
+        object.__setattr__(self, "prefix", prefix)
+        object.__setattr__(self, "namespace", namespace)

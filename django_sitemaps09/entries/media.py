@@ -1,0 +1,235 @@
+"""Images, videos and news of a page, as Google's extensions of the sitemap have them.
+
+Each value object is checked where it is made: `ValueError` names the field, `TypeError` a tag that
+Google does not know any more. Names are those of Google's tags,
+https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from django_sitemaps09.entries import fields
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Relationship = Literal["allow", "deny"]
+PlatformName = Literal["web", "mobile", "tv"]
+
+#: Characters and numbers of a video, from Google's page on video sitemaps and from the XSD.
+MAX_VIDEO_TITLE = 100
+MAX_VIDEO_DESCRIPTION = 2_048
+MAX_VIDEO_UPLOADER = 255
+MAX_VIDEO_TAGS = 32
+
+# ISO 3166-1 alpha-2 in its form; which of these are countries changes from year to year.
+_COUNTRY = re.compile(r"[A-Za-z]{2}")
+
+
+class _Current:
+    """Refuses tags that Google does not know any more, in words that tell what to do."""
+
+    __slots__ = ()
+
+    dropped: ClassVar[frozenset[str]] = frozenset()
+    reason: ClassVar[str]
+
+    def __new__(cls, *args: object, **arguments: object) -> Self:
+        if dropped := sorted(cls.dropped & arguments.keys()):
+            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(dropped))}: leave it out")
+        return object.__new__(cls)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of a page.
+
+    `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. The other fields have had no effect
+    with Google since August 2022; they are written where they are given, for whoever else reads them.
+    """
+
+    loc: str
+    _: KW_ONLY
+    caption: str | None = None
+    geo_location: str | None = None
+    title: str | None = None
+    license: str | None = None
+
+    def __post_init__(self) -> None:
+        loc = self.loc
+        # Sites have millions of images, and nearly all of them are known by this to be right.
+        if type(loc) is str and loc.isprintable() and loc and loc[0] != " " and self.bare:
+            return
+        fields.checked(self, _IMAGE, ("loc",))
+
+    @property
+    def bare(self) -> bool:
+        """Whether there is nothing to write but `loc`."""
+        return self.caption is self.geo_location is self.title is self.license is None
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """The countries where alone a video may be seen, or where it may not; by their ISO 3166 codes."""
+
+    relationship: Relationship
+    countries: Iterable[str]
+
+    def __post_init__(self) -> None:
+        fields.checked(self, _RESTRICTION, _RESTRICTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The devices on which alone a video may be seen, or on which it may not."""
+
+    relationship: Relationship
+    platforms: Iterable[PlatformName]
+
+    def __post_init__(self) -> None:
+        fields.checked(self, _PLATFORM, _PLATFORM)
+
+
+@dataclass(frozen=True, slots=True)
+class Video(_Current):
+    """One video of a page, with at least one of `content_loc` and `player_loc`.
+
+    `duration` is in seconds if it is no timedelta, and is kept as seconds; `rating` is from 0.0 to 5.0.
+    None of the locations may be that of the page. Naive datetimes are in Django's time zone.
+    """
+
+    dropped = frozenset(
+        (
+            *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
+            *("content_segment_loc", "id"),
+        )
+    )
+    reason = "Google dropped {} in 2022"
+
+    thumbnail_loc: str
+    title: str
+    description: str
+    _: KW_ONLY
+    content_loc: str | None = None
+    player_loc: str | None = None
+    duration: int | timedelta | None = None
+    expiration_date: date | None = None
+    rating: float | Decimal | None = None
+    view_count: int | None = None
+    publication_date: date | None = None
+    tags: Iterable[str] = ()
+    family_friendly: bool | None = None
+    restriction: Restriction | None = None
+    requires_subscription: bool | None = None
+    uploader: str | None = None
+    uploader_info: str | None = None
+    platform: Platform | None = None
+    live: bool | None = None
+
+    def __post_init__(self) -> None:
+        fields.checked(self, _VIDEO, ("thumbnail_loc", "title", "description", "tags"))
+        if not self.content_loc and not self.player_loc:
+            raise ValueError("Video.content_loc or Video.player_loc must be given")
+        if self.uploader_info and not self.uploader:
+            raise ValueError("Video.uploader must be given where Video.uploader_info is")
+
+
+@dataclass(frozen=True, slots=True)
+class News(_Current):
+    """The news article that a page is, of the last two days.
+
+    `language` is that of the publication, `publication_date` when the article appeared first.
+    """
+
+    dropped = frozenset(("access", "genres", "keywords", "stock_tickers"))
+    reason = "Google dropped {}, which its documentation does not have any more"
+
+    publication_name: str
+    language: str
+    publication_date: date
+    title: str
+
+    def __post_init__(self) -> None:
+        fields.checked(self, _NEWS, _NEWS)
+
+
+def _relationship(name: str, value: object) -> str:
+    return _word(name, value, get_args(Relationship))
+
+
+def _word(name: str, value: object, words: tuple[str, ...]) -> str:
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, not {fields.shown(value)}")
+    # Not the value itself, which may be an enum's member.
+    return words[words.index(value)]
+
+
+def _platforms(name: str, value: object) -> tuple[str, ...]:
+    found = _some(name, value)
+    return tuple(_word(f"each of {name}", each, get_args(PlatformName)) for each in found)
+
+
+def _countries(name: str, value: object) -> tuple[str, ...]:
+    found = _some(name, value)
+    for each in found:
+        if not _COUNTRY.fullmatch(each):
+            wrong = fields.shown(each)
+            raise ValueError(f"each of {name} must be an ISO 3166 code of two letters, not {wrong}")
+    return tuple(each.upper() for each in found)
+
+
+def _some(name: str, value: object) -> tuple[str, ...]:
+    found = fields.texts(name, value)
+    if not found:
+        raise ValueError(f"{name} must have at least one")
+    return found
+
+
+def _instance(name: str, value: object, of: type) -> object:
+    if not isinstance(value, of):
+        raise ValueError(f"{name} must be a {of.__name__}, not {fields.shown(value)}")
+    return value
+
+
+_IMAGE: dict[str, fields.Check] = {
+    "loc": fields.location,
+    "caption": fields.optional_text,
+    "geo_location": fields.optional_text,
+    "title": fields.optional_text,
+    "license": fields.optional_location,
+}
+_RESTRICTION: dict[str, fields.Check] = {"relationship": _relationship, "countries": _countries}
+_PLATFORM: dict[str, fields.Check] = {"relationship": _relationship, "platforms": _platforms}
+_VIDEO: dict[str, fields.Check] = {
+    "thumbnail_loc": fields.location,
+    "title": partial(fields.text, most=MAX_VIDEO_TITLE),
+    "description": partial(fields.text, most=MAX_VIDEO_DESCRIPTION),
+    "content_loc": fields.optional_location,
+    "player_loc": fields.optional_location,
+    "duration": fields.seconds,
+    "expiration_date": fields.moment,
+    "rating": fields.rating,
+    "view_count": fields.views,
+    "publication_date": fields.moment,
+    "tags": partial(fields.texts, most=MAX_VIDEO_TAGS),
+    "family_friendly": fields.flag,
+    "restriction": partial(_instance, of=Restriction),
+    "requires_subscription": fields.flag,
+    "uploader": partial(fields.optional_text, most=MAX_VIDEO_UPLOADER),
+    "uploader_info": fields.optional_location,
+    "platform": partial(_instance, of=Platform),
+    "live": fields.flag,
+}
+_NEWS: dict[str, fields.Check] = {
+    "publication_name": fields.text,
+    "language": fields.text,
+    "publication_date": fields.moment,
+    "title": fields.text,
+}

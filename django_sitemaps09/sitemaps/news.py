@@ -1,0 +1,72 @@
+"""`NewsSitemap`: what was published in the last two days, for Google News."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.db.models import DateField, DateTimeField, QuerySet
+from django.utils import timezone
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import News
+from django_sitemaps09.sitemaps.base import ModelT
+from django_sitemaps09.sitemaps.models import ModelSitemap
+
+
+class NewsSitemap(ModelSitemap[ModelT]):
+    """The rows of the last two days, the newest first: set `date_field` and `publication_name`, too.
+
+    Its files are updated and not multiplied: page 1 has the newest, whatever else comes and goes.
+    """
+
+    limit: int = protocol.MAX_NEWS
+    date_field: str = ""
+    publication_name: str = ""
+    publication_language: str | None = None
+
+    def title(self, item: ModelT) -> str:
+        """The headline. Default: `str(item)`."""
+        return str(item)
+
+    def news(self, item: ModelT) -> News | None:
+        """Default: made of `publication_name`, `publication_language`, `date_field` and `title`.
+
+        `publication_language` is `LANGUAGE_CODE` unless it is set.
+        """
+        return News(
+            self.publication_name,
+            self.publication_language or conf.language,
+            getattr(item, self.date_field),
+            self.title(item),
+        )
+
+    def items(self) -> QuerySet[ModelT]:
+        """The rows whose `date_field` is in the last two days, and not in the future."""
+        rows = self.site_rows()
+        try:
+            field: Any = rows.model._meta.get_field(self.date_field)
+        except FieldDoesNotExist as error:
+            raise ImproperlyConfigured(
+                f"{type(self).__qualname__}.date_field is {self.date_field!r}: set it to the name of the "
+                f"field of {rows.model._meta.label} that says when an item was published."
+            ) from error
+        if not isinstance(field, DateField):
+            raise ImproperlyConfigured(
+                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is no date."
+            )
+        now: Any = timezone.now()
+        since = now - timedelta(days=protocol.NEWS_DAYS)
+        if not isinstance(field, DateTimeField):
+            # A date is taken for its midnight.
+            zone = conf.zone
+            now, since = (
+                timezone.localtime(when, zone).date() if timezone.is_aware(when) else when.date()
+                for when in (now, since)
+            )
+            since += timedelta(days=1)
+        recent = rows.filter(**{f"{self.date_field}__range": (since, now)})
+        ordered: QuerySet[ModelT] = recent.order_by(f"-{self.date_field}", "-pk")
+        return ordered

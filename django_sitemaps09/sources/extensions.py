@@ -1,0 +1,232 @@
+"""What items have beside the elements of the protocol: links, images, videos, news, and a project's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+from django_sitemaps09 import protocol, writer
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import (
+    NAMESPACES,
+    Alternate,
+    Extension,
+    Image,
+    ItemError,
+    News,
+    Version,
+    Video,
+)
+from django_sitemaps09.sitemaps import HOOKS
+from django_sitemaps09.sources import values
+from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.hosts import Hosts
+
+_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
+
+
+def hooks(sitemap: object) -> dict[str, Callable[[Any], Any]]:
+    """The methods of a sitemap that say what an item has; what is no method is none of ours."""
+    found = {name: getattr(sitemap, name, None) for name in HOOKS}
+    return {name: hook for name, hook in found.items() if callable(hook)}
+
+
+def own(sitemap: object) -> Sequence[Extension]:
+    """The extensions of the project."""
+    found = getattr(sitemap, "extensions", ())
+    return (
+        [some for some in found if isinstance(some, Extension)] if isinstance(found, (list, tuple)) else []
+    )
+
+
+def namespaces(sitemap: object, *, linked: bool) -> dict[str, str]:
+    """Those of all that the entries of a sitemap can have, by their prefixes."""
+    prefixes = [_PREFIXES[name] for name in hooks(sitemap)] + ["xhtml"] * linked
+    found = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return found | {extension.prefix: extension.namespace for extension in own(sitemap)}
+
+
+def spaces(columns: Mapping[str, Any], own: Sequence[Extension], *, linked: bool) -> dict[str, str]:
+    """The same of what there is in some columns."""
+    prefixes = [prefix for name, prefix in _PREFIXES.items() if columns.get(name)] + ["xhtml"] * linked
+    found = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return found | {extension.prefix: extension.namespace for extension in own}
+
+
+def told(
+    sitemap: object, items: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
+) -> dict[str, list[Any]]:
+    """What the hooks say of each item, by their names; those of extensions by their prefixes."""
+    found = {}
+    named = [(name, name, hook) for name, hook in hooks(sitemap).items()]
+    named += [("extensions", extension.prefix, extension.xml) for extension in own(sitemap)]
+    for name, field, hook in named:
+        with step(name):  # type: ignore[arg-type]
+            # What is a generator is run here, where its errors are the item's.
+            found[field] = values.each(lambda item: _whole(hook(item)), items, keys, field, errors)  # noqa: B023
+    return found
+
+
+def _whole(value: Any) -> Any:
+    return value if value is None or isinstance(value, (str, News)) else list(value)
+
+
+def columns(
+    told: Mapping[str, Sequence[Any]],
+    own: Sequence[Extension],
+    versions: Sequence[Version],
+    hosts: Hosts,
+    keys: Sequence[Hashable],
+    errors: list[ItemError],
+) -> dict[str, Any]:
+    """What is told of each item as the columns of a batch. What cannot stand is left out and named."""
+    found: dict[str, Any] = {}
+    if "alternates" in told:
+        found["alternates"] = _alternates(told["alternates"], versions, hosts, keys, errors)
+    if "images" in told:
+        found["images"] = _several(
+            "images", told["images"], lambda _, one: _image(one, hosts), keys, errors
+        )
+    if "videos" in told:
+        pages = [version.texts() for version in versions if version.listed]
+        found["videos"] = _several(
+            "videos",
+            told["videos"],
+            lambda i, one: _video(one, hosts, [hosts.join(page[i] or "") for page in pages]),
+            keys,
+            errors,
+        )
+    if "news" in told:
+        recent = values.each(_news, told["news"], keys, "news", errors)
+        found["news"] = [None if one is values.FAILED else one for one in recent]
+    written = [_foreign(extension, told[extension.prefix], keys, errors) for extension in own]
+    if written:
+        found["foreign"] = list(map("".join, zip(*written, strict=True)))
+    return found
+
+
+def _several(
+    name: str,
+    told: Sequence[Any],
+    convert: Callable[[int, Any], Any],
+    keys: Sequence[Hashable],
+    errors: list[ItemError],
+) -> list[list[Any]]:
+    """A list for each item, of which each value stands or falls for itself."""
+    found: list[list[Any]] = []
+    for i, some in enumerate(told):
+        if some is values.FAILED or not some:
+            found.append([])
+            continue
+        made = values.each(lambda one: convert(i, one), some, [keys[i]] * len(some), name, errors)  # noqa: B023
+        kept = [one for one in made if one is not values.FAILED]
+        if name == "images" and len(kept) > protocol.MAX_IMAGES:
+            reason = f"are {len(kept):,}; the first {protocol.MAX_IMAGES:,} are listed"
+            errors.append(ItemError(str(keys[i]), name, reason))
+            kept = kept[: protocol.MAX_IMAGES]
+        found.append(kept)
+    return found
+
+
+def _of_type(value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise TypeError(f"{value!r:.200} is no {wanted.__name__}")
+
+
+def _image(image: Image, hosts: Hosts) -> Image:
+    _of_type(image, Image)
+    location = hosts.media(image.loc)
+    return image if location == image.loc else replace(image, loc=location)
+
+
+def _video(video: Video, hosts: Hosts, pages: Sequence[str]) -> Video:
+    _of_type(video, Video)
+    content, player = video.content_loc, video.player_loc
+    made = replace(
+        video,
+        thumbnail_loc=hosts.media(video.thumbnail_loc),
+        content_loc=None if content is None else hosts.media(content),
+        player_loc=None if player is None else hosts.anywhere(player),
+        expiration_date=_aware(video.expiration_date),
+        publication_date=_aware(video.publication_date),
+    )
+    for name in ("content_loc", "player_loc"):
+        found = getattr(made, name)
+        if found is not None and hosts.join(found) in pages:
+            raise ValueError(f"{name} is the URL of the page itself")
+    return made
+
+
+def _news(news: News | None) -> News | None:
+    """News of the last two days; older ones are pages like any other (Google, "News sitemaps")."""
+    if news is None:
+        return None
+    _of_type(news, News)
+    published = _aware(news.publication_date)
+    if published is None or not is_recent(published):
+        return None
+    return replace(news, language=protocol.news_language(news.language), publication_date=published)
+
+
+def is_recent(published: date) -> bool:
+    """Whether something was published in the last two days; a date is taken for its midnight."""
+    if not isinstance(published, datetime):
+        published = datetime(published.year, published.month, published.day, tzinfo=conf.zone)
+    now = datetime.now(timezone.utc)
+    return now - timedelta(days=protocol.NEWS_DAYS) <= published
+
+
+def _aware(value: date | None) -> date | None:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=conf.zone)
+    return value
+
+
+def _foreign(
+    extension: Extension, told: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
+) -> list[str]:
+    """The XML of an extension of the project for each item."""
+    found = values.each(
+        lambda text: writer.extension_text(extension, text or ""), told, keys, extension.prefix, errors
+    )
+    return ["" if text is values.FAILED else text for text in found]
+
+
+def _alternates(
+    told: Sequence[Any],
+    versions: Sequence[Version],
+    hosts: Hosts,
+    keys: Sequence[Hashable],
+    errors: list[ItemError],
+) -> list[list[Alternate]]:
+    """The links that a project names, which make a whole set with those of an item's own languages.
+
+    A set that names a language twice, or does not name the item itself, is one that crawlers ignore.
+    """
+    linked = [(version.language, version.texts()) for version in versions if version.language]
+    listed = [version.texts() for version in versions if version.listed]
+
+    def checked(position: int) -> list[Alternate]:
+        links = [alternate(link, hosts) for link in told[position] or ()]
+        own = {language: found[position] for language, found in linked if found[position]}
+        languages = [*own, *(link.language for link in links)]
+        if twice := [code for code in languages if languages.count(code) > 1]:
+            raise ValueError(f"name {twice[0]!r} twice")
+        named = {hosts.join(url or "") for url in (*own.values(), *(link.location for link in links))}
+        if links and not all(
+            hosts.join(found[position] or "") in named for found in listed if found[position]
+        ):
+            raise ValueError("do not name the item itself, so that crawlers ignore them")
+        return links
+
+    positions = [values.FAILED if some is values.FAILED else i for i, some in enumerate(told)]
+    found = values.each(checked, positions, keys, "alternates", errors)
+    return [[] if links is values.FAILED else links for links in found]
+
+
+def alternate(link: Any, hosts: Hosts) -> Alternate:
+    """A link as a project names it: an `Alternate`, or a pair like one."""
+    language, location = link
+    return Alternate(protocol.hreflang(language), hosts.anywhere(location))

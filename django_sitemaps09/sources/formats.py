@@ -1,0 +1,24 @@
+"""What files of a section are."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09.sitemaps import declared_expressions
+
+FormatName: TypeAlias = Literal["xml", "text"]
+FORMATS: tuple[str, ...] = get_args(FormatName)
+
+
+def format_name(sitemap: Any) -> FormatName:
+    """The `format` of a sitemap; what is none of ours may be an attribute of a class for contrib."""
+    found = getattr(sitemap, "format", "xml")
+    if isinstance(found, str) and found in FORMATS:
+        return cast(FormatName, found)
+    if isinstance(found, str) and declared_expressions(sitemap):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.format is {found!r}, not 'xml' or 'text'."
+        )
+    return "xml"

@@ -1,0 +1,204 @@
+"""Documents of one page: entries to bytes until the batches end, or a limit is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import accumulate, islice, takewhile
+from typing import NamedTuple, TypeAlias
+
+from django_sitemaps09.entries import Batch, Column, ItemError
+
+# Keys of a page that are remembered until it is whole.
+_MARKS = 1_000
+
+#: What all elements share, and columns of what differs.
+Parts: TypeAlias = "Sequence[str | Sequence[str]]"
+
+
+class Limits(NamedTuple):
+    """The most that one document may hold; `bytes` counts the closing tag."""
+
+    urls: int
+    bytes: int
+
+
+class Written(NamedTuple):
+    """What a document came to. `lastmod` is the newest one if all entries have one.
+
+    `cut` is the key of the last item written, where the limits did not admit the next one; `middle`
+    then is the key of one about half way to it.
+    """
+
+    urls: int
+    bytes: int
+    lastmod: str | None
+    cut: Hashable | None
+    errors: tuple[ItemError, ...]
+    middle: Hashable | None = None
+
+
+class Format(NamedTuple):
+    """A kind of document. `head` takes the namespaces of what its entries can have, by their prefixes.
+
+    `parts` makes of a batch, and the base that its paths are joined to, the text of its entries in parts.
+    """
+
+    head: Callable[[Mapping[str, str]], bytes]
+    parts: Callable[[Batch, str], Parts]
+    tail: bytes
+
+
+class Out(NamedTuple):
+    """Where a document goes, and the base of its locations: `https://www.example.com`, or nothing."""
+
+    write: Callable[[bytes], object]
+    base: str = ""
+
+
+def write_documents(
+    kind: Format,
+    batches: Iterable[Batch],
+    outs: Sequence[Out],
+    limits: Limits | None = None,
+    namespaces: Mapping[str, str] | None = None,
+) -> list[Written]:
+    """The same entries to several documents that differ in their bases, until none of them has more room.
+
+    The entries of one item are never parted; one that fits not all of them is left out with an error.
+    `TextError` for a text that XML cannot hold.
+    """
+    head = kind.head(namespaces or {})
+    sizes = [len(head) + len(kind.tail) for _ in outs]
+    for out in outs:
+        out.write(head)
+    urls, cut = 0, None
+    lastmods: list[str | None] = []
+    errors: list[ItemError] = []
+    marks = _Marks()
+    for batch in batches:
+        errors += batch.errors
+        texts = [_pieces(kind.parts(batch, out.base), len(batch.keys)) for out in outs]
+        chunks = ["".join(pieces).encode() for pieces in texts]
+        counts = batch.counts()
+        count = sum(counts)
+        if limits is None or (
+            urls + count <= limits.urls
+            and all(size + len(chunk) <= limits.bytes for size, chunk in zip(sizes, chunks, strict=True))
+        ):
+            sizes = _write(outs, chunks, sizes)
+            if limits is not None:
+                # Keys can be the items themselves, which nobody else keeps.
+                marks.add(batch.keys)
+            urls += count
+            lastmods += _ends(batch.lastmods, 0, len(batch.keys))
+            continue
+        apart = [_joined(pieces, len(batch.keys)) for pieces in texts]
+        start = 0
+        while start < len(batch.keys) and cut is None:
+            stop = _fitting(apart, counts, start, limits, urls, sizes)
+            sizes = _write(outs, ["".join(found[start:stop]).encode() for found in apart], sizes)
+            marks.add(batch.keys[start:stop])
+            urls += sum(counts[start:stop])
+            lastmods += _ends(batch.lastmods, start, stop)
+            if stop < len(batch.keys):
+                if urls:
+                    cut = marks.last
+                else:
+                    errors.append(ItemError(str(batch.keys[stop]), "location", "fits no page"))
+                    stop += 1
+            start = stop
+        if cut is not None:
+            break
+    for out in outs:
+        out.write(kind.tail)
+    dated = bool(lastmods) and None not in lastmods
+    newest = max(filter(None, lastmods)) if dated else None
+    middle = None if cut is None else marks.middle()
+    return [Written(urls, size, newest, cut, tuple(errors), middle) for size in sizes]
+
+
+def elements(kind: Format, batch: Batch, base: str) -> list[str]:
+    """The text of each item of a batch: one entry for each of its locations."""
+    return items(kind.parts(batch, base), len(batch.keys))
+
+
+def items(parts: Parts, count: int) -> list[str]:
+    """The text of each of so many items."""
+    return _joined(_pieces(parts, count), count)
+
+
+class _Marks:
+    """Some keys of a page, evenly spread, which are remembered in case it has to be split."""
+
+    def __init__(self) -> None:
+        self.last: Hashable | None = None
+        self._keys: list[Hashable] = []
+        self._count = 0
+        self._step = 1
+
+    def add(self, keys: Sequence[Hashable]) -> None:
+        self._keys += keys[-self._count % self._step :: self._step]
+        self._count += len(keys)
+        self.last = keys[-1] if keys else self.last
+        while len(self._keys) > _MARKS:
+            self._keys = self._keys[::2]
+            self._step *= 2
+
+    def middle(self) -> Hashable:
+        """That of the item half way, or of one not far before it."""
+        return self._keys[max(self._count // 2 - 1, 0) // self._step]
+
+
+def _write(outs: Sequence[Out], chunks: Sequence[bytes], sizes: Sequence[int]) -> list[int]:
+    for out, chunk in zip(outs, chunks, strict=True):
+        if chunk:
+            out.write(chunk)
+    return [size + len(chunk) for size, chunk in zip(sizes, chunks, strict=True)]
+
+
+def _fitting(
+    documents: Sequence[Sequence[str]],
+    counts: Sequence[int],
+    start: int,
+    limits: Limits,
+    urls: int,
+    sizes: Sequence[int],
+) -> int:
+    """Where the items from `start` on stop that fit into all documents."""
+    stop = start + _within(islice(counts, start, None), limits.urls - urls)
+    for texts, size in zip(documents, sizes, strict=True):
+        lengths = (len(text.encode()) for text in islice(texts, start, stop))
+        stop = start + _within(lengths, limits.bytes - size)
+    return stop
+
+
+def _within(amounts: Iterable[int], room: int) -> int:
+    """How many of them there is room for."""
+    return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
+
+
+def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
+    """What the newest lastmod of these items can be told from: `None`, where one has none."""
+    if start == stop:
+        return []
+    part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
+    return [None] if not all(part) else [max(part)]  # type: ignore[type-var]
+
+
+def _joined(pieces: Sequence[str], count: int) -> list[str]:
+    width = len(pieces) // max(count, 1)
+    return ["".join(pieces[start : start + width]) for start in range(0, len(pieces), width or 1)]
+
+
+def _pieces(parts: Parts, count: int) -> list[str]:
+    """The pieces of all items in their order, as many for each: joined once, they are the text.
+
+    To lay columns and what is between them side by side takes a third of the time of formatting.
+    """
+    pieces = [""] * (len(parts) * count)
+    for place, part in enumerate(parts):
+        column = [part] * count if isinstance(part, str) else part
+        if len(column) != count:
+            raise ValueError(f"A column has {len(column)} texts for {count} items")
+        pieces[place :: len(parts)] = column
+    return pieces

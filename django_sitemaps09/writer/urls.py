@@ -1,0 +1,23 @@
+"""Batches as a text file: a URL a line and nothing else (the protocol, "Text file")."""
+
+from __future__ import annotations
+
+from django_sitemaps09.entries import Batch, Composed
+from django_sitemaps09.writer.document import Format, Parts
+
+
+def _lines(batch: Batch, base: str) -> Parts:
+    """Locations are URIs, which hold no line end."""
+    parts = []
+    for version in batch.listed:
+        found = version.locations
+        if isinstance(found, Composed):
+            first = base if found.literals[0][:1] == "/" else ""
+            parts.append([f"{first}{text}\n" for text in found.texts()])
+        else:
+            lines = (f"{base}{text}" if text and text[0] == "/" else text for text in found)
+            parts.append([f"{line}\n" if line else "" for line in lines])
+    return parts
+
+
+TEXT = Format(lambda namespaces: b"", _lines, b"")

@@ -1,0 +1,16 @@
+"""What batches say, for tests of those who make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django_sitemaps09.entries import Batch
+
+
+def locations(batches: Iterable[Batch], base: object = "") -> list[str]:
+    """The locations of all entries, item by item, paths behind a base."""
+    found: list[str] = []
+    for batch in batches:
+        for texts in zip(*(version.texts() for version in batch.listed), strict=True):
+            found += [f"{base}{text}" if text[:1] == "/" else text for text in texts if text is not None]
+    return found

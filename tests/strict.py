@@ -1,0 +1,266 @@
+"""The strictest real readers of sitemaps, and what each makes of a document with extensions.
+
+sitemap.js (`SitemapJs`, by npm) is the strict one. Three of its parts are asked, and nothing is let pass:
+
+* its parser, with every error of which `ErrorLevel.THROW` throws the first. It complains of XML that is
+  not well-formed; of every element or attribute that it does not know under that very name: a wrong case,
+  a prefix that is not the usual one, a namespace declared below the root, `video:tvshow`; of a date but
+  `YYYY-MM-DD` and `YYYY-MM-DDThh:mm:ss`, with three decimals or none; of a `<loc>` that is not http(s) or
+  longer than 2,048; of numbers out of range; of more than 100 alternates, 1,000 images, 100 videos or 32
+  tags; of a title of a video over 100, its description over 2,048 or a title of news over 200, where what
+  is outside the Basic Multilingual Plane (an emoji) counts twice;
+* `validateSMIOptions` on what was parsed, which knows what a video and news must have, and the platforms,
+  the form of countries and tickers, and the languages of news: two or three letters, `zh-cn` and `zh-tw`;
+* the protocol's schema that it ships: namespaces, order, what is required, the words of `<changefreq>`.
+  It is lax here on extensions, whose schemas would have to be fetched.
+
+The parser drops without a word a `<changefreq>`, a yes or a no that is none, and of two values where it
+takes one it keeps the last or joins them; so the values of a document are compared with those it gave.
+What is never seen: namespaces and order of extensions (it goes by prefixes), a text that strayed into
+another element, an alternate's language or any URL but `<loc>` that is none, a day that the calendar
+lacks in an extension, a video with neither `content_loc` nor `player_loc`.
+
+ultimate-sitemap-parser (`usp_pages`) is the lenient one: it goes by namespaces, as long as they hold
+"/sitemap/", "/sitemap-image/" and so on, skips videos and whatever else it does not know, leaves out a
+second entry of the same `<loc>`, and logs what it repairs. Here each such warning is a failure. It
+resolves references in texts of the protocol and of news a second time, so `?a=1&copy=2` in a `<loc>`
+comes out with a sign in it; not in images and alternates.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytest
+from lxml import etree
+
+from tests.test_clients import lacking
+
+__all__ = ["Reading", "SitemapJs", "sitemap_js", "usp_pages"]
+
+PACKAGE = {"private": True, "dependencies": {"sitemap": ">=9.0.1"}}
+#: Reads the documents `0.xml` and so on of a folder; it stands beside the package, where node finds it.
+SCRIPT = "read-strictly.mjs"
+READ = """
+import { createReadStream } from "node:fs";
+import { XMLToSitemapItemStream, validateSMIOptions, ErrorLevel } from "sitemap";
+
+async function read(path) {
+  const items = [], complaints = [];
+  const parser = new XMLToSitemapItemStream({ logger: false });
+  try {
+    for await (const item of createReadStream(path).pipe(parser)) items.push(item);
+  } catch (error) {
+    complaints.push(`${error.message}`);
+  }
+  complaints.unshift(...parser.errors.map((error) => error.message));
+  if (parser.errorCount > parser.errors.length) complaints.push(`${parser.errorCount} errors`);
+  for (const item of items) {
+    try {
+      validateSMIOptions(item, ErrorLevel.THROW);
+    } catch (error) {
+      complaints.push(`${error.name}: ${error.message}`);
+    }
+  }
+  return { items, complaints };
+}
+
+const [folder, count] = process.argv.slice(2), readings = [];
+for (let number = 0; number < count; number++) readings.push(await read(`${folder}/${number}.xml`));
+process.stdout.write(JSON.stringify(readings));
+"""
+#: Where the schema asks for the schemas of extensions too.
+STRICT, LAX = b'processContents="strict"', b'processContents="lax"'
+
+
+class Reading(NamedTuple):
+    """What sitemap.js makes of one document."""
+
+    #: As its own options for writing are: `url`, `links`, `img`, `video`, `news` and so on.
+    items: list[dict[str, Any]]
+    #: Empty if it has nothing against the document.
+    complaints: list[str]
+
+
+@dataclass(frozen=True)
+class SitemapJs:
+    """sitemap.js, installed in a folder."""
+
+    folder: Path
+
+    def read(self, documents: Sequence[bytes]) -> list[Reading]:
+        """All at once, for the start of node costs more than a document."""
+        answers = self._run(documents)
+        schema = self._schema()
+        readings = []
+        for document, answer in zip(documents, answers, strict=True):
+            complaints = [*answer["complaints"], *_faults(document, schema, answer["items"])]
+            readings.append(Reading(answer["items"], complaints))
+        return readings
+
+    def strictly(self, documents: Sequence[bytes]) -> list[list[dict[str, Any]]]:
+        """The items of each, where it has nothing against any."""
+        readings = self.read(documents)
+        complaints = {number: read.complaints for number, read in enumerate(readings) if read.complaints}
+        assert not complaints, complaints
+        return [reading.items for reading in readings]
+
+    def _run(self, documents: Sequence[bytes]) -> list[dict[str, Any]]:
+        with TemporaryDirectory(dir=self.folder) as folder:
+            for number, document in enumerate(documents):
+                (Path(folder) / f"{number}.xml").write_bytes(document)
+            done = _run(self.folder, "node", self.folder / SCRIPT, folder, len(documents))
+        assert done.returncode == 0, done.stderr
+        answers: list[dict[str, Any]] = json.loads(done.stdout)
+        return answers
+
+    def _schema(self) -> etree.XMLSchema:
+        document = (self.folder / "node_modules" / "sitemap" / "schema" / "sitemap.xsd").read_bytes()
+        assert STRICT in document
+        return etree.XMLSchema(etree.fromstring(document.replace(STRICT, LAX)))
+
+
+@pytest.fixture(scope="session")
+def sitemap_js(tmp_path_factory: pytest.TempPathFactory) -> SitemapJs:
+    """Installed once for each process of a run, which takes npm about a second."""
+    return ready(tmp_path_factory.mktemp("sitemap-js"))
+
+
+def ready(folder: Path) -> SitemapJs:
+    """sitemap.js in an empty folder.
+
+    A machine may lack npm, so that skips a test even where all readers are promised to be there; an npm
+    that does not install or run it, for want of a network for instance, is a failure there.
+    """
+    if not (shutil.which("npm") and shutil.which("node")):
+        pytest.skip("there is no npm here, by which sitemap.js is installed")
+    if reason := install(folder):
+        lacking(reason)
+    return SitemapJs(folder)
+
+
+def install(folder: Path) -> str:
+    """Installs sitemap.js in an empty folder; gives why it is not to be used, or nothing."""
+    (folder / "package.json").write_text(json.dumps(PACKAGE))
+    (folder / SCRIPT).write_text(READ)
+    # A machine without a network is told so in seconds, not in minutes.
+    patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000"]
+    quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
+    try:
+        done = _run(folder, "npm", "install", *quiet, *patience, "--prefer-offline")
+        if done.returncode:
+            return f"npm does not install sitemap.js: {_told(done.stderr)}"
+        done = _run(folder, "node", folder / SCRIPT, folder, 0)
+        if done.returncode:
+            return f"node does not run sitemap.js: {_told(done.stderr)}"
+    except subprocess.TimeoutExpired as error:
+        return f"sitemap.js is not installed: {error}"
+    return ""
+
+
+def _run(folder: Path, command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 our own arguments
+        [shutil.which(command) or command, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def _told(said: str) -> str:
+    """Of what npm or node said on an error, the line that names it."""
+    lines = [line for line in said.splitlines() if re.search(r"\bERR|error", line)]
+    return (lines or said.splitlines() or ["without a word"])[0]
+
+
+def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]]) -> Iterator[str]:
+    """What speaks against a document, and what the parser left out of it without saying so."""
+    try:
+        root = etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError as error:
+        # The parser is never told that a document ends, so it takes one that was cut off.
+        yield f"XML: {error}"
+        return
+    if not schema.validate(root):
+        yield from (f"schema: {error.message}" for error in schema.error_log)
+    urls = list(root.iterchildren("*"))
+    if len(urls) != len(items):
+        yield f"{len(urls)} entries, {len(items)} items"
+        return
+    for url, item in zip(urls, items, strict=True):
+        written, given = Counter(_values(url)), Counter(_leaves(item))
+        if written != given:
+            yield f"lost {sorted(written - given)}, made up {sorted(given - written)} in {item['url']!r}"
+
+
+def _values(url: etree._Element) -> Iterator[str]:
+    """Of all texts and attributes below an element."""
+    for element in url.iter("*"):
+        texts = [element.text or "", *(value for name, value in element.items() if name != "rel")]
+        yield from (_comparable(text) for text in texts if text.strip())
+
+
+def _leaves(item: Any) -> Iterator[str]:
+    """Of all texts and numbers in an item."""
+    if isinstance(item, dict | list):
+        for part in item.values() if isinstance(item, dict) else item:
+            yield from _leaves(part)
+    elif item != "":
+        yield _comparable(item)
+
+
+def _comparable(value: object) -> str:
+    """A number is one however it was written; the parser takes the space around a text away."""
+    text = str(value).strip()
+    return str(float(text)) if re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) else text
+
+
+def usp_pages(document: bytes) -> list[dict[str, Any]]:
+    """What ultimate-sitemap-parser finds in a document that it has nothing against.
+
+    Each page has `url`, `last_modified` (a datetime, naive for a date), `change_frequency`, `priority` (a
+    Decimal, 0.5 where there is none), `alternates` (pairs of hreflang and href), `images` and
+    `news_story` (dicts). Nothing is fetched.
+    """
+    from usp.objects.sitemap import PagesXMLSitemap
+    from usp.tree import sitemap_from_str
+
+    with _complaints("usp") as said:
+        sitemap = sitemap_from_str(document.decode())
+        pages = [
+            page.to_dict() | {"alternates": page.alternates or [], "images": page.to_dict()["images"] or []}
+            for page in sitemap.all_pages()
+        ]
+    assert not said, said
+    assert isinstance(sitemap, PagesXMLSitemap), sitemap
+    return pages
+
+
+@contextmanager
+def _complaints(name: str) -> Iterator[list[str]]:
+    """What a logger is told from warnings on."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

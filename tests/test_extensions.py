@@ -1,0 +1,352 @@
+"""Laws of a project's own extensions: no text of theirs breaks, or changes, the document around it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.utils.html import format_html
+from hypothesis import example, given
+from hypothesis import strategies as st
+from lxml import etree
+
+from django_sitemaps09.entries import NAMESPACES, Extension
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE
+from django_sitemaps09.writer import extension_text
+
+GEO = "http://www.google.com/geo/schemas/sitemap/1.0"
+XML = "http://www.w3.org/XML/1998/namespace"
+
+
+def xml(item: object) -> str:
+    return f"<geo:geo>{item}</geo:geo>"
+
+
+EXTENSION = Extension("geo", GEO, xml)
+
+
+def document(elements: str) -> bytes:
+    url = f"<url><loc>https://example.com/1</loc>{elements}</url>"
+    after = "<url><loc>https://example.com/2</loc></url>"
+    return f'<urlset xmlns="{SITEMAP_NAMESPACE}" xmlns:geo="{GEO}">{url}{after}</urlset>'.encode()
+
+
+def read(elements: str) -> Any:
+    """The elements behind `loc`, in a document where everything else is as it was before."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    root = etree.fromstring(document(elements), parser)
+    assert len(root) == 2
+    assert [url.tag for url in root] == [f"{{{SITEMAP_NAMESPACE}}}url"] * 2
+    assert [url[0].text for url in root] == ["https://example.com/1", "https://example.com/2"]
+    assert len(root[1]) == 1
+    assert all(part.tail is None for part in (*root, *root[0]))
+    return root[0][1:]
+
+
+def shape(elements: Sequence[Any]) -> list[Any]:
+    """Elements with all that they say; prefixes, comments and the form of text say nothing."""
+    return [
+        (
+            each.tag,
+            sorted(each.attrib.items()),
+            texts(each),
+            shape([e for e in each if e.tag != etree.Comment]),
+        )
+        for each in elements
+    ]
+
+
+def texts(element: Any) -> list[str]:
+    """The texts before, between and behind the elements of one."""
+    found = [element.text or ""]
+    for child in element:
+        if child.tag == etree.Comment:
+            found[-1] += child.tail or ""
+        else:
+            found.append(child.tail or "")
+    return found
+
+
+# Declarations
+
+
+@pytest.mark.parametrize("prefix", ["geo", "_", "a.b-c_1", "Image", "page_map"])
+def test_a_prefix_is_a_name_of_xml(prefix: str) -> None:
+    extension = Extension(prefix, GEO, xml)
+    assert extension_text(extension, f"<{prefix}:a/>") == f"<{prefix}:a/>"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"prefix": ""}, "Extension.prefix must not be empty"),
+        ({"prefix": None}, "Extension.prefix must be a text"),
+        ({"prefix": "1a"}, "Extension.prefix must be a name"),
+        ({"prefix": "a:b"}, "Extension.prefix must be a name"),
+        ({"prefix": "a b"}, "Extension.prefix must be a name"),
+        ({"prefix": "a\n"}, "Extension.prefix must be a name"),
+        ({"prefix": 'a="b"'}, "Extension.prefix must be a name"),
+        ({"prefix": "ü"}, "Extension.prefix must be a name"),
+        ({"prefix": "xml"}, "Extension.prefix must be another one than xml, which is taken"),
+        ({"prefix": "XmlNs"}, "Extension.prefix must be another one"),
+        ({"prefix": "xmlfoo"}, "Extension.prefix must be another one"),
+        *(({"prefix": prefix}, "Extension.prefix must be another one") for prefix in NAMESPACES),
+        ({"namespace": ""}, "Extension.namespace must not be empty"),
+        ({"namespace": 7}, "Extension.namespace must be a text"),
+        ({"namespace": "/geo"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "geo"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "urn:"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "http://a b"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": 'http://a"'}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "http://a<"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "http://a\n"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": "http://a/%zz"}, "Extension.namespace must be an absolute URI"),
+        ({"namespace": SITEMAP_NAMESPACE}, "Extension.namespace must be another one"),
+        ({"namespace": XML}, "Extension.namespace must be another one"),
+        ({"namespace": "http://www.w3.org/2000/xmlns/"}, "Extension.namespace must be another one"),
+        *(({"namespace": name}, "Extension.namespace must be another one") for name in NAMESPACES.values()),
+        ({"xml": "<geo:geo/>"}, "Extension.xml must be a function of an item, not '<geo:geo/>'"),
+        ({"xml": None}, "Extension.xml must be a function"),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_declared_or_is_ours_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        replace(EXTENSION, **changes)
+
+
+@pytest.mark.parametrize("namespace", ["urn:a", "http://a/b#", "http://a/?b&c='d'", "tag:a,2026:b%20c"])
+def test_any_other_uri_can_be_a_namespace(namespace: str) -> None:
+    extension = Extension("geo", namespace, xml)
+    assert extension_text(extension, "<geo:a/>") == "<geo:a/>"
+
+
+def test_extensions_are_equal_hashable_and_the_same_behind_a_pickle() -> None:
+    assert {EXTENSION} == {Extension("geo", GEO, xml), pickle.loads(pickle.dumps(EXTENSION))}  # noqa: S301
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("", ""),
+        (" \r\n\t ", ""),
+        ("<geo:geo/>", "<geo:geo/>"),
+        ("<geo:geo></geo:geo >", "<geo:geo/>"),
+        ("\n<geo:a/>\n<geo:a/>\n", "<geo:a/><geo:a/>"),
+        ("<geo:a><geo:b/> </geo:a>", "<geo:a><geo:b/> </geo:a>"),
+        ("<geo:a><geo:b>1</geo:b>&amp;<geo:b/></geo:a>", "<geo:a><geo:b>1</geo:b>&amp;<geo:b/></geo:a>"),
+        ("<geo:a\n b='1'\tc=\"'\"/>", '<geo:a b="1" c="&apos;"/>'),
+        ("<geo:a b='&#10;&lt;&#x20AC;' geo:c=''/>", '<geo:a b="&#10;&lt;€" geo:c=""/>'),
+        ("<geo:a xml:lang='de' xml:space='preserve'/>", '<geo:a xml:lang="de" xml:space="preserve"/>'),
+        ("<geo:a>\n\t\r</geo:a>", "<geo:a>&#10;&#9;&#10;</geo:a>"),
+        ("<geo:a>&#13;</geo:a>", "<geo:a>&#13;</geo:a>"),
+        (f"<a xmlns='{GEO}'><b/></a>", "<geo:a><geo:b/></geo:a>"),
+        (f"<x:a xmlns:x='{GEO}' x:b='1'/>", '<geo:a geo:b="1"/>'),
+        (
+            "<geo:a><![CDATA[</geo:a></url>&amp;]]></geo:a>",
+            "<geo:a>&lt;/geo:a&gt;&lt;/url&gt;&amp;amp;</geo:a>",
+        ),
+        ("<geo:a>]]&gt;</geo:a>", "<geo:a>]]&gt;</geo:a>"),
+        ("<!-- a --><geo:a>b<!-- </geo:a> -->c</geo:a>", "<geo:a>bc</geo:a>"),
+        ("<geo:ü>é</geo:ü>", "<geo:ü>é</geo:ü>"),
+    ],
+)
+def test_elements_are_written_anew_on_one_line(given_text: str, expected: str) -> None:
+    assert extension_text(EXTENSION, given_text) == expected
+    read(expected)
+
+
+@pytest.mark.parametrize(
+    ("given_text", "reason"),
+    [
+        ("<geo:a>", "is not well-formed: mismatched tag at line 1, column 10"),
+        ("<geo:a/>\n  <geo:b></geo:c>", "is not well-formed: mismatched tag at line 2, column 12"),
+        ("</url>", "is not well-formed: invalid token"),
+        ("</url> ", "is not well-formed: invalid token"),
+        ("</url><a/>", "is not well-formed: junk after document element"),
+        ("</url><url>", "is not well-formed"),
+        ("<geo:a/></url><url><loc>https://evil.example/</loc>", "is not well-formed"),
+        ("</url><!--", "is not well-formed"),
+        ("</url><?a", "is not well-formed"),
+        ("<![CDATA[", "is not well-formed: unclosed CDATA section"),
+        ("<!--", "is not well-formed"),
+        ("<geo:a b='", "is not well-formed"),
+        ("<geo:a b=1/>", "is not well-formed"),
+        ("<geo:a b='1' b='2'/>", "is not well-formed: duplicate attribute"),
+        (f"<geo:a xmlns:g='{GEO}' geo:b='1' g:b='2'/>", "is not well-formed: duplicate attribute"),
+        ("<geo:a>a & b</geo:a>", "is not well-formed"),
+        ("<geo:a>]]></geo:a>", "is not well-formed"),
+        ("<geo:a>&nbsp;</geo:a>", "is not well-formed: undefined entity at line 1, column 8"),
+        ("<geo:a>&#0;</geo:a>", "is not well-formed: reference to invalid character number"),
+        ("<geo:a>&#xFFFE;</geo:a>", "is not well-formed: reference to invalid character number"),
+        ("<geo:a>&#xD800;</geo:a>", "is not well-formed: reference to invalid character number"),
+        ("<!DOCTYPE url>", "is not well-formed"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><geo:a>&b;</geo:a>", "is not well-formed"),
+        ("<!ENTITY b SYSTEM 'file:///etc/passwd'>", "is not well-formed"),
+        ("<?xml version='1.0'?><geo:a/>", "is not well-formed: XML or text declaration not at start"),
+        ("<?php echo 1 ?>", "has a processing instruction: php"),
+        ("<geo:a><?b?></geo:a>", "has a processing instruction: b"),
+        ("<geo:a:b/>", "is not well-formed"),
+        ("<geo:/>", "is not well-formed"),
+        ("<g:a/>", "is not well-formed: unbound prefix"),
+        ("<geo:a g:b=''/>", "is not well-formed: unbound prefix"),
+        ("<loc>https://evil.example/</loc>", f"has an element loc of {SITEMAP_NAMESPACE}, which is not of"),
+        ("<a xmlns=''/>", "has an element a without a namespace"),
+        ("<geo:a xmlns:geo='urn:b'/>", "has an element a of urn:b"),
+        ("<geo:a><b/></geo:a>", "has an element b of"),
+        (f"<a xmlns='{GEO} a'/>", "(has an element a|is not well-formed)"),
+        ("<geo:a xmlns:b='urn:b' b:c=''/>", "has an attribute c of urn:b, which is not of its namespace"),
+        ("<geo:a xml:base='/'/>", "has an attribute base of"),
+        ("text", "has text outside of elements: 'text'"),
+        ("<geo:a/>\xa0", "has text outside of elements"),
+        ("<![CDATA[a]]>", "has text outside of elements: 'a'"),
+        ("&lt;geo:a/&gt;", "has text outside of elements: '<geo:a/>'"),
+        ("<geo:a>\x00</geo:a>", "holds '.x00', a character that XML cannot hold"),
+        ("\ud800", "holds '.ud800'"),
+        ("<geo:a>\ufffe</geo:a>", "holds '.ufffe'"),
+        (None, "is no text but NoneType"),
+        (b"<geo:a/>", "is no text but bytes"),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_whole_or_not_of_the_extension_is_refused_with_the_reason(
+    given_text: Any, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        extension_text(EXTENSION, given_text)
+
+
+def test_elements_stand_within_each_other_to_50_levels() -> None:
+    def nested(levels: int) -> str:
+        return "<geo:a>" * levels + "b" + "</geo:a>" * levels
+
+    assert extension_text(EXTENSION, nested(50)) == nested(50)
+    for levels in (51, 100_000):
+        with pytest.raises(ValueError, match=r"^has more than 50 elements within each other"):
+            extension_text(EXTENSION, nested(levels))
+
+
+def test_a_text_of_djangos_templates_is_a_text() -> None:
+    made = format_html("<geo:a b='{}'>{}</geo:a>", "'", "<&>")
+    assert extension_text(EXTENSION, made) == '<geo:a b="&apos;">&lt;&amp;&gt;</geo:a>'
+
+
+names = st.sampled_from(["geo:a", "geo:b", "geo:ü", "loc", "url", "g:a"])
+fragments = st.sampled_from(
+    [
+        *(
+            "</url>",
+            "<url>",
+            "<loc>",
+            "]]>",
+            "<![CDATA[",
+            "]]>",
+            "<!--",
+            "-->",
+            "--",
+            "<?a",
+            "?>",
+            "<!DOCTYPE a>",
+        ),
+        *(
+            "&lt;",
+            "&amp;",
+            "&#10;",
+            "&#x3c;",
+            "&a;",
+            "&",
+            "<",
+            ">",
+            "'",
+            '"',
+            "/",
+            "=",
+            " ",
+            "\n",
+            "\r\n",
+            "\t",
+        ),
+        *(
+            "<geo:a>",
+            "</geo:a>",
+            "<geo:b c='1'>",
+            "</geo:b>",
+            "<geo:a/>",
+            "xmlns=''",
+            "\x85",
+            "\u2028",
+            "\x00",
+        ),
+        *(
+            f"xmlns:geo='{GEO}'",
+            f"<a xmlns='{GEO}'>",
+            "</a>",
+            "xmlns:geo='urn:a'",
+            "\ud800",
+            "\ufeff",
+            "%a;",
+        ),
+    ]
+)
+anything = st.lists(fragments | st.characters(exclude_categories=()), max_size=10).map("".join)
+contents = st.text(
+    st.sampled_from("&<>\"' \t\n\r]") | st.characters(exclude_categories=("Cs", "Cc", "Cn")), max_size=6
+)
+
+
+def escape(text: str) -> str:
+    for character in "&<>\"'\t\r":
+        text = text.replace(character, f"&#{ord(character)};")
+    return text
+
+
+@st.composite
+def elements_of(draw: Any, inner: st.SearchStrategy[str]) -> str:
+    """An element as some author may write it."""
+    name = draw(st.sampled_from(["a", "ü", "x.y-z"]))
+    start, prefix = draw(
+        st.sampled_from([("geo:", ""), ("g:", f" xmlns:g='{GEO}'"), ("", f" xmlns='{GEO}'")])
+    )
+    keys = draw(st.lists(st.sampled_from(["b", "geo:b", "c", "xml:lang"]), unique=True))
+    attributes = "".join(f' {key}="{escape(draw(contents))}"' for key in keys)
+    space = draw(st.sampled_from(["", " ", "\n"]))
+    return f"<{start}{name}{prefix}{attributes}{space}>{draw(inner)}</{start}{name}{space}>"
+
+
+parts = st.recursive(
+    st.just("") | contents.map(escape) | st.just("<!-- & -->") | st.just("<![CDATA[<a>&]]>"),
+    lambda inner: st.lists(elements_of(inner) | inner, max_size=3).map("".join),
+    max_leaves=8,
+)
+wholes = st.lists(elements_of(parts) | st.sampled_from(["", " ", "\r\n", "<!-- a -->"]), max_size=3).map(
+    "".join
+)
+
+
+@given(anything | st.builds("{}{}{}".format, wholes, anything, wholes))
+@example("<geo:a/></url><url><loc>a</loc>")
+@example("]]></url>")
+def test_any_text_is_refused_or_leaves_the_document_as_it_was(text: str) -> None:
+    try:
+        written = extension_text(EXTENSION, text)
+    except ValueError:
+        return
+    assert not set("\n\r\t") & set(written)
+    for element in read(written):
+        for each in element.iter():
+            assert each.tag.startswith(f"{{{GEO}}}")
+            assert each.prefix == "geo"
+
+
+@given(wholes)
+def test_what_is_well_formed_says_the_same_when_it_is_written_anew(text: str) -> None:
+    written = extension_text(EXTENSION, text)
+    whole = etree.fromstring(f'<url xmlns:geo="{GEO}">{text}</url>'.encode())
+    assert shape(read(written)) == shape([each for each in whole if each.tag != etree.Comment])
+    assert extension_text(EXTENSION, written) == written

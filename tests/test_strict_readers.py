@@ -1,0 +1,312 @@
+"""The strict readers accept what is right, give it back, and refuse what is not."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps09.entries import Alternate, Batch, Version
+from django_sitemaps09.protocol import XHTML_NAMESPACE
+from django_sitemaps09.writer import write_urlset
+from tests import strict
+from tests.strict import SitemapJs, usp_pages
+from tests.test_clients import require
+
+HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+        xmlns:xhtml="http://www.w3.org/1999/xhtml"
+        xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
+        xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"
+        xmlns:news="http://www.google.com/schemas/sitemap-news/0.9">"""
+LINK = '<xhtml:link rel="alternate" hreflang="{}" href="https://example.org/{}"/>'
+ALTERNATES = "".join(
+    LINK.format(*pair) for pair in (("en", "cup?a=1&amp;b=2"), ("zh-Hant", "杯"), ("x-default", ""))
+)
+IMAGES = "".join(
+    f"<image:image><image:loc>https://images.example.net/{name}.jpg</image:loc></image:image>"
+    for name in ("front", "back")
+)
+VIDEO = """<video:video>
+  <video:thumbnail_loc>https://example.org/cup.jpg</video:thumbnail_loc>
+  <video:title>A cup &amp; its saucer</video:title>
+  <video:description>How &lt;b&gt;cups&lt;/b&gt; are made</video:description>
+  <video:content_loc>https://example.org/cup.mp4</video:content_loc>
+  <video:player_loc>https://example.org/player?of=cup</video:player_loc>
+  <video:duration>90</video:duration>
+  <video:expiration_date>2027-01-31</video:expiration_date>
+  <video:rating>4.5</video:rating>
+  <video:view_count>1200</video:view_count>
+  <video:publication_date>2026-01-31T08:00:00+01:00</video:publication_date>
+  <video:tag>cups</video:tag>
+  <video:tag>clay</video:tag>
+  <video:family_friendly>yes</video:family_friendly>
+  <video:restriction relationship="allow">DE AT CH</video:restriction>
+  <video:requires_subscription>no</video:requires_subscription>
+  <video:uploader info="https://example.org/potter">The potter</video:uploader>
+  <video:platform relationship="deny">tv</video:platform>
+  <video:live>no</video:live>
+</video:video>"""
+NEWS = """<news:news>
+  <news:publication><news:name>Cup Weekly</news:name><news:language>en</news:language></news:publication>
+  <news:publication_date>2026-01-31T08:00:00Z</news:publication_date>
+  <news:title>A cup fell</news:title>
+</news:news>"""
+LASTMOD = "<lastmod>2026-01-31T09:30:00+00:00</lastmod>"
+CORE = f"{LASTMOD}<changefreq>weekly</changefreq><priority>0.8</priority>"
+
+
+def document(inner: str = "", *, head: str = HEAD) -> bytes:
+    return f"{head}<url><loc>https://example.org/cup?a=1&amp;b=2</loc>{inner}</url></urlset>".encode()
+
+
+FULL = document(CORE + ALTERNATES + IMAGES + VIDEO + NEWS)
+PAIRS = [
+    ("en", "https://example.org/cup?a=1&b=2"),
+    ("zh-Hant", "https://example.org/杯"),
+    ("x-default", "https://example.org/"),
+]
+
+
+def links(count: int) -> str:
+    return "".join(LINK.format("de", number) for number in range(count))
+
+
+def test_sitemap_js_gives_every_value_of_every_extension(sitemap_js: SitemapJs) -> None:
+    [[item]] = sitemap_js.strictly([FULL])
+    assert item == {
+        "url": "https://example.org/cup?a=1&b=2",
+        "lastmod": "2026-01-31T09:30:00+00:00",
+        "changefreq": "weekly",
+        "priority": 0.8,
+        "links": [{"lang": lang, "url": url} for lang, url in PAIRS],
+        "img": [{"url": f"https://images.example.net/{name}.jpg"} for name in ("front", "back")],
+        "video": [
+            {
+                "thumbnail_loc": "https://example.org/cup.jpg",
+                "title": "A cup & its saucer",
+                "description": "How <b>cups</b> are made",
+                "content_loc": "https://example.org/cup.mp4",
+                "player_loc": "https://example.org/player?of=cup",
+                "duration": 90,
+                "expiration_date": "2027-01-31",
+                "rating": 4.5,
+                "view_count": 1200,
+                "publication_date": "2026-01-31T08:00:00+01:00",
+                "tag": ["cups", "clay"],
+                "family_friendly": "yes",
+                "restriction": "DE AT CH",
+                "restriction:relationship": "allow",
+                "requires_subscription": "no",
+                "uploader": "The potter",
+                "uploader:info": "https://example.org/potter",
+                "platform": "tv",
+                "platform:relationship": "deny",
+                "live": "no",
+            }
+        ],
+        "news": {
+            "publication": {"name": "Cup Weekly", "language": "en"},
+            "publication_date": "2026-01-31T08:00:00Z",
+            "title": "A cup fell",
+        },
+    }
+
+
+def test_sitemap_js_accepts_what_is_at_the_edge(sitemap_js: SitemapJs) -> None:
+    documents = [
+        document(),
+        document(links(100)),
+        document("<lastmod>2026-01-31</lastmod>"),
+        document("<lastmod>2026-01-31T09:30:00.123Z</lastmod>"),
+        document("<priority>1.0</priority>"),
+        document(IMAGES * 500),
+        document(VIDEO.replace("<video:tag>cups</video:tag>", "<video:tag>cups</video:tag>" * 31)),
+        document(VIDEO.replace("A cup &amp; its saucer", "t" * 100)),
+        # More than is read from a file at a time.
+        FULL.replace(b"<url>", b"<url><loc>https://example.org/c\xc3\xbcp</loc></url>" * 3_000 + b"<url>"),
+    ]
+    found = sitemap_js.strictly(documents)
+    assert [len(items) for items in found] == [1] * 8 + [3_001]
+
+
+REFUSED = {
+    "the namespace with https": (FULL.replace(b'"http://www.sitemaps', b'"https://www.sitemaps'), "schema"),
+    "no namespace": (document(head="<urlset>"), "schema"),
+    "an element of the protocol in a wrong case": (document("<lastMod>2026-01-31</lastMod>"), "lastMod"),
+    "an element of an extension in a wrong case": (document(IMAGES.replace("loc>", "Loc>")), "image:Loc"),
+    "an element that nobody knows": (
+        document("<image:image><image:size>1</image:size></image:image>"),
+        "size",
+    ),
+    "an attribute that nobody knows": (document(VIDEO.replace("info=", "about=")), "uploader about"),
+    "another prefix": (FULL.replace(b"image:", b"i:").replace(b":image", b":i"), "i:i"),
+    "a namespace that is declared below the root": (document('<image:image xmlns:a="b"/>'), "xmlns:a"),
+    "a changefreq that is none": (document("<changefreq>fortnightly</changefreq>"), "lost ['fortnightly']"),
+    "a changefreq in capitals": (document("<changefreq>Weekly</changefreq>"), "lost ['Weekly']"),
+    "a priority over 1": (document("<priority>1.1</priority>"), "priority"),
+    "a priority with a comma": (document("<priority>0,5</priority>"), "schema"),
+    "microseconds": (document("<lastmod>2026-01-31T09:30:00.123456+00:00</lastmod>"), "lastmod"),
+    "a lastmod without seconds": (document("<lastmod>2026-01-31T09:30Z</lastmod>"), "lastmod"),
+    "a lastmod of a month": (document("<lastmod>2026-01</lastmod>"), "lastmod"),
+    "a video's date without seconds": (document(VIDEO.replace("08:00:00", "08:00")), "publication_date"),
+    "an order that the protocol does not have": (document(f"<priority>0.5</priority>{LASTMOD}"), "schema"),
+    "an extension before lastmod": (document(ALTERNATES + LASTMOD), "schema"),
+    "two lastmods": (document(LASTMOD * 2), "schema"),
+    "more than 100 alternates": (document(links(101)), "too many links"),
+    "more than 1,000 images": (document(IMAGES * 501), "too many images"),
+    "more than 32 tags": (
+        document(VIDEO.replace("<video:tag>clay", "<video:tag>c</video:tag>" * 32 + "<video:tag>")),
+        "tags",
+    ),
+    "an alternate without href": (document('<xhtml:link rel="alternate" hreflang="de"/>'), "href"),
+    "a link that is no alternate": (document('<xhtml:link rel="next" href="https://a.example"/>'), "rel"),
+    "a loc that is no URL": (document().replace(b"https:", b""), "http://"),
+    "a loc that is too long": (document().replace(b"/cup", b"/" + b"c" * 2048), "max length"),
+    "a video's title of 101": (document(VIDEO.replace("A cup &amp; its saucer", "t" * 101)), "title"),
+    "a video without description": (document(VIDEO.replace("description>", "category>")), "Video"),
+    "a rating over 5": (document(VIDEO.replace("4.5", "5.1")), "rating"),
+    "a duration over eight hours": (document(VIDEO.replace(">90<", ">28801<")), "duration"),
+    "an answer that is neither yes nor no": (document(VIDEO.replace(">yes<", ">true<")), "lost ['true']"),
+    "a country in small letters": (document(VIDEO.replace("DE AT", "de AT")), "Restriction"),
+    "a platform that is none": (document(VIDEO.replace(">tv<", ">radio<")), "platform"),
+    "a relationship that is none": (document(VIDEO.replace('"deny"', '"refuse"')), "refuse"),
+    "news without title": (document(NEWS.replace("<news:title>A cup fell</news:title>", "")), "News"),
+    "news in a language with a region": (document(NEWS.replace(">en<", ">en-GB<")), "language"),
+    "news twice": (document(NEWS * 2), "lost"),
+    "a text that stands free": (document("cup"), "cup"),
+    "an end that is missing": (FULL[: -len(b"</urlset>")], "XML"),
+    "an entity that nobody declared": (document("<lastmod>&now;</lastmod>"), "entity"),
+    "no entry at all": (f"{HEAD}</urlset>".encode(), "schema"),
+}
+
+
+def test_sitemap_js_refuses_what_is_wrong(sitemap_js: SitemapJs) -> None:
+    readings = sitemap_js.read([content for content, _ in REFUSED.values()])
+    said = {what: "\n".join(reading.complaints) for what, reading in zip(REFUSED, readings, strict=True)}
+    assert [what for what, complaints in said.items() if not complaints] == []
+    astray = {what: said[what] for what, (_, word) in REFUSED.items() if word not in said[what]}
+    assert astray == {}
+
+
+def test_one_refused_document_fails_all_and_is_named(sitemap_js: SitemapJs) -> None:
+    with pytest.raises(AssertionError, match=r"\{1: .*too many links"):
+        sitemap_js.strictly([FULL, document(links(101)), FULL])
+
+
+def written() -> bytes:
+    """By this package."""
+    chunks: list[bytes] = []
+    location = "https://example.org/a?b=1&c=<2>"
+    batch = Batch(
+        keys=[1, 2],
+        versions=[Version("", [location, "https://example.org/de"])],
+        lastmods=["2026-01-31T09:30:00+00:00", None],
+        changefreqs="daily",
+        priorities=["1.0", "0.3"],
+        alternates=[[Alternate("en", location), Alternate("x-default", "https://example.org/a")], []],
+    )
+    write_urlset([batch], chunks.append, namespaces={"xhtml": XHTML_NAMESPACE})
+    return b"".join(chunks)
+
+
+def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -> None:
+    nothing: dict[str, object] = {"links": [], "img": [], "video": []}
+    location = "https://example.org/a?b=1&c=<2>"
+    [items] = sitemap_js.strictly([written()])
+    assert items == [
+        nothing
+        | {
+            "url": location,
+            "lastmod": "2026-01-31T09:30:00+00:00",
+            "changefreq": "daily",
+            "priority": 1,
+            "links": [
+                {"lang": "en", "url": location},
+                {"lang": "x-default", "url": "https://example.org/a"},
+            ],
+        },
+        nothing | {"url": "https://example.org/de", "changefreq": "daily", "priority": 0.3},
+    ]
+
+
+def test_where_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
+    with pytest.raises(pytest.skip.Exception, match="there is no npm"):
+        strict.ready(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
+)
+@pytest.mark.usefixtures("sitemap_js")
+def test_an_npm_that_does_not_install_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
+) -> None:
+    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", required)
+    # No one listens at port 9, and nothing is there of earlier installs.
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(outcome, match=r"npm does not install sitemap\.js: .*\w"):
+        strict.ready(folder)
+
+
+def test_usp_gives_every_value_but_of_videos() -> None:
+    require("ultimate-sitemap-parser")
+    [page] = usp_pages(FULL)
+    nothing = {"caption": None, "geo_location": None, "title": None, "license": None}
+    assert page == {
+        "url": "https://example.org/cup?a=1&b=2",
+        "last_modified": datetime(2026, 1, 31, 9, 30, tzinfo=timezone.utc),
+        "change_frequency": "weekly",
+        "priority": Decimal("0.8"),
+        "alternates": PAIRS,
+        "images": [
+            {"loc": f"https://images.example.net/{name}.jpg"} | nothing for name in ("front", "back")
+        ],
+        "news_story": {
+            "title": "A cup fell",
+            "publish_date": datetime(2026, 1, 31, 8, tzinfo=timezone.utc),
+            "publication_name": "Cup Weekly",
+            "publication_language": "en",
+            "access": None,
+            "genres": [],
+            "keywords": [],
+            "stock_tickers": [],
+        },
+    }
+
+
+def test_usp_gives_back_what_this_package_writes() -> None:
+    require("ultimate-sitemap-parser")
+    first, second = usp_pages(written())
+    assert first["url"] == "https://example.org/a?b=1&c=<2>"
+    assert first["alternates"] == [("en", first["url"]), ("x-default", "https://example.org/a")]
+    assert second["url"] == "https://example.org/de"
+    assert second["alternates"] == second["images"] == []
+    assert second["last_modified"] is second["news_story"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (REFUSED["no namespace"][0], "urlset"),
+        (REFUSED["a changefreq that is none"][0], "Invalid change frequency"),
+        (REFUSED["a priority over 1"][0], "Priority is not within 0 and 1"),
+        (REFUSED["an alternate without href"][0], "missing hreflang or href"),
+        (REFUSED["an end that is missing"][0], "no element found"),
+        (document().replace(b"loc>", b"Loc>"), "URL is unset"),
+        (b"\n" + FULL, "declaration not at start"),
+        (b"https://example.org/cup", "PagesTextSitemap"),
+        (document() + b"cup", "junk after document element"),
+    ],
+)
+def test_what_usp_warns_of_is_a_failure(content: bytes, complaint: str) -> None:
+    require("ultimate-sitemap-parser")
+    with pytest.raises(AssertionError, match=complaint):
+        usp_pages(content)
