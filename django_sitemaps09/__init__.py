@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from django_sitemaps09.entries import Alternate, Extension, Image, News, Platform, Restriction, Video
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sections import register
-from django_sitemaps09.sitemaps import GenericSitemap, ModelSitemap, Sitemap, StaticViewSitemap
+from django_sitemaps09.sitemaps import (
+    GenericSitemap,
+    ModelSitemap,
+    NewsSitemap,
+    Sitemap,
+    StaticViewSitemap,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Alternate",
+    "Extension",
     "GenericSitemap",
+    "Image",
     "ModelSitemap",
+    "News",
+    "NewsSitemap",
+    "Platform",
+    "Restriction",
     "Route",
     "Sitemap",
     "StaticViewSitemap",
+    "Video",
     "register",
 ]

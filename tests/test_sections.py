@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import django_sitemaps09
 from django_sitemaps09 import GenericSitemap, Sitemap, register, sections
+from django_sitemaps09.checks import check_sections
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.sections import UnknownSectionError
 from tests.models import Article
@@ -505,9 +506,7 @@ def test_checks_ask_the_apps_only_where_no_setting_names_the_sections(
     apps.add("shop", PRODUCTS)
     settings.SITEMAPS09 = {} if ours else {"SITEMAPS": f"{__name__}.MINE"}
     check: Callable[..., Any] = next(
-        check
-        for check in checks.registry.registry.get_checks()
-        if check.__module__ == "django_sitemaps09.checks" and check.__name__ == "check_sections"
+        check for check in checks.registry.registry.get_checks() if check is check_sections
     )
     assert check(app_configs=None) == []
     assert apps.shared.runs == (["shop"] if ours else [])

@@ -61,6 +61,13 @@ class Declaration:
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, [])
+        own = extensions.own(sitemap)
+        if len(declaration.namespaces) > len({*declaration.namespaces.values()}) or len(own) > len(
+            {extension.prefix for extension in own}
+        ):
+            raise ImproperlyConfigured(
+                f"{type(sitemap).__qualname__}.extensions has a prefix or a namespace twice."
+            )
         return declaration
 
     @property

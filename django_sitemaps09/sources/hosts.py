@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import declared_expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,13 @@ class Hosts:
     @classmethod
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Hosts:
         """With the `hosts` of a sitemap: `https://shop.example.com`, or a name alone."""
-        others = []
-        for host in getattr(sitemap, "hosts", ()):
-            try:
-                url = host if "://" in host else f"{bases[0].scheme}://{host}"
-                others.append(protocol.origin(str(protocol.parse_base(url))))
-            except (TypeError, ValueError) as error:
+        try:
+            return cls(bases, tuple(sorted({_origin(host, bases[0]) for host in _declared(sitemap)})))
+        except (TypeError, ValueError) as error:
+            if declared_expressions(sitemap):
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
-        return cls(bases, tuple(sorted({*others})))
+            # It may be an attribute of a class that was written for contrib.
+            return cls(bases)
 
     @property
     def longest(self) -> str:
@@ -70,8 +70,10 @@ class Hosts:
     def media(self, value: object) -> str:
         """The same for a file: what is neither a path nor an absolute URL is relative to `MEDIA_URL`."""
         text = str(value)
-        relative = text[:1] != "/" and not protocol.is_absolute(text)
-        return self.anywhere(f"{conf.media_url}{text}" if relative else text)
+        if text[:1] != "/" and not protocol.is_absolute(text):
+            text = f"{conf.media_url}{text}"
+        # As browsers have it; a path does not begin with two slashes.
+        return self.anywhere(f"{self.bases[0].scheme}:{text}" if text.startswith("//") else text)
 
     def anywhere(self, value: object) -> str:
         """The same on any host."""
@@ -80,3 +82,14 @@ class Hosts:
         if len(text) > most:
             raise ValueError(f"{text[:200]!r} has {len(text):,} characters, {most:,} are allowed")
         return self.join(text) if self.joined else text
+
+
+def _declared(sitemap: Any) -> Sequence[str]:
+    found = getattr(sitemap, "hosts", ())
+    if isinstance(found, (list, tuple, set, frozenset)):
+        return list(found)
+    raise TypeError(f"{found!r:.200} is no list of hosts")
+
+
+def _origin(host: str, base: Base) -> Base:
+    return protocol.origin(str(protocol.parse_base(host if "://" in host else f"{base.scheme}://{host}")))

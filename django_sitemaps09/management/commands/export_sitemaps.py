@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
-from django_sitemaps09.export import Report, SectionReport, export
+from django_sitemaps09.export import Report, SectionReport, export, export_hosts
 from django_sitemaps09.export.progress import bar
 
 _ROW = "{:<20} {:>13} {:>6} {:>8} {:>9} {:>7} {:>15} {:>13} {:>8}"
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         add("sections", nargs="*", help="only these; all others stay as they are")
         add("--output", metavar="DIR", help="the folder; else STORAGE or ROOT")
         add("--robots", metavar="PATH", help="the robots.txt; else ROBOTS_TXT")
-        add("--base-url", metavar="URL", help="scheme and host; else BASE_URL")
+        add("--base-url", action="append", metavar="URL", help="scheme and host; else BASE_URL; or several")
         add("--no-gzip", action=flag, help="write .xml, not .xml.gz")
         add("--dry-run", action=flag, help="render all, write nothing")
         add("--strict", action=flag, help="publish all that there is, or nothing")
@@ -42,30 +42,39 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         table = options["format"] == "table"
-        same = ("output", "robots", "base_url", "strict", "dry_run", "changed_only", "rebalance")
+        same = ("output", "robots", "strict", "dry_run", "changed_only", "rebalance")
         given = {name: options[name] for name in (*same, "force", "remove", "engine", "workers", "changes")}
+        given["gzip"] = False if options["no_gzip"] else None
+        base_urls = options["base_url"] or [None]
         try:
             with bar(self.stderr, wanted=table and options["verbosity"] > 0) as page:
-                report = export(
-                    options["sections"],
-                    **given,
-                    gzip=False if options["no_gzip"] else None,
-                    progress=self._line if table and options["verbosity"] > 0 else lambda section: None,
-                    on_page=page,
-                )
+                line = self._line if table and options["verbosity"] > 0 else lambda section: None
+                told = {"progress": line, "on_page": page, **given}
+                if len(base_urls) == 1:
+                    [base_url] = base_urls
+                    reports = {base_url: export(options["sections"], base_url=base_url, **told)}
+                else:
+                    reports = export_hosts(base_urls, options["sections"], **told)
         except ExportRunningError as error:
             # EX_TEMPFAIL of sysexits.h: try again later.
             raise CommandError(str(error), returncode=75) from error
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
-        if table and options["verbosity"] > 0:
-            self._table(report, hints=options["verbosity"] > 1)
-        elif not table:
-            self.stdout.write(json.dumps(report.as_dict(), indent=2))
-        for warning in report.warnings:
-            self.stderr.write(self.style.WARNING(warning))
-        if report.failures:
-            raise CommandError("\n".join(report.failures))
+        if not table:
+            found = {url: report.as_dict() for url, report in reports.items()}
+            document = {"hosts": found} if len(found) > 1 else next(iter(found.values()))
+            self.stdout.write(json.dumps(document, indent=2))
+        elif options["verbosity"] > 0:
+            for report in reports.values():
+                self._table(report, hints=options["verbosity"] > 1)
+        for report in reports.values():
+            for warning in report.warnings:
+                self.stderr.write(self.style.WARNING(warning))
+        failures = list(
+            dict.fromkeys(failure for report in reports.values() for failure in report.failures)
+        )
+        if failures:
+            raise CommandError("\n".join(failures))
 
     def _line(self, section: SectionReport) -> None:
         self.stdout.write(f"{section.section}: {section.failure or f'{section.urls:,} URLs'}")

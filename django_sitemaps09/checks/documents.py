@@ -1,0 +1,93 @@
+"""What the documents of a section can hold: their format, hosts and extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.checks.hooks import EXTENDING
+from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, shown
+from django_sitemaps09.entries import Extension
+
+FORMATS = ("xml", "text")
+
+
+def check_documents(subject: Any) -> Iterator[CheckMessage]:
+    """`format`, `hosts` and `extensions`, where they are data."""
+    yield from _format(subject)
+    hosts = data(subject, "hosts")
+    if hosts is not None and (problem := _hosts_problem(hosts)):
+        yield message(
+            "E050" if is_strict(subject) else "W050",
+            f"{name_of(subject)}.hosts {problem}.",
+            "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com'].",
+        )
+    extensions = data(subject, "extensions")
+    if extensions is not None and (problem := _extensions_problem(extensions)):
+        yield message(
+            "E054" if is_strict(subject) else "W054",
+            f"{name_of(subject)}.extensions {problem}.",
+            "Set a list of Extension values, each with a prefix and a namespace of its own.",
+        )
+
+
+def _format(subject: Any) -> Iterator[CheckMessage]:
+    chosen = data(subject, "format")
+    if chosen is not None and not (isinstance(chosen, str) and chosen in FORMATS):
+        yield message(
+            "E051" if is_strict(subject) else "W051",
+            f"{name_of(subject)}.format is {shown(chosen)}, and no format of a sitemap.",
+            "Set 'xml' or 'text', or rename an attribute that means something else.",
+        )
+    elif chosen == "text" and (lost := list(_more_than_urls(subject))):
+        yield message(
+            "W052",
+            f"{name_of(subject)}.format is 'text', so {', '.join(lost)} will not be written.",
+            "A text file holds nothing but URLs: set format = 'xml', or leave the others out.",
+        )
+
+
+def _more_than_urls(subject: Any) -> Iterator[str]:
+    for name in EXTENDING:
+        if callable(raw(subject, name)):
+            yield name
+    extensions = data(subject, "extensions")
+    if isinstance(extensions, (list, tuple)) and extensions:
+        yield "extensions"
+    alternates = raw(subject, "alternates")
+    if callable(alternates) or (alternates is True and data(subject, "i18n") is True):
+        yield "alternates"
+
+
+def _hosts_problem(hosts: object) -> str | None:
+    if isinstance(hosts, str):
+        return f"is {hosts!r}, of which each letter would be a host"
+    if not isinstance(hosts, (list, tuple, set, frozenset)):
+        return f"is {shown(hosts)}, and no list"
+    for host in hosts:
+        if not issubclass(type(host), str):
+            return f"has {shown(host)}, and no text"
+        try:
+            protocol.parse_base(host if "://" in host else f"https://{host}")
+        except ValueError as error:
+            return f"has {host!r}: {error}"
+    return None
+
+
+def _extensions_problem(extensions: object) -> str | None:
+    if not isinstance(extensions, (list, tuple)):
+        return f"is {shown(extensions)}, and no list"
+    seen: set[str] = set()
+    for extension in extensions:
+        # By its type: isinstance() would have a lazy object made.
+        if not issubclass(type(extension), Extension):
+            return f"has {shown(extension)}, and no Extension"
+        for said in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}"):
+            if said in seen:
+                return f"has the {said} twice"
+            seen.add(said)
+    return None

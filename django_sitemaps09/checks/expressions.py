@@ -1,0 +1,106 @@
+"""Query expressions: resolved against the rows that they are columns of, and never compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.core.checks import CheckMessage
+from django.core.exceptions import FieldError
+from django.db.models import (
+    CharField,
+    DateField,
+    DecimalField,
+    FloatField,
+    IntegerField,
+    QuerySet,
+    TextField,
+)
+from django.db.models.query import RawQuerySet
+
+from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.subjects import data, name_of
+from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.rows import repeats_rows
+from django_sitemaps09.sitemaps import FIELDS
+
+
+class _Kind(NamedTuple):
+    code: str
+    fields: tuple[type, ...]
+    what: str
+    hint: str
+
+
+_ALIAS = "_sitemaps09_check_{}"
+#: What each optional element is made of.
+_KINDS = {
+    "lastmod": _Kind(
+        "W036",
+        (DateField,),
+        "neither dates nor datetimes",
+        "Name a DateField or a DateTimeField, Cast() to one, or use a method that takes the item.",
+    ),
+    "priority": _Kind(
+        "W037",
+        (IntegerField, FloatField, DecimalField),
+        "no numbers",
+        "Name a column of numbers from 0.0 to 1.0, Cast() to one, or use a method that takes the item.",
+    ),
+    "changefreq": _Kind(
+        "W038",
+        (CharField, TextField),
+        "no words",
+        "Name a column of the protocol's words, make them with Case(), or use a method that takes the "
+        "item.",
+    ),
+}
+
+
+def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
+    """Each field that is declared as a `Route` or an expression: what it names, and what it gives."""
+    for name in FIELDS:
+        value = data(subject, name)
+        parts = value.expressions if isinstance(value, Route) else [value]
+        parts = [part for part in parts if is_expression(part)]
+        if not parts:
+            continue
+        try:
+            plain = _annotatable(rows)
+            resolved = plain.annotate(**{_ALIAS.format(i): part for i, part in enumerate(parts)})
+        except (FieldError, TypeError, ValueError, NotImplementedError) as error:
+            yield message(
+                "E034",
+                f"{name_of(subject)}.{name}: {error}.".replace("..", "."),
+                "Expressions name fields of the model, or annotations of the queryset, which is none that "
+                "raw() made.",
+            )
+            continue
+        if repeats_rows(resolved.query) and not repeats_rows(plain.query):
+            yield message(
+                "E035",
+                f"{name_of(subject)}.{name} follows a relation to many rows: items would repeat.",
+                "Use an aggregate such as Max(), or a method that takes the item.",
+            )
+        elif name in _KINDS:
+            yield from _kind(subject, name, resolved.query.annotations[_ALIAS.format(0)])
+
+
+def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any]) -> QuerySet[Any]:
+    if isinstance(rows, RawQuerySet):
+        raise TypeError("a raw queryset takes no expressions")
+    # Django annotates no union: its rows are asked for their values one by one.
+    return QuerySet(rows.model) if rows.query.combinator else rows
+
+
+def _kind(subject: Any, name: str, resolved: Any) -> Iterator[CheckMessage]:
+    kind = _KINDS[name]
+    try:
+        field = resolved.output_field
+    except FieldError:
+        # Only the database knows.
+        return
+    # What a field of the project's own makes of a column, only its code knows.
+    if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
+        text = f"{name_of(subject)}.{name} is an expression of a {type(field).__name__}: {kind.what}."
+        yield message(kind.code, text, kind.hint)

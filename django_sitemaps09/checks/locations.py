@@ -1,0 +1,82 @@
+"""Where items are: `location`, the names of URL patterns, and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage
+
+from django_sitemaps09.checks import urlconf
+from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.subjects import class_of, data, name_of, shown
+from django_sitemaps09.routes import Route
+from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
+
+
+def check_locations(subject: Any) -> Iterator[CheckMessage]:
+    """A `location` that is data, and the `viewnames` of static views."""
+    route = data(subject, "location")
+    fixed = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
+    if issubclass(class_of(subject), ModelSitemap) and fixed:
+        yield message(
+            "E020",
+            f"{name_of(subject)}.location is {shown(route)}, the same URL for every row.",
+            "Give an argument as a query expression, such as slug=F('slug').",
+        )
+    if isinstance(route, Route) and (problem := _route_problem(route)):
+        yield message(
+            "E021",
+            f"{name_of(subject)}.location is {shown(route)}, but {problem}.",
+            "A Route takes the name of a URL pattern and its arguments, as reverse() does.",
+        )
+    yield from _viewnames(subject)
+
+
+def _route_problem(route: Route) -> str | None:
+    """Why `reverse()` could take no value at all, or `None`: the name, or the arguments."""
+    resolver = urlconf.root()
+    if resolver is None:
+        return None
+    *namespaces, view = route.viewname.split(":")
+    for namespace in namespaces:
+        instances = resolver.app_dict.get(namespace, [])
+        chosen = namespace if namespace in instances or not instances else instances[0]
+        if chosen not in resolver.namespace_dict:
+            return f"there is no namespace {namespace!r}"
+        prefix, resolver = resolver.namespace_dict[chosen]
+        if "(" in prefix or "%" in prefix:
+            # Arguments of the include() come on top of the pattern's.
+            return None
+    candidates = resolver.reverse_dict.getlist(view)
+    if not candidates:
+        return f"there is no URL pattern named {view!r}"
+    for possibilities, _, defaults, _ in candidates:
+        for _, parameters in possibilities:
+            missing = set(route.kwargs).symmetric_difference(parameters).difference(defaults)
+            if len(route.args) == len(parameters) if route.args else not missing:
+                return None
+    given = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
+    return f"no URL pattern named {view!r} takes the arguments it has ({given})"
+
+
+def _viewnames(subject: Any) -> Iterator[CheckMessage]:
+    declared = class_of(subject)
+    if not issubclass(declared, StaticViewSitemap) or declared.items is not StaticViewSitemap.items:
+        return
+    names = data(subject, "viewnames")
+    if isinstance(names, str):
+        text = f"{name_of(subject)}.viewnames is {names!r}, of which each letter is a name."
+        yield message("E022", text, f"Set a list: [{names!r}].")
+    elif (
+        # Another iterable could be a query.
+        isinstance(names, (list, tuple, set, frozenset))
+        and declared.default_location is StaticViewSitemap.default_location
+    ):
+        for name in names:
+            if isinstance(name, str) and (problem := _route_problem(Route(name))):
+                yield message(
+                    "E023",
+                    f"{name_of(subject)}.viewnames has {name!r}, but {problem}.",
+                    "A view here has a name, and takes no arguments.",
+                )

@@ -1,0 +1,88 @@
+"""The keys and values of `SITEMAPS09`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09 import conf
+from django_sitemaps09.checks.messages import message
+
+
+def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """The keys and values of `SITEMAPS09`."""
+    try:
+        given = conf.conf.given
+    except ImproperlyConfigured as error:
+        return [message("E001", str(error), "Set a dict, or remove the setting.")]
+    return [*_keys(given), *_values(), *_aliases(given), *_engine(given), *_base(given)]
+
+
+def _keys(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for key in given:
+        if key not in conf.KEYS:
+            near = get_close_matches(str(key).upper(), conf.KEYS, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(conf.KEYS)}."
+            yield message("E002", f"SITEMAPS09 has no key {key!r}.", hint)
+
+
+def _values() -> Iterator[CheckMessage]:
+    # Two keys can share a property.
+    for text in dict.fromkeys(filter(None, map(_refused, conf.KEYS.values()))):
+        yield message("E003", text, "See the settings in the README.")
+
+
+def _refused(name: str) -> str | None:
+    try:
+        getattr(conf.conf, name)
+    except ImproperlyConfigured as error:
+        return str(error)
+    return None
+
+
+def _aliases(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for key in ("STORAGE", "STATE"):
+        alias = given.get(key)
+        if isinstance(alias, str) and alias not in settings.STORAGES:
+            text = f"SITEMAPS09[{key!r}] is {alias!r}, no alias of STORAGES."
+            yield message("E004", text, f"STORAGES has: {', '.join(settings.STORAGES)}.")
+
+
+def _engine(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    name = given.get("ENGINE")
+    if isinstance(name, str) and (problem := _engine_problem(name)):
+        hint = "'processes', 'serial', 'celery', or the dotted path of a class of yours."
+        yield message("E007", f"SITEMAPS09['ENGINE']: {problem}", hint)
+
+
+def _engine_problem(name: str) -> str | None:
+    # Here alone: what an export needs is no part of what a site starts with.
+    from django_sitemaps09.export import engines
+
+    try:
+        engines.engine_class(name)
+    except ImproperlyConfigured as error:
+        return str(error)
+    return None
+
+
+def _base(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """An export has no request whose host it could take."""
+    if given.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites"):
+        return
+    reasons = [f"SITEMAPS09[{key!r}]" for key in ("STORAGE", "ROOT", "ROBOTS_TXT") if given.get(key)]
+    if "sitemaps" in settings.STORAGES and not given.get("STORAGE"):
+        reasons.append("STORAGES['sitemaps']")
+    if reasons:
+        yield message(
+            "W008",
+            f"{' and '.join(reasons)} set up an export, which has no host to write URLs with.",
+            "Set SITEMAPS09['BASE_URL'], such as 'https://www.example.com', or install "
+            "django.contrib.sites. `export_sitemaps --base-url` gives it to one run.",
+        )
