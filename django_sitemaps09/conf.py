@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,9 @@ class Conf:
     def files_url(self) -> str | None:
         """Where the exported files are reachable, ending in a slash. Default: `BASE_URL + "/"`."""
         url = self._text("FILES_URL")
-        if url is None or (
-            protocol.is_absolute(url) and url.endswith("/") and not protocol.needs_quoting(url)
-        ):
-            return url
+        with suppress(ValueError):
+            if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
+                return url
         raise ImproperlyConfigured(
             "SITEMAPS09['FILES_URL'] must be an absolute URL that ends in a slash, percent-encoded "
             f"where it has to be, not {url!r}."

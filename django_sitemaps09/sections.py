@@ -14,6 +14,7 @@ from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.sitemaps import ModelSitemap
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
@@ -148,7 +149,9 @@ def instance(section: Section) -> Any:
 def bound(section: Section, domain: str) -> Any:
     """The same for a host: one of rows that belong to sites lists those of its site."""
     sitemap = instance(section)
-    return sitemap.on_host(domain) if getattr(sitemap, "site_field", None) else sitemap
+    if isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None:
+        return sitemap.on_host(domain)
+    return sitemap
 
 
 def unknown(name: str, known: Mapping[str, Section]) -> UnknownSectionError:

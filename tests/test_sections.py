@@ -473,11 +473,12 @@ def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> No
             assert globals()[name] is getattr(django_sitemaps09, name)
         register("products", Sitemap)
         @register("news")
-        class News(ModelSitemap):
+        class Latest(ModelSitemap):
             lastmod = None
         print(settings.configured, *sorted(django_sitemaps09.__all__))
     """
-    names = ["GenericSitemap", "ModelSitemap", "Route", "Sitemap", "StaticViewSitemap", "register"]
+    names = ["Alternate", "Extension", "GenericSitemap", "Image", "ModelSitemap", "News", "NewsSitemap"]
+    names += ["Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video", "register"]
     assert run(code).split() == ["False", *names]
     assert sorted(django_sitemaps09.__all__) == names
 

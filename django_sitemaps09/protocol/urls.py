@@ -9,11 +9,7 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote
 
-from django_sitemaps09.protocol.limits import MAX_LOCATION
-
-# RFC 3986: all that may stand in a URI as it is. Everything else has to be percent-encoded.
-_NOT_IN_A_URI = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2})")
-# The same for what is behind the authority, where brackets are not admitted, and "#" ends the URI.
+# RFC 3986: all that may stand behind the authority, where brackets may not, and "#" ends the URI.
 _NOT_IN_A_PATH = re.compile(r"[^A-Za-z0-9\-._~:/?@!$&'()*+,;=%]+|%(?![0-9A-Fa-f]{2})")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = (
@@ -121,50 +117,9 @@ def plain(locations: Sequence[str], start: str, most: int) -> bool:
     return "%" not in joined or _BARE_PERCENT.search(joined) is None
 
 
-def joined_paths(locations: Sequence[str], base: Base) -> list[str] | None:
-    """A column of paths, or of URLs of `base`, as absolute URLs.
-
-    `None` where one is anything else, or must be quoted, or cannot stand: then each has to be looked at.
-    """
-    for start, missing in ((f"{base}/", ""), ("/", str(base))):
-        if plain(locations, start, MAX_LOCATION - len(missing)):
-            return [missing + location for location in locations] if missing else list(locations)
-    return None
-
-
 def is_absolute(location: str) -> bool:
     """Whether a location names its scheme and host itself."""
     return _ABSOLUTE.match(location) is not None
-
-
-def control_characters(text: str) -> bool:
-    """Whether a text has characters that are never part of a URL, not even of an IRI."""
-    return _CONTROL.search(text) is not None
-
-
-def needs_quoting(text: str) -> bool:
-    """Whether a URL, or several joined ones, have a character that a URI must percent-encode."""
-    return _NOT_IN_A_URI.search(text) is not None
-
-
-def location_problem(url: str, base: Base | None) -> str | None:
-    """Why an absolute URL may not stand in a sitemap of `base`, or `None` if it may.
-
-    Without a `base` the URL may be on any host.
-    """
-    if len(url) > MAX_LOCATION:
-        return f"has {len(url):,} characters, {MAX_LOCATION:,} are allowed"
-    if base is not None and not url.startswith(f"{base}/") and not _same_host(url, base):
-        return f"is not on {base}"
-    return None
-
-
-def _same_host(url: str, base: Base) -> bool:
-    """The protocol: "All URLs in a Sitemap must be from a single host", scheme and port included."""
-    try:
-        return origin(url) == origin(str(base))
-    except ValueError:
-        return False
 
 
 def _never_a_uri(text: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import reduce
 from operator import or_
@@ -64,7 +65,10 @@ class ModelSitemap(Sitemap[ModelT]):
         sites = apps.get_model("sites", "Site").objects
         if self._domain is None:
             return sites.get_current()
-        names = {self._domain, self._domain.encode().decode("idna")}
+        names = {self._domain}
+        with suppress(UnicodeError):
+            # A URL has the one, and a Site may have the other.
+            names.add(self._domain.encode().decode("idna"))
         found = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted(names)])).first()
         if found is None:
             raise ImproperlyConfigured(

@@ -17,7 +17,7 @@ from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section, bound, instance
-from django_sitemaps09.sitemaps import NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.formats import FormatName, format_name
@@ -161,7 +161,7 @@ def shareable(section: Section) -> bool:
         sitemap = instance(section)
     except Exception:  # noqa: BLE001 a user's factory can raise anything; whoever exports it says so
         return False
-    return is_compiled(sitemap) and getattr(sitemap, "site_field", None) is None
+    return is_compiled(sitemap) and (not isinstance(sitemap, ModelSitemap) or sitemap.site_field is None)
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:

@@ -96,7 +96,7 @@ def index(
     found: list[SitemapIndexItem] = []
     lastmods: list[Any] = []
     for name, section in sections.mapping(sitemaps).items():
-        sitemap = sections.instance(section)
+        sitemap = sections.bound(section, site.domain)
         path = reverse(sitemap_url_name, kwargs={"section": name})
         protocol = scheme if sitemap.protocol is None else sitemap.protocol
         location = f"{protocol}://{site.domain}{path}"
@@ -135,7 +135,7 @@ def sitemap(
     found, parts = [], []
     for declared in known.values() if section is None else [known[section]]:
         try:
-            found.append(sections.instance(declared))
+            found.append(sections.bound(declared, site.domain))
             entries = urlset.section(found[-1], page, site, scheme) if stock else None
             parts.append(entries or list(found[-1].get_urls(page=page, site=site, protocol=scheme)))
         except EmptyPage as error:
