@@ -22,7 +22,8 @@ from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.formats import FormatName, format_name
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.querysets import QuerySource, key_ranged
+from django_sitemaps09.sources.querysets import QuerySource
+from django_sitemaps09.sources.ranges import key_ranged
 from django_sitemaps09.sources.urls import UrlsSource
 from django_sitemaps09.writer import Limits
 

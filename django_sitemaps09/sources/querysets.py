@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet, FieldError, ImproperlyConfigured
+from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
 from django.db.models import Count, F, Max, QuerySet
 
@@ -17,9 +17,6 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base, past
 from django_sitemaps09.rows import (
-    can_reorder,
-    filters_window,
-    has_window,
     one_by_one,
     reads_plainly,
     repeats_rows,
@@ -290,36 +287,3 @@ def slice_size(rows: int, declaration: Declaration) -> int:
 def _key_name(sitemap: object) -> str:
     """Contrib's classes know no `key`; theirs could be anything."""
     return sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"
-
-
-def key_ranged(items: Any, declaration: Declaration) -> QuerySet[Any] | None:
-    """The items as a queryset in which a range of keys is a range of rows, or `None` if there is none.
-
-    A multi-valued join, a filter on a window, and distinct() do not commute with a range: such a
-    queryset is read as the rows whose key is in it.
-    """
-    if not can_reorder(items) or has_window(declaration.expressions, items):
-        return None
-    if not isinstance(declaration.sitemap, ModelSitemap):
-        try:
-            KeyColumns.of(items.model, "pk", items.db)
-        except ImproperlyConfigured:
-            return None
-    rows: QuerySet[Any] = items.order_by()
-    query = rows.query
-    # reverse() outlives order_by(), and would turn the order of the key around.
-    query.standard_ordering = True
-    if not (query.distinct or repeats_rows(query) or filters_window(query)):
-        return rows
-    if (query.annotation_select or query.extra_select) and declaration.needs_items:
-        return None
-    outer: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(pk__in=rows.values("pk"))
-    outer.query.select_related = query.select_related
-    outer.query.deferred_loading = query.deferred_loading
-    outer = outer.prefetch_related(*rows._prefetch_related_lookups)  # type: ignore[attr-defined]
-    try:
-        outer.annotate(**declaration.expressions)
-    except FieldError:
-        # An expression names an annotation, which only the rows themselves have.
-        return None
-    return outer

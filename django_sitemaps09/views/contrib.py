@@ -25,8 +25,9 @@ from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.urls import Host
 from django_sitemaps09.views import urlset
+from django_sitemaps09.views.listed import as_text, part, w3c_text
 from django_sitemaps09.views.responses import last_modified, public
-from django_sitemaps09.views.urlset import as_text, part, urlset_document, w3c_text
+from django_sitemaps09.views.urlset import urlset_document
 
 logger = logging.getLogger(__name__)
 

@@ -6,22 +6,19 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial, wraps
-from html import unescape
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from django.utils.safestring import SafeData
-
-from django_sitemaps09 import protocol, sources, writer
-from django_sitemaps09.entries import Alternate, Batch, Column, Extension, ItemError, Version
+from django_sitemaps09 import sources, writer
+from django_sitemaps09.entries import Batch, Column, ItemError, Version
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.rows import chunks
-from django_sitemaps09.sitemaps import AT_A_TIME, HOOKS, alias, column
+from django_sitemaps09.sitemaps import AT_A_TIME, alias, column
 from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.hosts import Hosts
-from django_sitemaps09.sources.values import lastmod_text, priority_text
+from django_sitemaps09.views.listed import Listed, as_text, log, priority, w3c_text
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ class Section(NamedTuple):
                     versions=versions,
                     lastmods=_each(w3c_text, values["lastmod"]),
                     changefreqs=_each(as_text, values["changefreq"]),
-                    priorities=_each(_priority, priorities),
+                    priorities=_each(priority, priorities),
                     **self._extensions(base, items, versions),
                 )
         if every and newest:
@@ -78,7 +75,7 @@ class Section(NamedTuple):
         hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
         own = extensions.own(self.sitemap)
         columns = extensions.columns(told, own, versions, hosts, items, errors)
-        _log(errors)
+        log(errors)
         return columns
 
     def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
@@ -172,7 +169,7 @@ class Urlset(list[Any]):
 def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
     """The entries of some sections, written now, whoever renders them later."""
     found = Urlset()
-    found.document = _document([part if isinstance(part, Section) else _Listed.of(part) for part in parts])
+    found.document = _document([part if isinstance(part, Section) else Listed.of(part) for part in parts])
     found.make = lambda: chain.from_iterable(
         part.urls() if isinstance(part, Section) else part for part in parts
     )
@@ -206,108 +203,12 @@ def urlset_document(urls: Iterable[Any] | None) -> str:
     """The dicts of `get_urls()` as a document. Any key but `location` may be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
-    return _document([_Listed.of(list(urls or ()))])
+    return _document([Listed.of(list(urls or ()))])
 
 
-def _document(parts: Iterable[Section | _Listed]) -> str:
+def _document(parts: Iterable[Section | Listed]) -> str:
     chunks: list[bytes] = []
     namespaces = {prefix: space for part in parts for prefix, space in part.namespaces.items()}
     batches = (batch for part in parts for batch in part.batches())
     writer.write_urlset(batches, chunks.append, namespaces=namespaces)
     return b"".join(chunks).decode()
-
-
-class _Listed(NamedTuple):
-    """What any iterable of dicts, or of objects with such attributes, says of entries."""
-
-    batch: Batch
-    namespaces: Mapping[str, str]
-
-    @classmethod
-    def of(cls, urls: Sequence[Any]) -> _Listed:
-        keys = [part(url, "item") for url in urls]
-        locations = [as_text(part(url, "location")) or "" for url in urls]
-        versions = [Version("", locations)]
-        errors: list[ItemError] = []
-        hosts = _hosts(locations)
-        alternates = [[_alternate(link, hosts) for link in part(url, "alternates") or ()] for url in urls]
-        told = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
-        told = {name: found for name, found in told.items() if any(found)}
-        own, texts = _foreign(urls)
-        columns = extensions.columns(told | texts, own, versions, hosts, keys, errors)
-        _log(errors)
-        batch = Batch(
-            keys=keys,
-            versions=versions,
-            lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
-            changefreqs=[as_text(part(url, "changefreq")) for url in urls],
-            priorities=[_priority(part(url, "priority")) for url in urls],
-            alternates=alternates if any(alternates) else None,
-            **columns,
-        )
-        return cls(batch, extensions.spaces(columns, own, linked=any(alternates)))
-
-    def batches(self) -> list[Batch]:
-        return [self.batch]
-
-
-def _foreign(urls: Sequence[Any]) -> tuple[list[Extension], dict[str, list[str]]]:
-    """The extensions of the project in some dicts, and their texts by prefix."""
-    found = [dict(part(url, "extensions") or ()) for url in urls]
-    own = list(dict.fromkeys(extension for some in found for extension in some))
-    return own, {extension.prefix: [some.get(extension, "") for some in found] for extension in own}
-
-
-def _hosts(locations: Sequence[str]) -> Hosts:
-    """The host that a page is of, as far as its URLs tell: what its paths are joined to."""
-    for location in locations:
-        try:
-            return Hosts((protocol.origin(location),), joined=True)
-        except ValueError:
-            continue
-    return Hosts((Base("https", "localhost"),), joined=True)
-
-
-def _log(errors: Iterable[ItemError]) -> None:
-    for error in errors:
-        logger.warning("Left out: %s", error)
-
-
-def _alternate(link: Any, hosts: Hosts) -> Alternate:
-    """A link of contrib's, or one of ours."""
-    if isinstance(link, tuple):
-        return extensions.alternate(link, hosts)
-    return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
-
-
-def part(thing: Any, name: str) -> Any:
-    """A key or an attribute, as a template finds it; `None` where there is none."""
-    try:
-        return thing[name]
-    except (TypeError, LookupError):
-        return getattr(thing, name, None)
-
-
-def as_text(value: Any) -> str | None:
-    """As a template has it: nothing for what is false, and marked text is escaped already."""
-    if not value:
-        return None
-    return unescape(str(value)) if isinstance(value, SafeData) else str(value)
-
-
-def _priority(value: Any) -> str | None:
-    """As a template has it, but for the language's decimal comma and for 1e-05."""
-    text = as_text(value)
-    try:
-        return text and priority_text(text)
-    except ValueError:
-        return text
-
-
-def w3c_text(value: Any) -> str | None:
-    """As a template has it: nothing for what is no date."""
-    try:
-        return lastmod_text(value)
-    except ValueError as error:
-        logger.warning("A lastmod was left out: %s", error)
-        return None

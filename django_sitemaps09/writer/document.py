@@ -62,59 +62,91 @@ def write_documents(
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
 ) -> list[Written]:
-    """The same entries to several documents that differ in their bases, until none of them has more room.
+    """The same entries to several documents that differ in their bases, until one of them has no more room.
 
     The entries of one item are never parted; one that fits not all of them is left out with an error.
     `TextError` for a text that XML cannot hold.
     """
-    head = kind.head(namespaces or {})
-    sizes = [len(head) + len(kind.tail) for _ in outs]
-    for out in outs:
-        out.write(head)
-    urls, cut = 0, None
-    lastmods: list[str | None] = []
-    errors: list[ItemError] = []
-    marks = _Marks()
+    documents = _Documents(kind, outs, limits, kind.head(namespaces or {}))
     for batch in batches:
-        errors += batch.errors
-        texts = [_pieces(kind.parts(batch, out.base), len(batch.keys)) for out in outs]
+        documents.add(batch)
+        if documents.cut is not None:
+            break
+    return documents.end()
+
+
+class _Documents:
+    """Documents that are being written, in step."""
+
+    def __init__(self, kind: Format, outs: Sequence[Out], limits: Limits | None, head: bytes) -> None:
+        self.cut: Hashable | None = None
+        self._kind = kind
+        self._outs = outs
+        self._limits = limits
+        self._urls = 0
+        self._lastmods: list[str | None] = []
+        self._errors: list[ItemError] = []
+        self._marks = _Marks()
+        self._sizes = [len(kind.tail)] * len(outs)
+        self._write([head] * len(outs))
+
+    def add(self, batch: Batch) -> None:
+        """All of a batch, or what there is room for."""
+        self._errors += batch.errors
+        texts = [_pieces(self._kind.parts(batch, out.base), len(batch.keys)) for out in self._outs]
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
-        count = sum(counts)
-        if limits is None or (
-            urls + count <= limits.urls
-            and all(size + len(chunk) <= limits.bytes for size, chunk in zip(sizes, chunks, strict=True))
-        ):
-            sizes = _write(outs, chunks, sizes)
-            if limits is not None:
-                # Keys can be the items themselves, which nobody else keeps.
-                marks.add(batch.keys)
-            urls += count
-            lastmods += _ends(batch.lastmods, 0, len(batch.keys))
-            continue
-        apart = [_joined(pieces, len(batch.keys)) for pieces in texts]
+        if self._limits is None:
+            # Keys can be the items themselves, which nobody else keeps.
+            self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
+        elif self._has_room(chunks, sum(counts), self._limits):
+            self._marks.add(batch.keys)
+            self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
+        else:
+            apart = [_joined(pieces, len(batch.keys)) for pieces in texts]
+            self._add_what_fits(batch, apart, counts, self._limits)
+
+    def _add_what_fits(
+        self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int], limits: Limits
+    ) -> None:
         start = 0
-        while start < len(batch.keys) and cut is None:
-            stop = _fitting(apart, counts, start, limits, urls, sizes)
-            sizes = _write(outs, ["".join(found[start:stop]).encode() for found in apart], sizes)
-            marks.add(batch.keys[start:stop])
-            urls += sum(counts[start:stop])
-            lastmods += _ends(batch.lastmods, start, stop)
+        while start < len(batch.keys) and self.cut is None:
+            stop = _fitting(texts, counts, start, limits, self._urls, self._sizes)
+            chunks = ["".join(items[start:stop]).encode() for items in texts]
+            self._marks.add(batch.keys[start:stop])
+            self._take(chunks, sum(counts[start:stop]), batch.lastmods, start, stop)
             if stop < len(batch.keys):
-                if urls:
-                    cut = marks.last
+                if self._urls:
+                    self.cut = self._marks.last
                 else:
-                    errors.append(ItemError(str(batch.keys[stop]), "location", "fits no page"))
+                    self._errors.append(ItemError(str(batch.keys[stop]), "location", "fits no page"))
                     stop += 1
             start = stop
-        if cut is not None:
-            break
-    for out in outs:
-        out.write(kind.tail)
-    dated = bool(lastmods) and None not in lastmods
-    newest = max(filter(None, lastmods)) if dated else None
-    middle = None if cut is None else marks.middle()
-    return [Written(urls, size, newest, cut, tuple(errors), middle) for size in sizes]
+
+    def _has_room(self, chunks: Sequence[bytes], count: int, limits: Limits) -> bool:
+        sizes = zip(self._sizes, chunks, strict=True)
+        return self._urls + count <= limits.urls and all(s + len(c) <= limits.bytes for s, c in sizes)
+
+    def _take(self, chunks: Sequence[bytes], count: int, lastmods: Column, start: int, stop: int) -> None:
+        self._write(chunks)
+        self._urls += count
+        self._lastmods += _ends(lastmods, start, stop)
+
+    def _write(self, chunks: Sequence[bytes]) -> None:
+        for place, (out, chunk) in enumerate(zip(self._outs, chunks, strict=True)):
+            if chunk:
+                out.write(chunk)
+                self._sizes[place] += len(chunk)
+
+    def end(self) -> list[Written]:
+        """The last bytes."""
+        for out in self._outs:
+            out.write(self._kind.tail)
+        dated = bool(self._lastmods) and None not in self._lastmods
+        newest = max(filter(None, self._lastmods)) if dated else None
+        middle = None if self.cut is None else self._marks.middle()
+        errors = tuple(self._errors)
+        return [Written(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:
@@ -147,13 +179,6 @@ class _Marks:
     def middle(self) -> Hashable:
         """That of the item half way, or of one not far before it."""
         return self._keys[max(self._count // 2 - 1, 0) // self._step]
-
-
-def _write(outs: Sequence[Out], chunks: Sequence[bytes], sizes: Sequence[int]) -> list[int]:
-    for out, chunk in zip(outs, chunks, strict=True):
-        if chunk:
-            out.write(chunk)
-    return [size + len(chunk) for size, chunk in zip(sizes, chunks, strict=True)]
 
 
 def _fitting(

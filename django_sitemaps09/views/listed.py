@@ -1,0 +1,116 @@
+"""Entries of contrib's road as dicts, as contrib and projects have them in a context."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from html import unescape
+from typing import Any, NamedTuple
+
+from django.utils.safestring import SafeData
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.entries import Alternate, Batch, Extension, ItemError, Version
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import HOOKS
+from django_sitemaps09.sources import extensions
+from django_sitemaps09.sources.hosts import Hosts
+from django_sitemaps09.sources.values import lastmod_text, priority_text
+
+logger = logging.getLogger(__name__)
+
+
+class Listed(NamedTuple):
+    """What any iterable of dicts, or of objects with such attributes, says of entries."""
+
+    batch: Batch
+    namespaces: Mapping[str, str]
+
+    @classmethod
+    def of(cls, urls: Sequence[Any]) -> Listed:
+        keys = [part(url, "item") for url in urls]
+        locations = [as_text(part(url, "location")) or "" for url in urls]
+        versions = [Version("", locations)]
+        errors: list[ItemError] = []
+        hosts = _hosts(locations)
+        alternates = [[_alternate(link, hosts) for link in part(url, "alternates") or ()] for url in urls]
+        told = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
+        told = {name: found for name, found in told.items() if any(found)}
+        own, texts = _foreign(urls)
+        columns = extensions.columns(told | texts, own, versions, hosts, keys, errors)
+        log(errors)
+        batch = Batch(
+            keys=keys,
+            versions=versions,
+            lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
+            changefreqs=[as_text(part(url, "changefreq")) for url in urls],
+            priorities=[priority(part(url, "priority")) for url in urls],
+            alternates=alternates if any(alternates) else None,
+            **columns,
+        )
+        return cls(batch, extensions.spaces(columns, own, linked=any(alternates)))
+
+    def batches(self) -> list[Batch]:
+        return [self.batch]
+
+
+def _foreign(urls: Sequence[Any]) -> tuple[list[Extension], dict[str, list[str]]]:
+    """The extensions of the project in some dicts, and their texts by prefix."""
+    found = [dict(part(url, "extensions") or ()) for url in urls]
+    own = list(dict.fromkeys(extension for some in found for extension in some))
+    return own, {extension.prefix: [some.get(extension, "") for some in found] for extension in own}
+
+
+def _hosts(locations: Sequence[str]) -> Hosts:
+    """The host that a page is of, as far as its URLs tell: what its paths are joined to."""
+    for location in locations:
+        try:
+            return Hosts((protocol.origin(location),), joined=True)
+        except ValueError:
+            continue
+    return Hosts((Base("https", "localhost"),), joined=True)
+
+
+def log(errors: Iterable[ItemError]) -> None:
+    for error in errors:
+        logger.warning("Left out: %s", error)
+
+
+def _alternate(link: Any, hosts: Hosts) -> Alternate:
+    """A link of contrib's, or one of ours."""
+    if isinstance(link, tuple):
+        return extensions.alternate(link, hosts)
+    return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
+
+
+def part(thing: Any, name: str) -> Any:
+    """A key or an attribute, as a template finds it; `None` where there is none."""
+    try:
+        return thing[name]
+    except (TypeError, LookupError):
+        return getattr(thing, name, None)
+
+
+def as_text(value: Any) -> str | None:
+    """As a template has it: nothing for what is false, and marked text is escaped already."""
+    if not value:
+        return None
+    return unescape(str(value)) if isinstance(value, SafeData) else str(value)
+
+
+def priority(value: Any) -> str | None:
+    """As a template has it, but for the language's decimal comma and for 1e-05."""
+    text = as_text(value)
+    try:
+        return text and priority_text(text)
+    except ValueError:
+        return text
+
+
+def w3c_text(value: Any) -> str | None:
+    """As a template has it: nothing for what is no date."""
+    try:
+        return lastmod_text(value)
+    except ValueError as error:
+        logger.warning("A lastmod was left out: %s", error)
+        return None
