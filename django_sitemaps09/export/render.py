@@ -136,7 +136,7 @@ class Renderer:
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
         with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as opened:
             sinks = [
-                opened.enter_context(self._sink(*where, file_name))
+                opened.enter_context(self._sink(*where, file_name, linked="xhtml" in source.namespaces))
                 for where in zip(stores, staged, task.known or [None] * len(stores), strict=True)
             ]
             written = writer.write_documents(
@@ -159,9 +159,9 @@ class Renderer:
         return rendered
 
     def _sink(
-        self, store: Store, staged: str, known: str | None, file_name: str
+        self, store: Store, staged: str, known: str | None, file_name: str, *, linked: bool
     ) -> AbstractContextManager[Sink]:
-        stream = compressor(conf.gzip_level) if file_name.endswith(".gz") else None
+        stream = compressor(conf.gzip_level, linked=linked) if file_name.endswith(".gz") else None
         place = None if self.stage is None else partial(staged_file, store, staged)
         return sink(place, stream, known)
 
