@@ -16,8 +16,8 @@ except ImportError:
 
 #: zlib's. An export hides most of its time in a thread; a higher level takes far more for 1 % less.
 DEFAULT_LEVEL = 6
-#: The same for entries with many links to each other, ten times as long as others and mostly alike: half the
-#: time of 6, in which a thread alone could not keep up with the rows, for 38 bytes an entry in place of 21.
+#: The same for entries with many links to each other, ten times as long as others and mostly alike: half
+#: the time of 6, with which a thread could not keep up with the rows, for 38 bytes an entry and not 21.
 LINKED_LEVEL = 3
 # Of 0 to 3. It is as fast as 0, for fewer bytes; 3 takes more than twice as long for about as many.
 _ISAL_LEVEL = 2

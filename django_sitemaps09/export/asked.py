@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.stores import host_folder
 
 
 class Options(NamedTuple):
@@ -89,17 +89,6 @@ class Asked(NamedTuple):
 
 
 _HOST = "{host}"
-_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
-
-
-def host_folder(base: Base) -> str:
-    """The name of the folder for the files of a host: its name, with the port behind an underscore."""
-    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
-
-
-def is_folder(name: str) -> bool:
-    """Whether that can be such a name, or none."""
-    return name == "" or _FOLDER.fullmatch(name) is not None
 
 
 def export_base(base_url: str | None) -> Base:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09.rows import can_reorder
-from django_sitemaps09.sitemaps import FIELDS, Sitemap
+from django_sitemaps09.sitemaps import FIELDS, HOOKS, Sitemap
 from django_sitemaps09.sources import MACHINERY, Source
 from django_sitemaps09.sources.costs import Cost, Costs, Step
 from django_sitemaps09.sources.positions import PositionSource
@@ -26,6 +26,8 @@ _NEVER = float("inf")
 _MANY_QUERIES = 10
 _QUERIES_PER_ITEM = 0.1
 
+# What can be a method and nothing else.
+_WITHOUT_COLUMNS: tuple[Step, ...] = (*HOOKS, "x_default", "extensions")
 _CALLS: dict[Step, str] = {
     "items": "items()",
     "languages": "get_languages_for_item()",
@@ -63,6 +65,8 @@ def _least(step: Step, source: Source) -> float:
         return _SHARE_OF_READING if kind in (_LIST, _OBJECTS) else _NEVER
     if step == "positions":
         return _SHARE_OF_READING
+    if step in _WITHOUT_COLUMNS:
+        return _NEVER
     # For what is no row there is nothing to declare.
     return _NEVER if kind == _OBJECTS else _SHARE
 
@@ -77,7 +81,8 @@ def _slow(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
         what = f"items() gives {_kind(source)}, whose rows are paged by position"
         return what, "A plain queryset is read by ranges of its key."
     if step == "instances":
-        methods = [_CALLS.get(name, name) for name in (*FIELDS, "languages") if name in costs.steps]
+        named = (*FIELDS, "languages", *_WITHOUT_COLUMNS)
+        methods = [_CALLS.get(name, name) for name in named if name in costs.steps]
         are = "is a method" if len(methods) == 1 else "are methods"
         what = f"instances are made, since {_listed(methods)} {are}"
         return what, "Where every hook is a constant or an expression, only columns are read."

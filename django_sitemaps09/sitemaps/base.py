@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
 from django.core.paginator import Paginator
@@ -22,7 +22,8 @@ from django_sitemaps09.sitemaps.translated import Translated
 logger = logging.getLogger(__name__)
 
 #: Methods that say what an item has beside the elements of the protocol.
-HOOKS = ("alternates", "images", "videos", "news")
+Hook = Literal["alternates", "images", "videos", "news"]
+HOOKS: tuple[Hook, ...] = ("alternates", "images", "videos", "news")
 #: Instances in memory at a time, where contrib has all. All those of a page at once take half as long
 #: again, most of it for the garbage collector, and three times the memory.
 AT_A_TIME = 1_000
@@ -176,7 +177,7 @@ class Sitemap(_Base[ItemT]):
         hooks = {name: hook for name in HOOKS if callable(hook := getattr(self, name, None))}
         for url in urls:
             item = url["item"][0] if self.i18n else url["item"]
-            told = {name: _told(name, hook, item) for name, hook in hooks.items()}
+            told: dict[str, Any] = {name: _told(name, hook, item) for name, hook in hooks.items()}
             url["alternates"] = [*url["alternates"], *(told.pop("alternates", None) or ())]
             url.update(told)
             own = [some for some in self.extensions or () if isinstance(some, Extension)]

@@ -153,7 +153,9 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
         name: values.texts(name, [url.get(name) for url in urls], places, errors)
         for name in values.CONVERTERS
     }
-    told = {name: [url.get(name) for url in urls] for name in HOOKS if any(url.get(name) for url in urls)}
+    told: dict[str, Any] = {
+        name: [url.get(name) for url in urls] for name in HOOKS if any(url.get(name) for url in urls)
+    }
     own = extensions.own(sitemap)
     for extension in own:
         told[extension.prefix] = [dict(url.get("extensions") or ()).get(extension) for url in urls]

@@ -6,6 +6,17 @@ from django_sitemaps09.stores.local import LocalStore, create
 from django_sitemaps09.stores.lock import only_one
 from django_sitemaps09.stores.remote import RemoteStore
 from django_sitemaps09.stores.store import STATE, Store
-from django_sitemaps09.stores.targets import state, target
+from django_sitemaps09.stores.targets import host_folder, is_folder, state, target
 
-__all__ = ["STATE", "LocalStore", "RemoteStore", "Store", "create", "only_one", "state", "target"]
+__all__ = [
+    "STATE",
+    "LocalStore",
+    "RemoteStore",
+    "Store",
+    "create",
+    "host_folder",
+    "is_folder",
+    "only_one",
+    "state",
+    "target",
+]

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from django.core.files.storage import InMemoryStorage, InvalidStorageError, storages
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.remote import RemoteStore
 from django_sitemaps09.stores.store import STATE, Store
+
+_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+
+
+def host_folder(base: Base) -> str:
+    """The name of the folder for the files of a host: its name, with the port behind an underscore."""
+    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
+
+
+def is_folder(name: str) -> bool:
+    """Whether that can be such a name, or none."""
+    return name == "" or _FOLDER.fullmatch(name) is not None
 
 
 def target(output: Path | None, folder: str = "") -> Store:

@@ -25,11 +25,9 @@ def record(section: str, source: Source) -> SectionRecord | None:
     if not (conf.storage or conf.root) or cache.get(_UNREADABLE) or source.identity is None:
         return None
     try:
-        state = stores.state(stores.target(None))
-        root = manifest.read_root(state)
-        if root is None or section not in root.files:
+        found = _published(section, source)
+        if found is None:
             return None
-        found = manifest.read_section(state, root.files[section])
     except (ExportError, OSError) as error:
         # The export's own folder is not for everybody; or a new run has just taken its place.
         logger.warning("Section %r: its pages are cut without the export's: %s", section, error)
@@ -39,6 +37,17 @@ def record(section: str, source: Source) -> SectionRecord | None:
     bounds = [page.until for page in found.pages if page.until is not None]
     usable = found.pages and found.identity == source.identity and source.in_order(bounds)
     return found if usable else None
+
+
+def _published(section: str, source: Source) -> SectionRecord | None:
+    """What the host's own tree of files has of a section, else the one that is not of several."""
+    for folder in (stores.host_folder(source.bases[0]), ""):
+        state = stores.state(stores.target(None, folder), folder)
+        root = manifest.read_root(state)
+        if root is not None:
+            file = root.files.get(section)
+            return None if file is None else manifest.read_section(state, file)
+    return None
 
 
 def may_be_asked(section: str) -> bool:

@@ -34,8 +34,8 @@ class Listed(NamedTuple):
         errors: list[ItemError] = []
         hosts = _hosts(locations)
         alternates = [[_alternate(link, hosts) for link in part(url, "alternates") or ()] for url in urls]
-        told = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
-        told = {name: found for name, found in told.items() if any(found)}
+        asked = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
+        told: dict[str, Any] = {name: found for name, found in asked.items() if any(found)}
         own, texts = _foreign(urls)
         columns = extensions.columns(told | texts, own, versions, hosts, keys, errors)
         log(errors)

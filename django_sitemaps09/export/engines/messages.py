@@ -15,7 +15,6 @@ import django_sitemaps09
 from django_sitemaps09 import stores
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.asked import is_folder
 from django_sitemaps09.export.render import Rendered, Renderer, Target, Task
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
@@ -88,7 +87,7 @@ def _target(found: Mapping[str, Any]) -> Target:
     target = Target(
         Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
     )
-    if not (_STAGE.fullmatch(target.stage or "") and is_folder(target.folder)):
+    if not (_STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)):
         raise ExportError(
             f"A message names {target.stage!r:.100} and {target.folder!r:.100}, as none of ours does."
         )
@@ -129,7 +128,7 @@ class Folder:
     def __init__(self, message: Mapping[str, Any]) -> None:
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
-        if not is_folder(folder):
+        if not stores.is_folder(folder):
             raise ExportError(f"A message names {folder!r:.100}, as none of ours does.")
         self.store = stores.target(output and Path(output), folder)
         self.stage: str = message["renderer"]["stage"]
