@@ -28,7 +28,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.urls import get_script_prefix, get_urlconf, path
 
-from django_sitemaps09.export.render import Renderer, Task, render_page
+from django_sitemaps09.export.render import Renderer, Target, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import UnknownSectionError
@@ -687,7 +687,8 @@ class TestWithoutCelery:
 
 
 def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
-    renderer = Renderer(Base("https", "www.example.com"), None, None, True, "/shop/", "tests.test_celery")
+    target = Target(Base("https", "www.example.com"), None, None)
+    renderer = Renderer((target,), True, "/shop/", "tests.test_celery")
     with pytest.raises(UnknownSectionError):
         render_page(renderer, Task("nobody-knows", Page(1, None, None)))
     assert (get_script_prefix(), get_urlconf()) == ("/", None)

@@ -16,6 +16,7 @@ from django_sitemaps09.protocol.limits import (
     STRICTEST_MAX_BYTES,
     XHTML_NAMESPACE,
 )
+from django_sitemaps09.protocol.links import check_links
 from django_sitemaps09.protocol.times import past, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
     Base,
@@ -50,6 +51,7 @@ __all__ = [
     "Base",
     "Changefreq",
     "changefreq_text",
+    "check_links",
     "hreflang",
     "hreflang_warning",
     "is_absolute",

@@ -7,7 +7,7 @@ no hook needs the item, no model instance is made.
 
 from __future__ import annotations
 
-from django_sitemaps09.sitemaps.base import AT_A_TIME, HOOKS, Sitemap
+from django_sitemaps09.sitemaps.base import AT_A_TIME, Sitemap, has_same_languages
 from django_sitemaps09.sitemaps.declared import (
     FIELDS,
     Field,
@@ -17,6 +17,7 @@ from django_sitemaps09.sitemaps.declared import (
     declared_expressions,
     declared_value,
 )
+from django_sitemaps09.sitemaps.hooks import HOOKS
 from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap
 from django_sitemaps09.sitemaps.news import NewsSitemap
 
@@ -35,4 +36,5 @@ __all__ = [
     "column",
     "declared_expressions",
     "declared_value",
+    "has_same_languages",
 ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, Generic
 
 from django.contrib import sitemaps as contrib
 from django.core.paginator import Paginator
@@ -17,13 +17,9 @@ from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.rows import chunks, repeats_rows
 from django_sitemaps09.sitemaps.declared import alias, annotated, declared_expressions, declared_value
+from django_sitemaps09.sitemaps.hooks import with_hooks
 from django_sitemaps09.sitemaps.translated import Translated
 
-logger = logging.getLogger(__name__)
-
-#: Methods that say what an item has beside the elements of the protocol.
-Hook = Literal["alternates", "images", "videos", "news"]
-HOOKS: tuple[Hook, ...] = ("alternates", "images", "videos", "news")
 #: Instances in memory at a time, where contrib has all. All those of a page at once take half as long
 #: again, most of it for the garbage collector, and three times the memory.
 AT_A_TIME = 1_000
@@ -161,31 +157,12 @@ class Sitemap(_Base[ItemT]):
 
     def _items(self) -> Any:
         items = annotated(self, self.items())
-        if not self.i18n:
-            return items
-        uniform = type(self).get_languages_for_item is Sitemap.get_languages_for_item
-        if not isinstance(items, QuerySet):
-            items = list(items)
-        elif uniform and not items.ordered:
-            # A page of it is a query of its own, and pages of what has no order repeat rows.
-            uniform = False
-        return Translated(self, items, uniform=uniform)
+        return Translated.of(self, items, uniform=has_same_languages(self)) if self.i18n else items
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Contrib's, with what the hooks of ours say of each item, under their names."""
         urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
-        hooks = {name: hook for name in HOOKS if callable(hook := getattr(self, name, None))}
-        for url in urls:
-            item = url["item"][0] if self.i18n else url["item"]
-            told: dict[str, Any] = {name: _told(name, hook, item) for name, hook in hooks.items()}
-            url["alternates"] = [*url["alternates"], *(told.pop("alternates", None) or ())]
-            url.update(told)
-            own = [some for some in self.extensions or () if isinstance(some, Extension)]
-            if own:
-                url["extensions"] = [(extension, extension.xml(item)) for extension in own]
-            if callable(self.x_default):
-                url["alternates"] = _with_x_default(url["alternates"], self.x_default(item))
-        return urls
+        return with_hooks(self, urls, f"{protocol}://{domain}")
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
@@ -202,19 +179,7 @@ class _Paginator(Paginator):  # type: ignore[type-arg]
         return int(self.counted.count())
 
 
-def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
-    """What a hook of ours says; nothing where it fails, since contrib's road has to go on."""
-    try:
-        found = hook(item)
-        return found if found is None or isinstance(found, News) else list(found)
-    except Exception as error:  # noqa: BLE001 it may be a method of the project's that means something else
-        logger.warning("Item %s: %s was left out: %s: %s", item, name, type(error).__name__, error)
-        return None
-
-
-def _with_x_default(links: list[Any], told: bool | str | None) -> list[Any]:
-    """The links of an item whose x-default is another one than contrib has found, or none."""
-    if told is True:
-        return links
-    others = [link for link in links if not isinstance(link, dict) or link["lang_code"] != "x-default"]
-    return [*others, {"location": told, "lang_code": "x-default"}] if told else others
+def has_same_languages(sitemap: Any) -> bool:
+    """Whether no code of a project's says what the languages of an item are."""
+    name = "get_languages_for_item"
+    return getattr_static(sitemap, name) is getattr_static(Sitemap, name)

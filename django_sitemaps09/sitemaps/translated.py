@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet
-
-from django_sitemaps09.rows import chunks
+from django_sitemaps09.rows import can_reorder, chunks
 
 # As many as the views take at a time.
 _AT_A_TIME = 1_000
 
 
-class Translated:
+class Translated(Sequence[Any]):
     """What contrib has as a list of `(item, language)`: for a paginator, which counts and slices it.
 
-    `uniform` says that all items have the same languages. Then those of a queryset are counted, and a page
-    of them is read; else all items are gone through for either, and none are kept.
+    Rows that all have the same `codes` are counted, and a page of them is read; all others are gone through
+    for either, and none are kept.
     """
 
-    def __init__(self, sitemap: Any, items: Any, *, uniform: bool) -> None:
+    def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
         self._sitemap = sitemap
         self._items = items
-        self._codes = list(sitemap.get_languages_for_item(None)) if uniform else None
+        self._codes = codes
+
+    @classmethod
+    def of(cls, sitemap: Any, items: Any, *, uniform: bool) -> Translated:
+        """`uniform` says that all items have the same languages."""
+        codes = list(sitemap.get_languages_for_item(None)) if uniform else None
+        if codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
+            query = items.query
+            # A page is a query of its own: rows that are alike in their order must not change places.
+            ordering = query.order_by or query.get_meta().ordering
+            return cls(sitemap, items.order_by(*ordering, "pk"), codes)
+        return cls(sitemap, items if hasattr(items, "query") else list(items), None)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
         return self._pairs(self._items)
@@ -32,24 +41,34 @@ class Translated:
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
         for some in chunks(items, _AT_A_TIME):
             for item in some:
-                codes = (
-                    self._codes if self._codes is not None else self._sitemap.get_languages_for_item(item)
-                )
-                for code in codes:
+                for code in self._codes or self._sitemap.get_languages_for_item(item):
                     yield item, code
 
     def __len__(self) -> int:
         if self._codes is None:
             return sum(1 for _ in self)
-        rows = self._items
-        return len(self._codes) * (rows.count() if isinstance(rows, QuerySet) else len(rows))
+        return len(self._codes) * int(self._items.count())
 
-    def __getitem__(self, wanted: slice) -> list[tuple[Any, str]]:
+    def __getitem__(self, wanted: Any) -> Any:
+        if not isinstance(wanted, slice):
+            return list(self)[wanted]
         start, stop = wanted.start or 0, wanted.stop
-        if not self._codes:
+        if wanted.step not in (None, 1) or start < 0 or (stop is not None and stop < start):
+            return list(self)[wanted]
+        if self._codes is None:
             return list(islice(self, start, stop))
         each = len(self._codes)
-        last = None if stop is None else -(-stop // each)
-        part = self._items[start // each : last]
+        part = self._items[start // each : None if stop is None else -(-stop // each)]
         first = start // each * each
         return list(islice(self._pairs(part), start - first, None if stop is None else stop - first))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == (list(other) if isinstance(other, Translated) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other]
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return [*other, *self]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
@@ -14,7 +15,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS, Field, Sitemap, alias, declared_expressions
+from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
 from django_sitemaps09.sources import extensions, values
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.hosts import Hosts
@@ -56,7 +57,7 @@ class Declaration:
     @classmethod
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
         """`ImproperlyConfigured` where a constant is one that the protocol does not admit."""
-        languages = tuple(sitemap._languages()) if sitemap.i18n else None
+        languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None
         hosts = Hosts.of(sitemap, bases)
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
@@ -94,8 +95,7 @@ class Declaration:
 
     @property
     def _languages_per_item(self) -> bool:
-        method = type(self.sitemap).get_languages_for_item
-        return self.languages is not None and method is not Sitemap.get_languages_for_item
+        return self.languages is not None and not has_same_languages(self.sitemap)
 
     def rows_per_page(self, entries: int) -> int:
         """How many items have so many entries: a limit counts those of all languages."""
@@ -140,7 +140,12 @@ class Declaration:
         languages: Iterable[str] = dict.fromkeys(self.languages)
         if self._languages_per_item:
             with step("languages"):
-                several = values.each(self._languages_of, rows.items or (), rows.keys, "languages", errors)
+                spelled = cache(self._spelled)
+
+                def languages_of(item: Any) -> list[str]:
+                    return list(map(spelled, self.sitemap.get_languages_for_item(item)))
+
+                several = values.each(languages_of, rows.items or (), rows.keys, "languages", errors)
             codes = [() if some is values.FAILED else some for some in several]
             # In an order that does not depend on how the rows are sliced.
             known = {code: place for place, code in enumerate(languages)}
@@ -152,12 +157,10 @@ class Declaration:
         self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
     ) -> Version:
         """The locations of a language; the items that have it are those whose `codes` say so."""
-        language = hreflang(code) if self.linked else ""
+        language = self._hreflang(code, errors) if self.linked else ""
         listed = range(len(rows.keys))
         if codes is not None:
             listed = [i for i, some in enumerate(codes) if code in some]  # type: ignore[assignment]
-        if self.linked and not language:
-            errors.append(ItemError("any", "alternates", f"of the language {code!r} have no hreflang"))
         with translation.override(code):
             found = self._locations(rows.part(listed), errors)
         if len(listed) == len(rows.keys):
@@ -167,17 +170,37 @@ class Declaration:
             spread[i] = url
         return Version(language, spread)
 
-    def _languages_of(self, item: Any) -> list[str]:
-        return [protocol.language_text(code) for code in self.sitemap.get_languages_for_item(item)]
+    def _hreflang(self, code: str, errors: list[ItemError]) -> str:
+        """What links say of a language: nothing for one that has no hreflang, or another one's."""
+        found = hreflang(code)
+        first = self._codes.get(found, code)
+        if found and first == code:
+            return found
+        why = f"the hreflang of {first!r}" if found else "no hreflang"
+        errors.append(ItemError("any", "alternates", f"of the language {code!r} have {why}"))
+        return ""
+
+    @property
+    def _codes(self) -> dict[str, str]:
+        """The languages of the sitemap by what links say of them; one of those that are alike there."""
+        return {hreflang(code): code for code in reversed(self.languages or ())}
+
+    def _spelled(self, code: object) -> str:
+        """A code of an item as the sitemap spells it: two spellings are no two languages."""
+        text = protocol.language_text(code)
+        if text in (self.languages or ()):
+            return text
+        language = hreflang(text)
+        return self._codes.get(language, language.lower()) if language else text
 
     def _linked(self, rows: Rows, versions: list[Version], errors: list[ItemError]) -> list[Version]:
         """The versions with what leads to those in no language."""
         hook = self.sitemap.x_default
         if not hook:
             return versions
-        code = hreflang(conf.language)
-        default = next((version for version in versions if code and version.language == code), None)
-        without = None if default is None else x_default(default)
+        language = hreflang(conf.language)
+        default = next((v for v in versions if language and v.language == language), None)
+        without = None if default is None else x_default(default, self._codes.get(language, conf.language))
         if callable(hook):
             with step("x_default"):
                 told = values.each(hook, rows.items or (), rows.keys, "x_default", errors)

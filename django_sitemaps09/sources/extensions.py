@@ -208,17 +208,15 @@ def _alternates(
     linked = [(version.language, version.texts()) for version in versions if version.language]
     listed = [version.texts() for version in versions if version.listed]
 
+    def named(url: str | None) -> str:
+        # Of several hosts, a path alone is the same page on each.
+        return hosts.join(url or "") if len(hosts.bases) == 1 else url or ""
+
     def checked(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in told[position] or ()]
-        own = {language: found[position] for language, found in linked if found[position]}
-        languages = [*own, *(link.language for link in links)]
-        if twice := [code for code in languages if languages.count(code) > 1]:
-            raise ValueError(f"name {twice[0]!r} twice")
-        named = {hosts.join(url or "") for url in (*own.values(), *(link.location for link in links))}
-        if links and not all(
-            hosts.join(found[position] or "") in named for found in listed if found[position]
-        ):
-            raise ValueError("do not name the item itself, so that crawlers ignore them")
+        own = [(language, named(found[position])) for language, found in linked if found[position]]
+        pages = () if own else {named(found[position]) for found in listed if found[position]}
+        protocol.check_links([(link.language, named(link.location)) for link in links], own, pages)
         return links
 
     positions = [values.FAILED if some is values.FAILED else i for i, some in enumerate(told)]

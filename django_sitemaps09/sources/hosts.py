@@ -30,7 +30,7 @@ class Hosts:
         """With the `hosts` of a sitemap: `https://shop.example.com`, or a name alone."""
         try:
             return cls(bases, tuple(sorted({_origin(host, bases[0]) for host in _declared(sitemap)})))
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             if declared_expressions(sitemap):
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
             # It may be an attribute of a class that was written for contrib.

@@ -23,12 +23,12 @@ def hreflang(code: str) -> str:
         return ""
 
 
-def x_default(version: Version) -> Version:
-    """The URLs in the default language less their prefix, as contrib has them.
+def x_default(version: Version, code: str) -> Version:
+    """The URLs in the default language, whose code is given, less their prefix, as contrib has them.
 
     Where the default language has no prefix, nothing that looks like one is taken away.
     """
-    found, prefix = version.locations, f"/{conf.language}/"
+    found, prefix = version.locations, f"/{code}/"
     if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
         return Version("x-default", found, listed=False)
     if isinstance(found, Composed) and prefix in found.literals[0]:

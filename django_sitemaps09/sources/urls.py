@@ -179,8 +179,7 @@ def _links(
     """The links of each entry: what contrib makes of the languages is a whole set by itself."""
 
     def alternate(link: Any) -> Alternate:
-        pair = link if isinstance(link, tuple) else (link["lang_code"], link["location"])
-        return extensions.alternate(pair, hosts)
+        return extensions.alternate((link["lang_code"], link["location"]), hosts)
 
     found = []
     for links, place in zip(told, places, strict=False):

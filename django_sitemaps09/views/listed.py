@@ -33,7 +33,7 @@ class Listed(NamedTuple):
         versions = [Version("", locations)]
         errors: list[ItemError] = []
         hosts = _hosts(locations)
-        alternates = [[_alternate(link, hosts) for link in part(url, "alternates") or ()] for url in urls]
+        alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
         asked = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
         told: dict[str, Any] = {name: found for name, found in asked.items() if any(found)}
         own, texts = _foreign(urls)
@@ -76,10 +76,7 @@ def log(errors: Iterable[ItemError]) -> None:
         logger.warning("Left out: %s", error)
 
 
-def _alternate(link: Any, hosts: Hosts) -> Alternate:
-    """A link of contrib's, or one of ours."""
-    if isinstance(link, tuple):
-        return extensions.alternate(link, hosts)
+def _alternate(link: Any) -> Alternate:
     return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
 
 

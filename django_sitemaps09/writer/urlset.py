@@ -26,13 +26,15 @@ def urlset_head(namespaces: Mapping[str, str]) -> bytes:
 def url_parts(batch: Batch, base: str) -> Parts:
     """The `<url>` elements of each item, with a line end each, in parts."""
     between = _between(batch)
-    foreign = _foreign(batch, base)
+    links, others = _links(batch, base), _others(batch, base)
+    linked = any(version.language for version in batch.versions)
     [base] = escaped([base], batch.keys)
     parts: list[str | Sequence[str]] = []
     for version in batch.listed:
         own = ["<url><loc>", *_location(version, base, batch.keys), "</loc>", *between]
-        own += [] if foreign is None else [foreign]
-        own.append("</url>\n")
+        # A page that no link leads to back is no part of the set.
+        own += links if version.language or not linked else []
+        own += [*others, "</url>\n"]
         if not version.complete:
             own = [_where_there_is_one(version, own, len(batch.keys))]
         parts += own
@@ -91,19 +93,11 @@ def _merged(parts: Sequence[str | Sequence[str]]) -> Parts:
     return found
 
 
-def _foreign(batch: Batch, base: str) -> Sequence[str] | None:
-    """What each entry of an item has in other namespaces, once for all its entries."""
+def _others(batch: Batch, base: str) -> list[Sequence[str]]:
+    """What each entry of an item has in other namespaces, besides links."""
     keys = batch.keys
     columns: list[Sequence[str]] = []
-    linked = [version for version in batch.versions if version.language]
-    if linked:
-        columns.append(_links(linked, base, keys))
-    several = (
-        (_alternates, batch.alternates),
-        (image_elements, batch.images),
-        (video_elements, batch.videos),
-    )
-    for write, values in several:
+    for write, values in ((image_elements, batch.images), (video_elements, batch.videos)):
         if values is not None:
             columns.append(list(map(write, values, repeat(base), keys)))  # type: ignore[arg-type]
     if batch.news is not None:
@@ -111,19 +105,25 @@ def _foreign(batch: Batch, base: str) -> Sequence[str] | None:
         columns.append(["" if news is None else news_element(news, key) for news, key in pairs])
     if batch.foreign is not None:
         columns.append(batch.foreign)
-    if len(columns) < 2:
-        return columns[0] if columns else None
-    return list(map("".join, zip(*columns, strict=True)))
+    return columns
 
 
-def _links(versions: Sequence[Version], base: str, keys: Sequence[Hashable]) -> list[str]:
+def _links(batch: Batch, base: str) -> list[Sequence[str]]:
     """The `xhtml:link` elements of each item: the same whole set for all its languages."""
+    keys = batch.keys
+    columns: list[Sequence[str]] = []
     parts: list[str | Sequence[str]] = []
-    for version in versions:
-        [language] = escaped([version.language], keys)
-        own = [_LINK.format(language), *_location(version, base, keys), '"/>']
-        parts += own if version.complete else [_where_there_is_one(version, own, len(keys))]
-    return items(_merged(parts), len(keys))
+    [escaped_base] = escaped([base], keys)
+    for version in batch.versions:
+        if version.language:
+            [language] = escaped([version.language], keys)
+            own = [_LINK.format(language), *_location(version, escaped_base, keys), '"/>']
+            parts += own if version.complete else [_where_there_is_one(version, own, len(keys))]
+    if parts:
+        columns.append(items(_merged(parts), len(keys)))
+    if batch.alternates is not None:
+        columns.append(list(map(_alternates, batch.alternates, repeat(base), keys)))
+    return columns
 
 
 _LINK = '<xhtml:link rel="alternate" hreflang="{}" href="'
