@@ -332,7 +332,7 @@ def law_3(folder: Path, run: Run) -> None:
     files = set()
     for name, record in manifest.sections.items():
         for page, number in zip(record.page_map().pages, record.pages, strict=True):
-            file = f"sitemap-{name}-{page.number}.xml{'.gz' if record.gzip else ''}"
+            file = f"sitemap-{name}-{page.number}.{record.suffix}"
             files.add(file)
             assert looked_at.digest(folder, file) == number.digest, file
             assert page.number <= record.highest

@@ -151,3 +151,14 @@ class Scale(models.Model):
     """A primary key without an exact text."""
 
     ratio = models.FloatField(primary_key=True)
+
+
+class Dispatch(models.Model):
+    """News of one of several sites."""
+
+    # These tables are there before that of an app with migrations is.
+    site = models.ForeignKey("sites.Site", on_delete=models.CASCADE, db_constraint=False)
+    at = models.DateTimeField()
+
+    def get_absolute_url(self) -> str:
+        return f"/dispatches/{self.pk}/"

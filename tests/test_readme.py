@@ -13,13 +13,9 @@ from lxml import etree
 
 import django_sitemaps09
 from django_sitemaps09 import conf, robots
+from tests.readme import README, Block, blocks
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 def options() -> list[str]:
@@ -50,18 +46,16 @@ def test_every_public_name_is_described(name: str) -> None:
 
 
 @pytest.mark.parametrize("snippet", blocks("python"))
-def test_every_snippet_of_python_compiles(snippet: str) -> None:
-    ast.parse(snippet)
+def test_every_snippet_of_python_compiles(snippet: Block) -> None:
+    ast.parse(snippet.text)
 
 
 @pytest.mark.parametrize("document", blocks("xml"))
-def test_every_document_shown_is_valid(document: str) -> None:
-    root = etree.fromstring(document.encode())
-    schemas = ROOT.parent / "shared" / "schemas"
-    if not schemas.exists():
+def test_every_document_shown_is_valid(document: Block) -> None:
+    schema = ROOT.parent / "shared" / "schemas" / "all.xsd"
+    if not schema.exists():
         pytest.skip("the schemas of the protocol are not beside this checkout")
-    name = "siteindex-0.9.xsd" if root.tag.endswith("index") else "all.xsd"
-    etree.XMLSchema(etree.parse(schemas / name)).assertValid(root)
+    etree.XMLSchema(etree.parse(schema)).assertValid(etree.fromstring(document.text.encode()))
 
 
 def test_the_block_shown_is_the_block_written() -> None:

@@ -177,9 +177,18 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
         links = [(version.language, location) for version, location in there if version.language]
         links += [(language, behind(base, location)) for language, location in more]
         found.append(
-            [Entry(location, *texts, tuple(links)) for version, location in there if version.listed]
+            [
+                Entry(location, *texts, () if alone(version, batch) else tuple(links))
+                for version, location in there
+                if version.listed
+            ]
         )
     return found
+
+
+def alone(version: Version, batch: Batch) -> bool:
+    """Whether a version is no part of the set that the others make: no link leads to it, so it has none."""
+    return not version.language and any(other.language for other in batch.versions if other.listed)
 
 
 def entries(batch: Batch, base: str = "") -> list[Entry]:
@@ -499,7 +508,8 @@ def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_
         for version, location in there:
             if version.listed:
                 entry = next(found)
-                assert (entry.loc, entry.alternates) == (location, links)
+                own = () if alone(version, site.batch) else links
+                assert (entry.loc, entry.alternates) == (location, own)
                 assert ((version.language, location) in entry.alternates) == bool(version.language)
     assert next(found, None) is None
 
@@ -515,7 +525,11 @@ def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_
     for item in site.batch.keys:
         for version, location in site.locations(item, base):
             assert locs.count(location) == version.listed
-            assert (location in hrefs) == bool(version.language)
+            # What nobody lists is linked by those that are in the set.
+            linked = any(
+                other.listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
+            )
+            assert (location in hrefs) == (bool(version.language) and linked)
 
 
 @given(sites(), bases)
@@ -528,11 +542,16 @@ def test_links_that_a_project_names_follow_those_between_versions_in_every_entry
     both = read(write([replace(batch, alternates=named)], base=base, namespaces=LINKS)[0])
     counts = batch.counts()
     items = [item for item, count in zip(batch.keys, counts, strict=True) for _ in range(count)]
+    versions = [
+        version for item in batch.keys for version, _ in site.locations(item, base) if version.listed
+    ]
     assert both == [
-        entry._replace(
+        entry
+        if alone(version, batch)
+        else entry._replace(
             alternates=(*entry.alternates, ("fr", f"{base}/{item}/&"), ("it", "https://e.example/"))
         )
-        for entry, item in zip(own, items, strict=True)
+        for entry, item, version in zip(own, items, versions, strict=True)
     ]
 
 
@@ -570,11 +589,11 @@ def test_paths_are_joined_to_the_base_and_absolute_locations_are_not(site: Site,
 def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
     locations: Any, joined: list[str | None], listed: bool
 ) -> None:
-    versions = [Version("", ["c:/1", "c:/2"]), Version("de", locations, listed)]
+    versions = [Version("en", ["c:/1", "c:/2"]), Version("de", locations, listed)]
     found = read(write([Batch([1, 2], versions)], base="x:", namespaces=LINKS)[0])
     expected = []
     for first, location in zip(["c:/1", "c:/2"], joined, strict=True):
-        links = () if location is None else (("de", location),)
+        links = (("en", first), *(() if location is None else (("de", location),)))
         expected.append((first, links))
         expected += [(location, links)] if location is not None and listed else []
     assert [(entry.loc, entry.alternates) for entry in found] == expected

@@ -11,6 +11,7 @@ from django_sitemaps09.entries.batches import (
     ItemError,
     Plain,
     Version,
+    reason_of,
 )
 from django_sitemaps09.entries.extensions import NAMESPACES, Extension
 from django_sitemaps09.entries.media import Image, News, Platform, Restriction, Video
@@ -33,4 +34,5 @@ __all__ = [
     "Restriction",
     "Version",
     "Video",
+    "reason_of",
 ]

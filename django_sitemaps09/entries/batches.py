@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from django_sitemaps09.entries.extensions import Extension
 from django_sitemaps09.entries.media import Image, News, Video
 
 
@@ -38,6 +39,14 @@ class ItemError(NamedTuple):
         # Keys and reasons hold what is in the rows: no line end of theirs may end a line of a log.
         text = f"item {self.key}: {self.field} {self.reason}"
         return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def reason_of(error: Exception) -> str:
+    """What an exception says; its class alone, where it fails to say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 a user's __str__ can raise anything
+        return type(error).__name__
 
 
 class Plain(tuple[str, ...]):
@@ -117,7 +126,7 @@ class Batch:
     An item has an entry for each of its listed locations, at least one; they are never parted. Its versions
     in different languages link to each other, and so do all of them to the `alternates`. Keys are opaque
     here; the source that made them can write them down. `foreign` is XML text already, in namespaces of the
-    project, as the writer's `extension_text` has found it well-formed.
+    project, as the writer's `extension_text` has found it well-formed; `extensions` says which.
     """
 
     keys: Sequence[Hashable]
@@ -130,6 +139,7 @@ class Batch:
     videos: Sequence[Sequence[Video]] | None = None
     news: Sequence[News | None] | None = None
     foreign: Sequence[str] | None = None
+    extensions: Sequence[Extension] = ()
     errors: Sequence[ItemError] = ()
 
     @property

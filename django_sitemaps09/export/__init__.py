@@ -21,7 +21,7 @@ from django_sitemaps09.export.render import Renderer
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
 from django_sitemaps09.export.run import Outcome, Run, Wanted
 from django_sitemaps09.export.section import export_section
-from django_sitemaps09.export.tree import Tree, opened
+from django_sitemaps09.export.tree import Told, Tree, check_removals, opened
 from django_sitemaps09.sections import Section
 
 __all__ = ["PageFile", "Published", "Report", "SectionReport", "UrlChange", "export", "export_hosts"]
@@ -78,7 +78,7 @@ def export(
         sitemaps,
         changes,
     )
-    [report] = _exports([base_url], options, on_published, progress, on_page)
+    [report] = _exports([base_url], options, on_published, progress, on_page, several=False)
     return report
 
 
@@ -97,8 +97,10 @@ def export_hosts(
     Each host has a folder of its name below the target. Rows are read once for all hosts where only the
     host differs, and once for each for sections with a `site_field` and those of others.
     """
+    if not base_urls:
+        raise ExportError("There is no host to export: name at least one base URL.")
     asked = Options(names, **{**_DEFAULTS, **options})
-    reports = _exports(base_urls, asked, on_published, progress, on_page)
+    reports = _exports(base_urls, asked, on_published, progress, on_page, several=True)
     return dict(zip(base_urls, reports, strict=True))
 
 
@@ -115,18 +117,21 @@ def _exports(
     on_published: Callable[[Published], object] | None,
     progress: Callable[[SectionReport], object],
     on_page: Callable[[str, PageFile], object],
+    *,
+    several: bool,
 ) -> list[Report]:
-    """The reports of all hosts, in their order."""
+    """The reports of all hosts, in their order; of `several`, each has a folder."""
     started = time.perf_counter()
     # What is refused is refused before anything is touched, and before anything asks a database.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    asked = [Asked.of(options, url, several=len(base_urls) > 1) for url in base_urls]
+    asked = [Asked.of(options, url, several=several) for url in base_urls]
     if len({one.folder for one in asked}) < len(asked):
         raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
     now = datetime.now(timezone.utc)
     wanted = Wanted(now, options.changed_only, options.rebalance, frozenset(options.force))
     with ExitStack() as locked:
         trees = [locked.enter_context(opened(one, options, now)) for one in asked]
+        check_removals(trees, options.remove)
         with engine as elsewhere:
             run = Run(
                 Renderer(
@@ -134,12 +139,21 @@ def _exports(
                 ),
                 [tree.place.target for tree in trees],
                 [tree.before.names for tree in trees],
+                [tree.taken for tree in trees],
                 wanted,
                 elsewhere,
                 on_page,
             )
             outcomes = _outcomes(run, trees, progress)
-        told = [tree.end(own, options, now) for tree, own in zip(trees, outcomes, strict=True)]
+        told: list[Told] = []
+        try:
+            for tree, own in zip(trees, outcomes, strict=True):
+                told.append(tree.end(own, options, now))
+        except BaseException:
+            # What is published is told of, whatever happened to the next host.
+            for one in told:
+                one.report(time.perf_counter() - started, on_published)
+            raise
     seconds = time.perf_counter() - started
     return [one.report(seconds, on_published) for one in told]
 

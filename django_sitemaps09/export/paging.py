@@ -114,7 +114,8 @@ class SectionPages(NamedTuple):
         if self.source.fleeting:
             # Files that are updated, and not multiplied: what was in them is gone soon in any case.
             known = {page.number: page for page in before.pages}
-            return Plan(pages.each_page(rows, rows_on_page, count(1)), known)
+            free = (number for number in count(1) if not self._is_taken(number))
+            return Plan(pages.each_page(rows, rows_on_page, free), known)
         bounds = [page.until for page in before.pages if page.until is not None]
         if self.source.identity is None and (
             self.run.wanted.rebalance or before.identity is not None or len(bounds) + 1 < len(before.pages)
@@ -125,6 +126,7 @@ class SectionPages(NamedTuple):
         if (
             self.run.wanted.rebalance
             or not before.pages
+            or any(self._is_taken(page.number) for page in before.pages)
             or before.identity != self.source.identity
             or not self.source.in_order(bounds)
         ):
@@ -137,6 +139,11 @@ class SectionPages(NamedTuple):
             behind = pages.each_page(rows, rows_on_page, chain([last.number], fresh), last.after)
             plan.pages = chain(closed, behind)
         return plan
+
+    def _is_taken(self, number: int) -> bool:
+        """Whether somebody else has a file of the name that a page would have."""
+        file = page_name(self.name, number, self.suffix)
+        return any(file in taken for taken in self.run.taken)
 
     def _as_published(self) -> tuple[Plan, list[Page]]:
         """The pages as they are published, less those that are merged away."""
@@ -170,7 +177,9 @@ class SectionPages(NamedTuple):
         found = None if record is None else record.fingerprint
         if record is None or found is None or self._is_hot(found):
             return None
-        if None in self._digests(record.number):
+        if None in self._digests(record.number) or any(
+            known[record.number].fingerprint != found for known in self.known
+        ):
             return None
         return found
 
@@ -224,7 +233,8 @@ class SectionPages(NamedTuple):
 
         # Here the next page is read while the thread of this one's file ends it.
         ahead = 2 if elsewhere is None else 2 * elsewhere.workers
-        made = pages.render_all(plan.pages, begin, ahead, divide=divide, highest=self.before.highest)
+        highest = 0 if source.fleeting else self.before.highest
+        made = pages.render_all(plan.pages, begin, ahead, divide=divide, highest=highest)
         for page, rendered in made:
             if isinstance(rendered, Rendered):
                 self._check(page, rendered)

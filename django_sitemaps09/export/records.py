@@ -144,9 +144,13 @@ def common(befores: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[i
     Where they have others, all pages are cut anew, to numbers that none of them ever had.
     """
     first, *others = befores
-    if all(_cut_alike(first, other) for other in others):
-        return first, [{page.number: page for page in record.pages} for record in befores]
     highest = max(record.highest for record in befores)
+    if all(_cut_alike(first, other) for other in others):
+        # Limits are those of the largest of them.
+        several = zip(*(record.pages for record in befores), strict=True)
+        pages = [some[0]._replace(bytes=max(page.bytes for page in some)) for some in several]
+        known = [{page.number: page for page in record.pages} for record in befores]
+        return replace(first, highest=highest, pages=tuple(pages)), known
     return SectionRecord(first.suffix, highest=highest), [{} for _ in befores]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -40,12 +40,13 @@ class Outcome(NamedTuple):
 class Run:
     """What all sections share. `stores` and `names`, the published files, are those of each host.
 
-    `progress` is told of each page.
+    `taken` are names that ours could have, of files that are none of ours. `progress` is told of each page.
     """
 
     renderer: Renderer
     stores: Sequence[Store]
     names: Sequence[Mapping[str, int | None]]
+    taken: Sequence[Collection[str]]
     wanted: Wanted
     engine: Engine | None = None
     progress: Callable[[str, PageFile], object] = lambda section, file: None
@@ -57,4 +58,5 @@ class Run:
             renderer=replace(self.renderer, targets=(self.renderer.targets[place],)),
             stores=[self.stores[place]],
             names=[self.names[place]],
+            taken=[self.taken[place]],
         )

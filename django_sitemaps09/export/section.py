@@ -53,8 +53,11 @@ def export_section(
         unexpected = not isinstance(error, EXPECTED)
         logger.error("Section %r could not be rendered: %s", name, failure, exc_info=unexpected)
     ended = []
-    for before, outcome in zip(befores, outcomes, strict=True):
-        why = failure or _failure(run, name, before, outcome.record, errors, fleeting=fleeting)
+    pairs = list(zip(befores, outcomes, strict=True))
+    found = (_failure(run, name, *pair, errors, fleeting=fleeting) for pair in pairs)
+    # What has the same pages on several hosts keeps them: it is published on all of them, or on none.
+    why = failure or next(filter(None, found), None)
+    for before, outcome in pairs:
         if why is not None:
             outcome = Outcome(SectionReport(name, (), 0.0), before)
         report = replace(
@@ -80,12 +83,13 @@ def _failure(
     run: Run,
     name: str,
     before: SectionRecord,
-    after: SectionRecord,
+    outcome: Outcome,
     errors: LeftOut,
     *,
     fleeting: bool,
 ) -> str | None:
     """Why a section that was rendered may not be published, or `None`."""
+    after = outcome.record
     if not after.pages and errors.left_out:
         first = min(errors.named, key=lambda error: error.field != "location")
         return f"every item was left out, the first one as {first}"

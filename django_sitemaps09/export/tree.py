@@ -23,7 +23,7 @@ from django_sitemaps09.export.before import Before
 from django_sitemaps09.export.changes import Published, Spool, tell
 from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.publish import Place
-from django_sitemaps09.export.published import INDEX
+from django_sitemaps09.export.published import INDEX, page_names
 from django_sitemaps09.export.render import Target
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.export.robots import Robots
@@ -63,6 +63,13 @@ class Tree:
     def target(self) -> Target:
         return Target(self.asked.base, self.asked.output, self.stage, self.asked.folder)
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names of files that are there, and that no manifest says are ours."""
+        manifest = self.before.manifest
+        pages = (page_names(name, record) for name, record in manifest.sections.items())
+        return frozenset(self.before.names).difference(manifest.indexes, manifest.removed, *pages)
+
     def record(self, section: str) -> SectionRecord:
         """What is published of a section."""
         return self.before.manifest.sections.get(section, SectionRecord())
@@ -70,7 +77,8 @@ class Tree:
     def end(self, outcomes: Mapping[str, Outcome], options: Options, started: datetime) -> Told:
         """Publishes what may be published; a dry run only tells of it."""
         asked, place, before = self.asked, self.place, self.before.manifest
-        after = Next.of(self.before, outcomes, asked.known, options.remove, started.timestamp(), self.stage)
+        removed = [name for name in options.remove if name in before.sections]
+        after = Next.of(self.before, outcomes, asked.known, removed, started.timestamp(), self.stage)
         failures = _failures([outcome.report for outcome in outcomes.values()], strict=options.strict)
         # The XSD wants one file in an index, and a robots.txt names no index that is not there.
         publishes = bool(after.documents) and not (options.strict and failures)
@@ -201,14 +209,18 @@ class Told(NamedTuple):
 _EMPTY = "There is no URL in any section: nothing was written, and what was published stays as it was."
 
 
+def check_removals(trees: Sequence[Tree], remove: Collection[str]) -> None:
+    """`ExportError` for a section that is declared, or that no host has published."""
+    for name in remove:
+        if name in trees[0].asked.known:
+            raise ExportError(f"The section {name!r} is declared, so that it cannot be removed.")
+        if not any(tree.record(name).pages for tree in trees):
+            raise ExportError(f"There is no section {name!r} that is published and not declared any more.")
+
+
 def _undeclared(before: Before, known: Mapping[str, Section], remove: Collection[str]) -> list[str]:
     """What is published and not declared any more, but for what is to be removed."""
     gone = {name for name, record in before.manifest.sections.items() if record.pages and name not in known}
-    for name in remove:
-        if name in known:
-            raise ExportError(f"The section {name!r} is declared, so that it cannot be removed.")
-        if name not in gone:
-            raise ExportError(f"There is no section {name!r} that is published and not declared any more.")
     return [
         f"Section {name!r} is published and not declared any more; its files stay. To take it out of the "
         f"index: --remove {name}"

@@ -17,7 +17,7 @@ from django_sitemaps09.sitemaps.declared import (
     declared_expressions,
     declared_value,
 )
-from django_sitemaps09.sitemaps.hooks import HOOKS
+from django_sitemaps09.sitemaps.hooks import HOOKS, Told, left_out, own_extensions
 from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap
 from django_sitemaps09.sitemaps.news import NewsSitemap
 
@@ -31,10 +31,13 @@ __all__ = [
     "NewsSitemap",
     "Sitemap",
     "StaticViewSitemap",
+    "Told",
     "alias",
     "annotated",
     "column",
     "declared_expressions",
     "declared_value",
     "has_same_languages",
+    "left_out",
+    "own_extensions",
 ]

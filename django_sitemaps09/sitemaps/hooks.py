@@ -7,23 +7,52 @@ project's that means something else, and contrib's road has to go on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Extension, News
+from django_sitemaps09.entries import Extension, News, reason_of
 
 logger = logging.getLogger(__name__)
+
+#: Where to tell what was left out, instead of in the log: item, hook and reason.
+_told_to: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
+
+
+class Told(list[Any]):
+    """What hooks of ours gave: other dicts can have keys of the same names."""
+
 
 #: Methods that say what an item has beside the elements of the protocol.
 Hook = Literal["alternates", "images", "videos", "news"]
 HOOKS: tuple[Hook, ...] = ("alternates", "images", "videos", "news")
 
 
+def own_extensions(sitemap: object) -> list[Extension]:
+    """The extensions of the project."""
+    found = getattr(sitemap, "extensions", ())
+    return (
+        [some for some in found if isinstance(some, Extension)] if isinstance(found, (list, tuple)) else []
+    )
+
+
+@contextmanager
+def left_out() -> Iterator[list[tuple[Any, str, str]]]:
+    """What is left out inside, instead of a line in the log for each."""
+    found: list[tuple[Any, str, str]] = []
+    token = _told_to.set(found)
+    try:
+        yield found
+    finally:
+        _told_to.reset(token)
+
+
 def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
     """Entries with `images`, `videos`, `news` and `extensions`, and with further links in `alternates`."""
     hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
-    own = [some for some in sitemap.extensions or () if isinstance(some, Extension)]
+    own = own_extensions(sitemap)
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
     if not (hooks or own or x_default):
         return urls
@@ -35,7 +64,7 @@ def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict
             # The languages of an item stand next to each other, and have the same.
             before = item
             told = {name: _told(name, hook, item) for name, hook in hooks.items()}
-            told["extensions"] = [(some, _told(some.prefix, some.xml, item)) for some in own]
+            told["extensions"] = Told((some, _told(some.prefix, some.xml, item)) for some in own)
             told["x_default"] = x_default and _told("x_default", x_default, item)
         url |= {name: found for name, found in told.items() if name not in ("alternates", "x_default")}
         if x_default and sitemap.alternates:
@@ -49,14 +78,18 @@ def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
     """What a hook says of an item; what it generates is made now, where its errors can be caught."""
     try:
         found = hook(item)
-        return found if found is None or isinstance(found, (str, bool, News)) else list(found)
+        return found if found is None or isinstance(found, (str, bool, News)) else Told(found)
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
         _leave_out(item, name, error)
         return None
 
 
 def _leave_out(item: Any, name: str, error: Exception) -> None:
-    logger.warning("Item %s: %s was left out: %s: %s", item, name, type(error).__name__, error)
+    reason, elsewhere = reason_of(error), _told_to.get()
+    if elsewhere is None:
+        logger.warning("Item %s: %s was left out: %s", item, name, reason)
+    else:
+        elsewhere.append((item, name, reason))
 
 
 def _absolute(location: Any, base: str) -> str:
@@ -82,7 +115,7 @@ def _links(url: dict[str, Any], told: Sequence[Any], base: str) -> list[dict[str
         links = [(protocol.hreflang(language), _absolute(location, base)) for language, location in told]
         others = [(link["lang_code"], link["location"]) for link in url["alternates"]]
         # Contrib's own set names the page already, as far as there is one.
-        protocol.check_links(links, others, () if others else [url["location"]])
+        protocol.check_links(links, others, () if others else [_absolute(url["location"], base)])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:
         _leave_out(url["item"], "alternates", error)

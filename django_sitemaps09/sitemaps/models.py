@@ -50,6 +50,11 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def on_host(self, domain: str) -> ModelSitemap[ModelT]:
         """The same section for the host that is served: another object, since one can serve several."""
+        if type(self).items not in _ITEMS_OF_A_SITE:
+            raise ImproperlyConfigured(
+                f"{type(self).__qualname__} has a site_field and an items() of its own, which could list "
+                "the rows of other sites: override get_queryset() instead."
+            )
         found = copy(self)
         found._domain = domain
         return found
@@ -66,10 +71,13 @@ class ModelSitemap(Sitemap[ModelT]):
         if self._domain is None:
             return sites.get_current()
         names = {self._domain}
+        # A URL has the one spelling, and a Site may have the other.
         with suppress(UnicodeError):
-            # A URL has the one, and a Site may have the other.
+            names.add(self._domain.encode("idna").decode())
+        with suppress(UnicodeError):
             names.add(self._domain.encode().decode("idna"))
-        found = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted(names)])).first()
+        alike = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted(names)]))
+        found = min(alike, key=lambda site: (site.domain != self._domain, site.pk), default=None)
         if found is None:
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__} lists the rows of one site, and there is no Site with the "
@@ -84,6 +92,10 @@ class ModelSitemap(Sitemap[ModelT]):
         if query is None or rows.ordered or query.is_sliced or query.combinator or query.distinct_fields:
             return rows
         return rows.order_by("pk")
+
+
+#: Those that list the rows of one site alone.
+_ITEMS_OF_A_SITE: list[Any] = [ModelSitemap.items]
 
 
 class StaticViewSitemap(Sitemap[str]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from datetime import timezone as utc_offset
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
@@ -13,7 +14,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import News
 from django_sitemaps09.sitemaps.base import ModelT
-from django_sitemaps09.sitemaps.models import ModelSitemap
+from django_sitemaps09.sitemaps.models import _ITEMS_OF_A_SITE, ModelSitemap
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
@@ -57,16 +58,23 @@ class NewsSitemap(ModelSitemap[ModelT]):
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is no date."
             )
-        now: Any = timezone.now()
-        since = now - timedelta(days=protocol.NEWS_DAYS)
+        now = timezone.now()
+        # Hours and not the clock on the wall, which is put back once a year.
+        moments = [_utc(now) - timedelta(days=protocol.NEWS_DAYS), _utc(now)]
+        bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
         if not isinstance(field, DateTimeField):
             # A date is taken for its midnight.
-            zone = conf.zone
-            now, since = (
-                timezone.localtime(when, zone).date() if timezone.is_aware(when) else when.date()
-                for when in (now, since)
-            )
-            since += timedelta(days=1)
-        recent = rows.filter(**{f"{self.date_field}__range": (since, now)})
+            bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
+        elif timezone.is_naive(now):
+            bounds = [bound.replace(tzinfo=None) for bound in bounds]
+        recent = rows.filter(**{f"{self.date_field}__range": bounds})
         ordered: QuerySet[ModelT] = recent.order_by(f"-{self.date_field}", "-pk")
         return ordered
+
+
+_ITEMS_OF_A_SITE.append(NewsSitemap.items)
+
+
+def _utc(moment: datetime) -> datetime:
+    known = moment.replace(tzinfo=conf.zone) if moment.tzinfo is None else moment
+    return known.astimezone(utc_offset.utc)

@@ -120,8 +120,7 @@ class Declaration:
             told = extensions.told(self.sitemap, rows.items or (), rows.keys, errors)
             if self.linked:
                 versions = self._linked(rows, versions, errors)
-            own = extensions.own(self.sitemap)
-            columns |= extensions.columns(told, own, versions, self.hosts, rows.keys, errors)
+            columns |= extensions.columns(told, versions, self.hosts, rows.keys, errors)
         return Batch(
             keys=rows.keys,
             versions=versions,

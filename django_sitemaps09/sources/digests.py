@@ -63,8 +63,10 @@ def of_query(rows: QuerySet[Any]) -> object:
     return sql, lasting(map(_without_address, [*ordered, *given]))
 
 
-def of_class(sitemap: object, base: object, limit: int) -> object:
+def of_class(sitemap: Any, hosts: object, limit: int) -> object:
     """What any sitemap has: settings, versions and the source of its classes.
+
+    Not the base, which is that of all that is published beside it.
 
     Not what an instance holds: what of that is in pages is in hooks or in the query, and some keep a
     cache.
@@ -73,10 +75,10 @@ def of_class(sitemap: object, base: object, limit: int) -> object:
         django_sitemaps09.__version__,
         django.get_version(),
         settings.LANGUAGE_CODE,
-        settings.MEDIA_URL,
         settings.TIME_ZONE,
         settings.USE_TZ,
-        base,
+        getattr(sitemap, "protocol", None),
+        hosts,
         limit,
         conf.limits.bytes,
         [_source(cls) for cls in type(sitemap).__mro__],

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeAlias
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
     NAMESPACES,
     Alternate,
+    Batch,
     Extension,
     Image,
     ItemError,
@@ -19,26 +21,29 @@ from django_sitemaps09.entries import (
     Version,
     Video,
 )
-from django_sitemaps09.sitemaps import HOOKS
+from django_sitemaps09.sitemaps import HOOKS, Told, own_extensions
 from django_sitemaps09.sources import values
 from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.formats import format_name
 from django_sitemaps09.sources.hosts import Hosts
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
 
 def hooks(sitemap: object) -> dict[str, Callable[[Any], Any]]:
-    """The methods of a sitemap that say what an item has; what is no method is none of ours."""
+    """The methods of a sitemap that say what an item has; what is no method is none of ours.
+
+    None of one whose files hold URLs alone.
+    """
+    if format_name(sitemap) == "text":
+        return {}
     found = {name: getattr(sitemap, name, None) for name in HOOKS}
     return {name: hook for name, hook in found.items() if callable(hook)}
 
 
-def own(sitemap: object) -> Sequence[Extension]:
-    """The extensions of the project."""
-    found = getattr(sitemap, "extensions", ())
-    return (
-        [some for some in found if isinstance(some, Extension)] if isinstance(found, (list, tuple)) else []
-    )
+def own(sitemap: object) -> list[Extension]:
+    """The extensions of the project, if they are written."""
+    return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
 
 
 def namespaces(sitemap: object, *, linked: bool) -> dict[str, str]:
@@ -48,34 +53,63 @@ def namespaces(sitemap: object, *, linked: bool) -> dict[str, str]:
     return found | {extension.prefix: extension.namespace for extension in own(sitemap)}
 
 
-def spaces(columns: Mapping[str, Any], own: Sequence[Extension], *, linked: bool) -> dict[str, str]:
-    """The same of what there is in some columns."""
-    prefixes = [prefix for name, prefix in _PREFIXES.items() if columns.get(name)] + ["xhtml"] * linked
-    found = {prefix: NAMESPACES[prefix] for prefix in prefixes}
-    return found | {extension.prefix: extension.namespace for extension in own}
+def used(batch: Batch) -> dict[str, str]:
+    """The namespaces of what the entries of a batch have, by their prefixes."""
+    columns = {name: getattr(batch, name) for name in HOOKS}
+    found = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
+    if any(version.language for version in batch.versions):
+        found.append("xhtml")
+    foreign = {some.prefix: some.namespace for some in batch.extensions if any(batch.foreign or ())}
+    return {prefix: NAMESPACES[prefix] for prefix in found} | foreign
+
+
+#: What is told of some items, by the name of the hook or by the extension of the project.
+Answers: TypeAlias = "Mapping[str | Extension, Sequence[Any]]"
 
 
 def told(
     sitemap: object, items: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
-) -> dict[str, list[Any]]:
-    """What the hooks say of each item, by their names; those of extensions by their prefixes."""
-    found = {}
-    named = [(name, name, hook) for name, hook in hooks(sitemap).items()]
-    named += [("extensions", extension.prefix, extension.xml) for extension in own(sitemap)]
-    for name, field, hook in named:
+) -> dict[str | Extension, list[Any]]:
+    """What the hooks say of each item."""
+    found: dict[str | Extension, list[Any]] = {}
+    for name, hook in hooks(sitemap).items():
         with step(name):  # type: ignore[arg-type]
-            # What is a generator is run here, where its errors are the item's.
-            found[field] = values.each(lambda item: _whole(hook(item)), items, keys, field, errors)  # noqa: B023
+            whole = _whole_news if name == "news" else _whole_list
+            # What is generated is made here, where its errors are the item's.
+            found[name] = values.each(lambda item: whole(hook(item)), items, keys, name, errors)  # noqa: B023
+    for extension in own(sitemap):
+        with step("extensions"):
+            found[extension] = values.each(extension.xml, items, keys, extension.prefix, errors)
     return found
 
 
-def _whole(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, News)) else list(value)
+def told_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
+    """What entries of `get_urls()` have of that, but for links, where hooks of ours put it there."""
+    found: dict[str | Extension, list[Any]] = {}
+    for name in ("images", "videos", "news"):
+        given = [part(url, name) for url in urls]
+        ours = [one if isinstance(one, (Told, News)) else None for one in given]
+        if any(one is not None for one in ours):
+            found[name] = ours
+    foreign = [part(url, "extensions") for url in urls]
+    pairs = [dict(some) if isinstance(some, Told) else {} for some in foreign]
+    for extension in dict.fromkeys(extension for some in pairs for extension in some):
+        found[extension] = [some.get(extension, "") for some in pairs]
+    return found
+
+
+def _whole_news(value: Any) -> Any:
+    return value
+
+
+def _whole_list(value: Any) -> list[Any]:
+    if value and isinstance(value, (str, bytes)):
+        raise TypeError(f"{value!r:.200} is a text, and no list")
+    return [] if value is None or value == "" else list(value)
 
 
 def columns(
-    told: Mapping[str, Sequence[Any]],
-    own: Sequence[Extension],
+    told: Answers,
     versions: Sequence[Version],
     hosts: Hosts,
     keys: Sequence[Hashable],
@@ -94,16 +128,21 @@ def columns(
         found["videos"] = _several(
             "videos",
             told["videos"],
-            lambda i, one: _video(one, hosts, [hosts.join(page[i] or "") for page in pages]),
+            lambda i, one: _video(one, hosts, {url for page in pages for url in hosts.joined_to(page[i])}),
             keys,
             errors,
         )
     if "news" in told:
         recent = values.each(_news, told["news"], keys, "news", errors)
         found["news"] = [None if one is values.FAILED else one for one in recent]
-    written = [_foreign(extension, told[extension.prefix], keys, errors) for extension in own]
+    written = [
+        _foreign(extension, texts, keys, errors)
+        for extension, texts in told.items()
+        if isinstance(extension, Extension)
+    ]
     if written:
         found["foreign"] = list(map("".join, zip(*written, strict=True)))
+        found["extensions"] = [one for one in told if isinstance(one, Extension)]
     return found
 
 
@@ -138,23 +177,26 @@ def _of_type(value: object, wanted: type) -> None:
 def _image(image: Image, hosts: Hosts) -> Image:
     _of_type(image, Image)
     location = hosts.media(image.loc)
+    if image.license:
+        return replace(image, loc=location, license=hosts.elsewhere(image.license))
     return image if location == image.loc else replace(image, loc=location)
 
 
-def _video(video: Video, hosts: Hosts, pages: Sequence[str]) -> Video:
+def _video(video: Video, hosts: Hosts, pages: AbstractSet[str]) -> Video:
     _of_type(video, Video)
-    content, player = video.content_loc, video.player_loc
+    content, player = video.content_loc or None, video.player_loc or None
     made = replace(
         video,
         thumbnail_loc=hosts.media(video.thumbnail_loc),
         content_loc=None if content is None else hosts.media(content),
-        player_loc=None if player is None else hosts.anywhere(player),
+        player_loc=None if player is None else hosts.elsewhere(player),
+        uploader_info=hosts.elsewhere(video.uploader_info) if video.uploader_info else None,
         expiration_date=_aware(video.expiration_date),
         publication_date=_aware(video.publication_date),
     )
     for name in ("content_loc", "player_loc"):
         found = getattr(made, name)
-        if found is not None and hosts.join(found) in pages:
+        if not pages.isdisjoint(hosts.joined_to(found)):
             raise ValueError(f"{name} is the URL of the page itself")
     return made
 
@@ -210,7 +252,8 @@ def _alternates(
 
     def named(url: str | None) -> str:
         # Of several hosts, a path alone is the same page on each.
-        return hosts.join(url or "") if len(hosts.bases) == 1 else url or ""
+        [same] = hosts.joined_to(url) if len(hosts.bases) == 1 else [url or ""]
+        return same
 
     def checked(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in told[position] or ()]
@@ -227,4 +270,4 @@ def _alternates(
 def alternate(link: Any, hosts: Hosts) -> Alternate:
     """A link as a project names it: an `Alternate`, or a pair like one."""
     language, location = link
-    return Alternate(protocol.hreflang(language), hosts.anywhere(location))
+    return Alternate(protocol.hreflang(language), hosts.elsewhere(location))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,9 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import declared_expressions
+
+# RFC 3986: what makes a reference one that is not relative.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class Hosts:
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Hosts:
         """With the `hosts` of a sitemap: `https://shop.example.com`, or a name alone."""
         try:
-            return cls(bases, tuple(sorted({_origin(host, bases[0]) for host in _declared(sitemap)})))
+            declared = _declared(sitemap)
+            return cls(bases, tuple(sorted({_origin(host, base) for host in declared for base in bases})))
         except Exception as error:
             if declared_expressions(sitemap):
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
@@ -67,13 +73,28 @@ class Hosts:
         """A location as an absolute URL on the first host."""
         return f"{self.bases[0]}{location}" if location[:1] == "/" else location
 
-    def media(self, value: object) -> str:
-        """The same for a file: what is neither a path nor an absolute URL is relative to `MEDIA_URL`."""
+    def joined_to(self, location: str | None) -> list[str]:
+        """The absolute URLs that a location is on each host, as a URI."""
+        if not location:
+            return []
+        with suppress(ValueError):
+            # On contrib's road it is as the project gave it.
+            location = protocol.uri(location)
+        return [f"{base}{location}" if location[0] == "/" else location for base in self.bases]
+
+    def elsewhere(self, value: object) -> str:
+        """A URL on any host, of which a scheme may be left out; or a path."""
         text = str(value)
-        if text[:1] != "/" and not protocol.is_absolute(text):
-            text = f"{conf.media_url}{text}"
         # As browsers have it; a path does not begin with two slashes.
         return self.anywhere(f"{self.bases[0].scheme}:{text}" if text.startswith("//") else text)
+
+    def media(self, value: object) -> str:
+        """The same for a file: what is neither a path nor has a scheme is relative to `MEDIA_URL`."""
+        text = str(value)
+        if text != text.strip():
+            raise ValueError(f"{text[:200]!r} has space around it")
+        relative = text[:1] != "/" and _SCHEME.match(text) is None
+        return self.elsewhere(f"{conf.media_url}{text}" if relative else text)
 
     def anywhere(self, value: object) -> str:
         """The same on any host."""

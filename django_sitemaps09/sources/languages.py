@@ -49,6 +49,6 @@ def x_default_as_told(
     """The same where a method says for each item whether it has one (`True`, `False`), or which."""
     own = [None] * len(keys) if version is None else version.texts()
     given = [own[i] if value is True else value or None for i, value in enumerate(told)]
-    urls = values.each(lambda url: url and hosts.anywhere(url), given, keys, "x_default", errors)
+    urls = values.each(lambda url: url and hosts.elsewhere(url), given, keys, "x_default", errors)
     found = [None if url is values.FAILED else url for url in urls]
     return Version("x-default", found, listed=False)

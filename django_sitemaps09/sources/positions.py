@@ -73,7 +73,7 @@ class PositionSource(Unranged):
     def declared(self) -> str:
         return digests.digest(
             (
-                digests.of_class(self.declaration.sitemap, self.declaration.hosts, self.limit),
+                digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
                 digests.of_declaration(self.declaration),
             )
         )

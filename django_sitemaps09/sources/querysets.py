@@ -125,7 +125,7 @@ class QuerySource:
             (
                 self.bare.db,
                 self.key.names,
-                digests.of_class(self.declaration.sitemap, self.declaration.hosts, self.limit),
+                digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
                 digests.of_declaration(self.declaration),
                 digests.of_query(rows),
             )

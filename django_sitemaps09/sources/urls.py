@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getattr_static
 from itertools import count
 from typing import Any, NamedTuple, cast
@@ -14,7 +14,7 @@ from django.core.paginator import EmptyPage
 from django_sitemaps09.entries import Alternate, Batch, ItemError, Version
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import HOOKS, Sitemap
+from django_sitemaps09.sitemaps import NewsSitemap, Sitemap, left_out
 from django_sitemaps09.sources import digests, extensions, values
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.formats import FormatName, format_name
@@ -68,7 +68,7 @@ class UrlsSource(Unranged):
 
     @property
     def fleeting(self) -> bool:
-        return False
+        return isinstance(self.sitemap, NewsSitemap)
 
     @property
     def declared(self) -> str:
@@ -95,7 +95,7 @@ class UrlsSource(Unranged):
             if (last is not None and number > last) or (number == last and not stop):
                 return
             try:
-                with step("get_urls") as cost:
+                with step("get_urls") as cost, left_out() as failed:
                     urls = self.sitemap.get_urls(
                         page=number,
                         site=Host(self.base.domain, self.base.domain),
@@ -107,7 +107,9 @@ class UrlsSource(Unranged):
                 return
             start = skipped if number == first else 0
             end = stop if number == last else None
-            yield url_batch(self.sitemap, urls[start:end], number, start, self.base)
+            batch = url_batch(self.sitemap, urls[start:end], number, start, self.base)
+            named = [ItemError(str(item), name, reason) for item, name, reason in failed]
+            yield replace(batch, errors=[*batch.errors, *named])
             if last is None and number >= self.paginator.num_pages:
                 return
 
@@ -153,21 +155,15 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
         name: values.texts(name, [url.get(name) for url in urls], places, errors)
         for name in values.CONVERTERS
     }
-    told: dict[str, Any] = {
-        name: [url.get(name) for url in urls] for name in HOOKS if any(url.get(name) for url in urls)
-    }
-    own = extensions.own(sitemap)
-    for extension in own:
-        told[extension.prefix] = [dict(url.get("extensions") or ()).get(extension) for url in urls]
-    links = _links(told.pop("alternates", []), places, hosts, errors)
-    columns |= extensions.columns(told, own, versions, hosts, places, errors)
+    links = _links([url.get("alternates") for url in urls], places, hosts, errors)
+    columns |= extensions.columns(extensions.told_in(urls, dict.get), versions, hosts, places, errors)
     return Batch(
         keys=[(place.page, place.position) for place in places],
         versions=versions,
         lastmods=columns.pop("lastmod"),
         changefreqs=columns.pop("changefreq"),
         priorities=columns.pop("priority"),
-        alternates=links or None,
+        alternates=links if any(links) else None,
         errors=errors,
         **columns,
     )

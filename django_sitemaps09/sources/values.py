@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.sources.hosts import Hosts
 
 #: In place of a value that could not be had. Not `None`, which is one.
@@ -36,7 +36,7 @@ def each(
         except (DatabaseError, ImproperlyConfigured):
             raise
         except Exception as error:  # noqa: BLE001 a user's method can raise anything
-            errors.append(ItemError(str(keys[position]), field, f"{type(error).__name__}: {error}"))
+            errors.append(ItemError(str(keys[position]), field, reason_of(error)))
             found.append(FAILED)
     return found
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import unescape
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils.safestring import SafeData
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, Extension, ItemError, Version
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Version
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import HOOKS
 from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.hosts import Hosts
 from django_sitemaps09.sources.values import lastmod_text, priority_text
@@ -20,45 +19,24 @@ from django_sitemaps09.sources.values import lastmod_text, priority_text
 logger = logging.getLogger(__name__)
 
 
-class Listed(NamedTuple):
+def listed(urls: Sequence[Any]) -> Batch:
     """What any iterable of dicts, or of objects with such attributes, says of entries."""
-
-    batch: Batch
-    namespaces: Mapping[str, str]
-
-    @classmethod
-    def of(cls, urls: Sequence[Any]) -> Listed:
-        keys = [part(url, "item") for url in urls]
-        locations = [as_text(part(url, "location")) or "" for url in urls]
-        versions = [Version("", locations)]
-        errors: list[ItemError] = []
-        hosts = _hosts(locations)
-        alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
-        asked = {name: [part(url, name) for url in urls] for name in HOOKS if name != "alternates"}
-        told: dict[str, Any] = {name: found for name, found in asked.items() if any(found)}
-        own, texts = _foreign(urls)
-        columns = extensions.columns(told | texts, own, versions, hosts, keys, errors)
-        log(errors)
-        batch = Batch(
-            keys=keys,
-            versions=versions,
-            lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
-            changefreqs=[as_text(part(url, "changefreq")) for url in urls],
-            priorities=[priority(part(url, "priority")) for url in urls],
-            alternates=alternates if any(alternates) else None,
-            **columns,
-        )
-        return cls(batch, extensions.spaces(columns, own, linked=any(alternates)))
-
-    def batches(self) -> list[Batch]:
-        return [self.batch]
-
-
-def _foreign(urls: Sequence[Any]) -> tuple[list[Extension], dict[str, list[str]]]:
-    """The extensions of the project in some dicts, and their texts by prefix."""
-    found = [dict(part(url, "extensions") or ()) for url in urls]
-    own = list(dict.fromkeys(extension for some in found for extension in some))
-    return own, {extension.prefix: [some.get(extension, "") for some in found] for extension in own}
+    keys = [part(url, "item") for url in urls]
+    locations = [as_text(part(url, "location")) or "" for url in urls]
+    versions = [Version("", locations)]
+    errors: list[ItemError] = []
+    alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
+    columns = extensions.columns(extensions.told_in(urls, part), versions, _hosts(locations), keys, errors)
+    log(errors)
+    return Batch(
+        keys=keys,
+        versions=versions,
+        lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
+        changefreqs=[as_text(part(url, "changefreq")) for url in urls],
+        priorities=[priority(part(url, "priority")) for url in urls],
+        alternates=alternates if any(alternates) else None,
+        **columns,
+    )
 
 
 def _hosts(locations: Sequence[str]) -> Hosts:

@@ -180,11 +180,9 @@ def _render(
 
 
 def _log(section: str, page: str, written: Written, limits: Limits) -> None:
-    # What is wrong with a declaration is told with each slice.
-    errors = list(dict.fromkeys(written.errors))
-    for error in errors[:_LOGGED_ERRORS]:
+    for error in written.errors[:_LOGGED_ERRORS]:
         logger.warning("Section %r, page %s: left out: %s", section, page, error)
-    if (more := len(errors) - _LOGGED_ERRORS) > 0:
+    if (more := len(written.errors) - _LOGGED_ERRORS) > 0:
         logger.warning("Section %r, page %s: left out: %d more", section, page, more)
     if written.urls > limits.urls or written.bytes > conf.limits.bytes:
         logger.warning(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial, wraps
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
+
+from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.entries import Batch, Column, ItemError, Version
@@ -18,7 +20,7 @@ from django_sitemaps09.rows import chunks
 from django_sitemaps09.sitemaps import AT_A_TIME, alias, column
 from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.hosts import Hosts
-from django_sitemaps09.views.listed import Listed, as_text, log, priority, w3c_text
+from django_sitemaps09.views.listed import as_text, listed, log, priority, w3c_text
 
 logger = logging.getLogger(__name__)
 
@@ -64,17 +66,12 @@ class Section(NamedTuple):
         if every and newest:
             self.sitemap.latest_lastmod = newest
 
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        return extensions.namespaces(self.sitemap, linked=False)
-
     def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
         """What the hooks of ours say of each item."""
         errors: list[ItemError] = []
         told = extensions.told(self.sitemap, items, items, errors)
         hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
-        own = extensions.own(self.sitemap)
-        columns = extensions.columns(told, own, versions, hosts, items, errors)
+        columns = extensions.columns(told, versions, hosts, items, errors)
         log(errors)
         return columns
 
@@ -169,7 +166,11 @@ class Urlset(list[Any]):
 def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
     """The entries of some sections, written now, whoever renders them later."""
     found = Urlset()
-    found.document = _document([part if isinstance(part, Section) else Listed.of(part) for part in parts])
+    found.document = _document(
+        batch
+        for part in parts
+        for batch in (part.batches() if isinstance(part, Section) else [listed(part)])
+    )
     found.make = lambda: chain.from_iterable(
         part.urls() if isinstance(part, Section) else part for part in parts
     )
@@ -203,12 +204,24 @@ def urlset_document(urls: Iterable[Any] | None) -> str:
     """The dicts of `get_urls()` as a document. Any key but `location` may be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
-    return _document([Listed.of(list(urls or ()))])
+    return _document([listed(list(urls or ()))])
 
 
-def _document(parts: Iterable[Section | Listed]) -> str:
+def _document(batches: Iterable[Batch]) -> str:
+    """A urlset that declares the namespaces that something is in, and no others."""
     chunks: list[bytes] = []
-    namespaces = {prefix: space for part in parts for prefix, space in part.namespaces.items()}
-    batches = (batch for part in parts for batch in part.batches())
-    writer.write_urlset(batches, chunks.append, namespaces=namespaces)
-    return b"".join(chunks).decode()
+    spaces: dict[str, str] = {}
+
+    def seen() -> Iterator[Batch]:
+        for batch in batches:
+            for prefix, space in extensions.used(batch).items():
+                if spaces.setdefault(prefix, space) != space:
+                    raise ImproperlyConfigured(
+                        f"Sections of one document have two namespaces for the prefix {prefix!r}: "
+                        f"{spaces[prefix]} and {space}."
+                    )
+            yield batch
+
+    writer.write_urlset(seen(), chunks.append)
+    # Only now it is known what they have.
+    return b"".join([writer.urlset_head(spaces), *chunks[1:]]).decode()

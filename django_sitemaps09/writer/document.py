@@ -145,7 +145,8 @@ class _Documents:
         dated = bool(self._lastmods) and None not in self._lastmods
         newest = max(filter(None, self._lastmods)) if dated else None
         middle = None if self.cut is None else self._marks.middle()
-        errors = tuple(self._errors)
+        # What is wrong with a declaration is told with each batch.
+        errors = tuple(dict.fromkeys(self._errors))
         return [Written(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
 
 

@@ -27,7 +27,7 @@ def url_parts(batch: Batch, base: str) -> Parts:
     """The `<url>` elements of each item, with a line end each, in parts."""
     between = _between(batch)
     links, others = _links(batch, base), _others(batch, base)
-    linked = any(version.language for version in batch.versions)
+    linked = any(version.language for version in batch.listed)
     [base] = escaped([base], batch.keys)
     parts: list[str | Sequence[str]] = []
     for version in batch.listed:
