@@ -183,7 +183,7 @@ pages = st.builds(
 )
 sections = st.builds(
     SectionRecord,
-    gzip=st.booleans(),
+    suffix=st.sampled_from(["xml", "xml.gz", "txt"]),
     identity=st.none() | st.lists(words, max_size=4).map(tuple),
     declared=maybe,
     highest=counting,
