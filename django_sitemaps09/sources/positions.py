@@ -5,7 +5,7 @@ The weaker promise: while rows come and go, one can be on two pages or on none.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -16,19 +16,18 @@ from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.protocol import Base
 from django_sitemaps09.rows import can_reorder
 from django_sitemaps09.sitemaps import NewsSitemap, annotated, column
 from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
-from django_sitemaps09.sources.formats import FormatName, format_name
+from django_sitemaps09.sources.declared import Declared
 from django_sitemaps09.sources.querysets import SAMPLE, SLICE, slice_size
 from django_sitemaps09.sources.unranged import Unranged
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSource(Unranged):
+class PositionSource(Unranged, Declared):
     """Items in their own order; the key of an item is its position, counted from 1."""
 
     items: Any
@@ -48,26 +47,6 @@ class PositionSource(Unranged):
         if not isinstance(declaration.sitemap, NewsSitemap):
             items = _in_one_order(items)
         return cls(items, items.count(), declaration, limit)
-
-    @property
-    def rows_per_page(self) -> int:
-        return self.declaration.rows_per_page(self.limit)
-
-    @property
-    def entries_per_page(self) -> int:
-        return self.declaration.entries_per_page(self.limit)
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        return self.declaration.namespaces
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        return self.declaration.hosts.bases
-
-    @property
-    def format(self) -> FormatName:
-        return format_name(self.declaration.sitemap)
 
     @property
     def declared(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -15,7 +15,7 @@ from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import Base, past
+from django_sitemaps09.protocol import past
 from django_sitemaps09.rows import (
     one_by_one,
     reads_plainly,
@@ -26,8 +26,8 @@ from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.ahead import ahead
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
+from django_sitemaps09.sources.declared import Declared
 from django_sitemaps09.sources.fingerprints import fingerprint, hashes, is_date
-from django_sitemaps09.sources.formats import FormatName, format_name
 from django_sitemaps09.sources.identity import Identity
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.times import TimeText
@@ -50,7 +50,7 @@ _TEXT = alias("lastmod_text")
 
 
 @dataclass(frozen=True, slots=True)
-class QuerySource:
+class QuerySource(Declared):
     """A queryset whose rows have a key: any page of it costs the same, wherever it lies."""
 
     section: str
@@ -74,26 +74,6 @@ class QuerySource:
             )
         times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
         return cls(section, rows, annotated, key, times, declaration, limit)
-
-    @property
-    def rows_per_page(self) -> int:
-        return self.declaration.rows_per_page(self.limit)
-
-    @property
-    def entries_per_page(self) -> int:
-        return self.declaration.entries_per_page(self.limit)
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        return self.declaration.namespaces
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        return self.declaration.hosts.bases
-
-    @property
-    def format(self) -> FormatName:
-        return format_name(self.declaration.sitemap)
 
     @property
     def digest(self) -> str:
