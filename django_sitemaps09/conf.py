@@ -88,7 +88,10 @@ class Conf:
 
     @property
     def gzip_level(self) -> int | None:
-        """zlib's level, from 1 to 9. Default `None`: isal where the extra `fast` is installed, else 6."""
+        """zlib's level, from 1 to 9.
+
+        Default `None`: isal where the extra `fast` is installed, else 6, or 3 for entries with links.
+        """
         level = self.given.get("GZIP_LEVEL")
         return level if level is None else self._number("GZIP_LEVEL", level, 9)
 

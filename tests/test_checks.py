@@ -560,7 +560,29 @@ NEWS: list[Declared] = [
     ({"date_field": "updated"}, ["E058"]),
     ({"date_field": "updated", "news": takes}, []),
     ({"items": unread, "news": takes}, []),
+    ({"date_field": "updated", "publication_name": F("slug")}, ["E058"]),
+    ({"date_field": "updated", "publication_name": "T", "publication_language": "de-at"}, []),
+    ({"date_field": "updated", "publication_name": "T", "publication_language": "english"}, ["E059"]),
+    ({"date_field": "updated", "publication_name": "T", "title": F("slug")}, ["E060"]),
+    ({"date_field": "updated", "publication_name": "T", "title": lambda self: ""}, ["E056"]),
+    (
+        {"date_field": "updated", "publication_name": "T", "queryset": Article.objects.all()[:5]},
+        ["E061", "W031"],
+    ),
 ]
+
+
+@pytest.mark.parametrize("name", ["images", "videos", "news", "alternates", "x_default"])
+def test_a_method_that_contrib_does_not_know_is_a_warning_on_a_class_without_expressions(name: str) -> None:
+    helper = {name: lambda self: None, "i18n": True, "alternates": True} | {name: lambda self: None}
+    assert ids(type("Old", (Sitemap,), helper)) == ["W056"]
+    assert "E056" in ids(declaration(location=SLUG, **{name: lambda self: None}))
+
+
+def test_a_site_field_and_an_items_of_its_own_do_not_go_together() -> None:
+    assert ids(
+        type("Made", (ModelSitemap,), {"model": FlatPage, "site_field": "sites", "items": unread})
+    ) == ["E055"]
 
 
 @pytest.mark.parametrize(("attributes", "expected"), NEWS)
@@ -966,7 +988,7 @@ def test_an_id_has_one_meaning_since_it_is_told_at_one_place() -> None:
 def test_an_error_and_a_warning_of_one_number_are_one_rule() -> None:
     numbers = Counter(code[1:] for code in CODES)
     both = {number for number, told in numbers.items() if told > 1}
-    assert both == {"010", "011", "012", "040", "050", "051", "054"}
+    assert both == {"010", "011", "012", "040", "050", "051", "054", "056"}
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

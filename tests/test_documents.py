@@ -1222,7 +1222,7 @@ def test_a_url_without_a_scheme_is_on_its_host_wherever_it_stands() -> None:
     ],
     ids=["links that do not name the item", "the video of the page itself"],
 )
-def test_what_stands_on_one_host_and_not_on_another_is_left_out_of_both(
+def test_the_page_itself_is_that_of_any_of_several_hosts(
     schema: Any, tmp_path: Path, declared: dict[str, Any]
 ) -> None:
     location = {"items": lambda self: [1], "location": lambda self, item: f"/{item}/"}
@@ -1231,7 +1231,8 @@ def test_what_stands_on_one_host_and_not_on_another_is_left_out_of_both(
     export_hosts(hosts, output=tmp_path, sitemaps=sitemaps)
     for host in ("a.example", "b.example"):
         [entry] = entries(gzip.decompress((tmp_path / host / "sitemap-x-1.xml.gz").read_bytes()))
-        assert entry == [("loc", f"https://{host}/1/", ())]
+        # A set that names the page on one of the hosts is written on all of them.
+        assert (entry == [("loc", f"https://{host}/1/", ())]) == ("videos" in declared)
 
 
 @pytest.mark.usefixtures("articles")
@@ -1381,3 +1382,47 @@ class TestByTheRoadOfContrib:
         response: Any = views.sitemap(RequestFactory().get("/"), {"0": found})
         assert len(response.context_data["urlset"]) > 0
         assert response.render().content == by_contrib(found)
+
+
+class TestAProjectThatCameFromContrib:
+    def test_may_do_with_its_items_of_languages_what_it_likes(self) -> None:
+        class Sorted(Sitemap):
+            i18n = True
+            languages = ("en", "de")
+
+            def items(self) -> list[int]:
+                return [1, 2]
+
+            def _items(self) -> Any:
+                found = super()._items()
+                found.sort(key=lambda pair: (pair[1], pair[0]))
+                return found
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        assert by_contrib(Sorted).count(b"<url>") == 4
+
+    def test_has_links_without_a_scheme_as_ours_are(self) -> None:
+        class Linked(Sitemap):
+            i18n = True
+            languages = ("en",)
+            alternates = lambda self, item: [("it", "//b.example/x")]  # noqa: E731
+            x_default = lambda self, item: "//x.example/y"  # noqa: E731
+
+            def items(self) -> list[int]:
+                return [1]
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        document = by_contrib(Linked)
+        assert b"://b.example/x" in document
+        assert b"://x.example/y" in document
+        assert document.count(b"//") == document.count(b"://")
+
+    def test_is_told_of_a_prefix_that_is_there_twice(self) -> None:
+        pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
+        twice = type("Twice", (Sitemap,), {"items": lambda self: [1], "location": "/", "extensions": pair})
+        with pytest.raises(ImproperlyConfigured, match="twice"):
+            by_contrib(twice)

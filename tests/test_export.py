@@ -1906,3 +1906,33 @@ def test_a_worker_does_not_choose_what_is_published_under_which_name(
     report = export(output=folder, engine=f"{__name__}.Forging")
     assert "A worker answered with" in report.failures[0]
     assert content(folder) == {"index.html": b"mine", "private.txt": b"mine"}
+
+
+class Listed(Sitemap):
+    """Paged by position."""
+
+    limit = 10
+
+    def items(self) -> list[int]:
+        return list(range(25))
+
+    def location(self, item: int) -> str:
+        return f"/x{item}/"
+
+
+class Made(Listed):
+    """Read through its own get_urls()."""
+
+    def get_urls(self, *arguments: Any, **options: Any) -> Any:
+        return super().get_urls(*arguments, **options)
+
+
+@pytest.mark.parametrize("kinds", [(Listed, Made), (Made, Listed)], ids=["made", "listed"])
+def test_a_section_without_a_key_that_is_read_in_another_way_is_cut_anew_once(
+    folder: Path, kinds: tuple[Any, Any]
+) -> None:
+    export(output=folder, sitemaps={"s": kinds[0]})
+    report = export(output=folder, sitemaps={"s": kinds[1]})
+    assert report.failures == []
+    assert [file.urls for file in report.sections[0].files] == [10, 10, 5]
+    assert export(output=folder, sitemaps={"s": kinds[1]}).written == ()

@@ -424,12 +424,15 @@ class TestAlternatesOfAMethod:
         )
         assert "fr" in linked(section)[0]
 
-    def test_name_the_item_on_each_of_several_bases(self) -> None:
-        """Links to the URL on one of them are no whole set on another one."""
+    def test_name_the_item_on_one_of_several_bases(self) -> None:
+        """What a project names for all hosts in one list, it names for each."""
         bases = (BASE, Base("https", "www.example.org"))
         section = listing("a", alternates=lambda self, item: [("en", f"{BASE}/a/")])
         source = sources.source("things", section, bases, LIMITS)
         (batch,) = source.batches(Page(1, None, None))
+        assert batch.alternates == [[Alternate("en", f"{BASE}/a/")]]
+        elsewhere = listing("a", alternates=lambda self, item: [("en", "https://other.example/a/")])
+        (batch,) = sources.source("things", elsewhere, bases, LIMITS).batches(Page(1, None, None))
         assert batch.alternates == [[]]
         assert [error.field for error in batch.errors] == ["alternates"]
 
@@ -878,7 +881,7 @@ class TestPaginatorsOfContrib:
 
         _, ours = on_both(lambda: Article.objects.order_by("pk"), get_languages_for_item=languages)
         with mock.patch("django_sitemaps09.sitemaps.translated._AT_A_TIME", 2):
-            assert isinstance(ours._items(), Translated)
+            assert isinstance(ours.paginator.object_list, Translated)
             assert ours.paginator.count == 14
         assert most <= 4
 

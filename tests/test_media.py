@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import InMemoryStorage
+from django.db.models import F
 from django.db.models.fields.files import FieldFile, FileField
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
@@ -579,3 +580,9 @@ def test_any_news_are_refused_or_are_valid_and_read_again_as_they_were(
     texts = dict(pairs(read(elements)[0]))
     assert (texts["name"], texts["title"]) == (values["publication_name"], values["title"])
     assert texts["publication_date"] == text_of(values["publication_date"])
+
+
+@pytest.mark.parametrize("value", [F("title"), object(), iter("ab")], ids=["F", "object", "iterator"])
+def test_what_says_only_how_it_is_written_in_code_is_no_text(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"News\.publication_name must be a text"):
+        News(value, "en", date(2026, 1, 1), "Title")

@@ -899,3 +899,15 @@ def test_limits_are_those_of_the_protocol() -> None:
     assert protocol.MAX_BYTES == 50 * 2**20
     assert protocol.STRICTEST_MAX_BYTES == 10 * 2**20
     assert protocol.SITEMAP_NAMESPACE == "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def test_a_host_that_is_longer_than_any_is_refused_before_it_is_looked_at() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        uri(f"https://a{chr(0x300) * 500_000}/")
+
+
+def test_a_set_of_links_of_any_length_is_looked_at_once() -> None:
+    links = [(f"l{number}", f"/{number}/") for number in range(20_000)]
+    protocol.check_links(links, [], ["/7/"])
+    with pytest.raises(ValueError, match="twice"):
+        protocol.check_links([*links, links[0]], [], ["/7/"])

@@ -11,8 +11,8 @@ from typing import Any
 from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import class_of, data, name_of, raw, shown
-from django_sitemaps09.sitemaps import FIELDS, Sitemap
+from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
+from django_sitemaps09.sitemaps import FIELDS, NewsSitemap, Sitemap
 from django_sitemaps09.sources import MACHINERY
 
 #: Extensions of an entry: methods, and nothing else.
@@ -20,6 +20,7 @@ EXTENDING = ("images", "videos", "news")
 #: contrib's switches, which can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
 _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
+_OF_NEWS = ("title",)
 
 
 def check_hooks(subject: Any) -> Iterator[CheckMessage]:
@@ -43,10 +44,12 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
     if any(raw(subject, name) is not raw(Sitemap, name) for name in MACHINERY):
         # It may call its hooks as it likes.
         return
-    for name in _TAKING_THE_ITEM:
+    news = issubclass(class_of(subject), NewsSitemap)
+    for name in (*_TAKING_THE_ITEM, *_OF_NEWS) if news else _TAKING_THE_ITEM:
         if not _takes_one(_bound(subject, name)):
+            added = name in (*EXTENDING, *_SWITCHES)
             yield message(
-                "E056",
+                "W056" if added and not is_strict(subject) else "E056",
                 f"{name_of(subject)}.{name} cannot be called with an item and nothing else.",
                 f"Define it as `def {name}(self, item)`.",
             )

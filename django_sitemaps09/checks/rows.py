@@ -11,6 +11,7 @@ from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db.models import DateField, ForeignKey, ManyToManyField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.checks.expressions import check_expressions
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, is_code, name_of, own_init, raw, shown
@@ -44,8 +45,10 @@ def check_rows(subject: Any) -> Iterator[CheckMessage]:
 def _own_rows(subject: Any) -> bool:
     """Whether rows are those of `queryset` and `model`."""
     declared = class_of(subject)
-    items, get_queryset = declared.items, declared.get_queryset  # type: ignore[attr-defined]
-    return items in (ModelSitemap.items, NewsSitemap.items) and get_queryset is ModelSitemap.get_queryset
+    return (declared.items, declared.get_queryset) == (  # type: ignore[attr-defined]
+        ModelSitemap.items,
+        ModelSitemap.get_queryset,
+    )
 
 
 def _says_nothing(subject: Any) -> bool:
@@ -68,6 +71,14 @@ def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
 
 def _ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
     if not can_reorder(rows):
+        some = issubclass(class_of(subject), NewsSitemap) or data(subject, "site_field") is not None
+        sliced = not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator
+        if some and sliced:
+            yield message(
+                "E061",
+                f"{name_of(subject)} lists some of its rows, which its queryset cannot give.",
+                "News and the rows of a site are filtered: use one that is no slice, union or raw().",
+            )
         yield message(
             "W031",
             f"{name_of(subject)} is paged by position: its queryset has no ranges of a key.",
@@ -106,19 +117,42 @@ def _news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
     if not issubclass(declared, NewsSitemap) or own_init(subject):
         return
     name = raw(subject, "date_field")
-    known = declared.items is NewsSitemap.items and not is_code(name)
+    known = declared.items is ModelSitemap.items and not is_code(name)
     if known and (problem := _date_field_problem(name, model)):
         yield message(
             "E057",
             f"{name_of(subject)}.date_field is {shown(name)}, but {problem}.",
             "Name the field of the model that says when an item was published.",
         )
-    if declared.news is NewsSitemap.news and data(subject, "publication_name") == "":
+    if declared.news is not NewsSitemap.news:
+        return
+    called, language = raw(subject, "publication_name"), raw(subject, "publication_language")
+    if not is_code(called) and not (isinstance(called, str) and called.strip()):
         yield message(
             "E058",
-            f"{name_of(subject)} has no publication_name.",
+            f"{name_of(subject)}.publication_name is {shown(called)}, and no name of a publication.",
             "Set it to the name of the publication, as Google News knows it, or define news(self, item).",
         )
+    if not is_code(language) and language is not None and (problem := _language_problem(language)):
+        yield message(
+            "E059",
+            f"{name_of(subject)}.publication_language: {problem}.",
+            "Set the code of its language, such as 'en', or leave it out.",
+        )
+    if not callable(raw(subject, "title")):
+        yield message(
+            "E060",
+            f"{name_of(subject)}.title is {shown(raw(subject, 'title'))}, and no method.",
+            "Define title(self, item), or leave it out: then it is str(item).",
+        )
+
+
+def _language_problem(language: object) -> str | None:
+    try:
+        protocol.news_language(language)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _date_field_problem(name: object, model: type[Model] | None) -> str | None:
@@ -135,7 +169,14 @@ def _date_field_problem(name: object, model: type[Model] | None) -> str | None:
 
 def _site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
     name = data(subject, "site_field")
-    if name is not None and (problem := _site_field_problem(name, model)):
+    problem = None if name is None else _site_field_problem(name, model)
+    if (
+        name is not None
+        and problem is None
+        and raw(class_of(subject), "items") is not raw(ModelSitemap, "items")
+    ):
+        problem = "its items() could list the rows of other sites: override get_queryset() instead"
+    if problem is not None:
         yield message(
             "E055",
             f"{name_of(subject)}.site_field is {shown(name)}, but {problem}.",

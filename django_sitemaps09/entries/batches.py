@@ -41,10 +41,14 @@ class ItemError(NamedTuple):
         return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+# A value that cannot be written may be of any length, and is quoted there.
+_LONGEST_REASON = 1_000
+
+
 def reason_of(error: Exception) -> str:
     """What an exception says; its class alone, where it fails to say anything."""
     try:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
     except Exception:  # noqa: BLE001 a user's __str__ can raise anything
         return type(error).__name__
 

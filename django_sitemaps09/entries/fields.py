@@ -50,7 +50,13 @@ def optional_text(name: str, value: object, most: int | None = None) -> str:
     if isinstance(value, str):
         # Not str(value): that of an enum's member is its name.
         text = value if type(value) is str else str.__str__(value)
-    elif value is None or isinstance(value, _NO_TEXTS) or callable(value):
+    elif (
+        value is None
+        or isinstance(value, _NO_TEXTS)
+        or callable(value)
+        # An expression, a queryset, a generator: what it says is how it is written in code.
+        or type(value).__str__ is object.__str__
+    ):
         raise ValueError(f"{name} must be a text, not {shown(value)}")
     else:
         text = str(value)

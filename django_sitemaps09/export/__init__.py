@@ -63,20 +63,20 @@ def export(
     the index cannot be written: nothing published is touched then.
     """
     options = Options(
-        names,
-        output,
-        robots,
-        gzip,
-        strict,
-        dry_run,
-        changed_only,
-        rebalance,
-        force,
-        remove,
-        engine,
-        workers,
-        sitemaps,
-        changes,
+        names=names,
+        output=output,
+        robots=robots,
+        gzip=gzip,
+        strict=strict,
+        dry_run=dry_run,
+        changed_only=changed_only,
+        rebalance=rebalance,
+        force=force,
+        remove=remove,
+        engine=engine,
+        workers=workers,
+        sitemaps=sitemaps,
+        changes=changes,
     )
     [report] = _exports([base_url], options, on_published, progress, on_page, several=False)
     return report
@@ -97,18 +97,11 @@ def export_hosts(
     Each host has a folder of its name below the target. Rows are read once for all hosts where only the
     host differs, and once for each for sections with a `site_field` and those of others.
     """
-    if not base_urls:
-        raise ExportError("There is no host to export: name at least one base URL.")
-    asked = Options(names, **{**_DEFAULTS, **options})
+    if not base_urls or isinstance(base_urls, str):
+        raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
+    asked = Options(names, **options)
     reports = _exports(base_urls, asked, on_published, progress, on_page, several=True)
     return dict(zip(base_urls, reports, strict=True))
-
-
-_DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(("output", "robots", "gzip", "engine", "workers", "sitemaps")),
-    **dict.fromkeys(("strict", "dry_run", "changed_only", "rebalance", "changes"), False),
-    **dict.fromkeys(("force", "remove"), ()),
-}
 
 
 def _exports(

@@ -20,20 +20,20 @@ from django_sitemaps09.stores import host_folder
 class Options(NamedTuple):
     """The arguments of `export()`, as they are described there."""
 
-    names: Sequence[str]
-    output: Path | str | None
-    robots: Path | str | None
-    gzip: bool | None
-    strict: bool
-    dry_run: bool
-    changed_only: bool
-    rebalance: bool
-    force: Collection[str]
-    remove: Collection[str]
-    engine: str | None
-    workers: int | None
-    sitemaps: Mapping[str, Section] | None
-    changes: bool
+    names: Sequence[str] = ()
+    output: Path | str | None = None
+    robots: Path | str | None = None
+    gzip: bool | None = None
+    strict: bool = False
+    dry_run: bool = False
+    changed_only: bool = False
+    rebalance: bool = False
+    force: Collection[str] = ()
+    remove: Collection[str] = ()
+    engine: str | None = None
+    workers: int | None = None
+    sitemaps: Mapping[str, Section] | None = None
+    changes: bool = False
 
 
 class Asked(NamedTuple):

@@ -118,7 +118,10 @@ class SectionPages(NamedTuple):
             return Plan(pages.each_page(rows, rows_on_page, free), known)
         bounds = [page.until for page in before.pages if page.until is not None]
         if self.source.identity is None and (
-            self.run.wanted.rebalance or before.identity is not None or len(bounds) + 1 < len(before.pages)
+            not self.source.in_order(bounds)
+            or self.run.wanted.rebalance
+            or before.identity is not None
+            or len(bounds) + 1 < len(before.pages)
         ):
             # What is on which page moves: pages keep their numbers.
             known = {page.number: page for page in before.pages}

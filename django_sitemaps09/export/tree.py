@@ -185,6 +185,8 @@ class Told(NamedTuple):
         asked, target, robots = tree.asked, tree.place.target, ended.robots
         own, of_workers = peaks()
         failures = [*ended.failures, *(tree.undeclared if asked.whole else ()), *robots.failures]
+        if asked.folder:
+            failures = [f"{asked.base}: {failure}" for failure in failures]
         return Report(
             sections=tuple(outcome.report for outcome in after.outcomes.values()),
             folder=target.folder if isinstance(target, LocalStore) else None,
@@ -230,7 +232,9 @@ def _undeclared(before: Before, known: Mapping[str, Section], remove: Collection
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     """Why the run cannot end well."""
-    failures = [f"Section {report.section!r}: {report.failure}." for report in reports if report.failure]
+    failures = [
+        f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
+    ]
     if strict and any(report.left_out for report in reports):
         failures.append("Something was left out, so that nothing is published (strict).")
     return failures

@@ -14,9 +14,10 @@ def check_links(
     that it is on: "Each language version must list itself as well as all other language versions" (Google,
     "Localized versions of your pages").
     """
-    languages = [language for language, _ in (*others, *links)]
-    for language in languages:
-        if languages.count(language) > 1:
+    languages: set[str] = set()
+    for language, _ in (*others, *links):
+        if language in languages:
             raise ValueError(f"name {language!r} twice")
+        languages.add(language)
     if links and not {*pages} <= {url for _, url in (*others, *links)}:
         raise ValueError("do not name the item itself, so that crawlers ignore them")

@@ -24,6 +24,8 @@ _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
+# DNS has 253, in ASCII; to normalize a text takes time that grows with its square.
+_LONGEST_NAME = 1_000
 # So much of a text as is enough to find it by.
 _SHOWN = 200
 
@@ -165,6 +167,8 @@ def _ipv6(address: str) -> str:
 
 def _idna(name: str) -> str:
     # Of compatible characters first: some of them are dots, which part labels.
+    if len(name) > _LONGEST_NAME:
+        raise ValueError("its name is too long")
     host = unicodedata.normalize("NFKC", name).encode("idna").decode("ascii").lower()
     if not _NAME.fullmatch(host):
         raise ValueError(f"{host[:_SHOWN]!r} is not the name of a host")

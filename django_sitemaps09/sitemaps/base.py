@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
 from django.core.paginator import Paginator
@@ -101,7 +101,7 @@ class Sitemap(_Base[ItemT]):
     #: Further hosts that absolute locations may be on: `https://shop.example.com`, or a name alone.
     hosts: Sequence[str] = ()
     #: What files of an export are: `xml`, or `text`, which holds URLs and nothing else.
-    format: str = "xml"
+    format: Literal["xml", "text"] = "xml"
     #: What else entries hold, in namespaces of your own.
     extensions: Sequence[Extension] = ()
 
@@ -148,7 +148,9 @@ class Sitemap(_Base[ItemT]):
     @property
     def paginator(self) -> Paginator[Any]:
         """Contrib's, which counts rows without the joins that only declared columns need."""
-        items = self._items()
+        # Contrib's list of items and languages, where a project may do with it what it likes.
+        untouched = type(self)._items is Sitemap._items and self.i18n
+        items = self._translated() if untouched else self._items()
         if not isinstance(items, QuerySet) or not declared_expressions(self) or repeats_rows(items.query):
             return Paginator(items, self.limit)
         made = _Paginator(items, self.limit)
@@ -156,8 +158,10 @@ class Sitemap(_Base[ItemT]):
         return made
 
     def _items(self) -> Any:
-        items = annotated(self, self.items())
-        return Translated.of(self, items, uniform=has_same_languages(self)) if self.i18n else items
+        return list(self._translated()) if self.i18n else annotated(self, self.items())
+
+    def _translated(self) -> Translated:
+        return Translated.of(self, annotated(self, self.items()), uniform=has_same_languages(self))
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Contrib's, with what the hooks of ours say of each item, under their names."""

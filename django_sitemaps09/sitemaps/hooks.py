@@ -12,11 +12,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import translation
+
 from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Extension, News, reason_of
 
 logger = logging.getLogger(__name__)
 
+# A hook that fails for every item must not write thousands of lines for each request.
+_LOGGED = 20
 #: Where to tell what was left out, instead of in the log: item, hook and reason.
 _told_to: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
 
@@ -31,11 +37,15 @@ HOOKS: tuple[Hook, ...] = ("alternates", "images", "videos", "news")
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
-    """The extensions of the project."""
+    """The extensions of the project. `ImproperlyConfigured` for two that cannot be told apart."""
     found = getattr(sitemap, "extensions", ())
-    return (
-        [some for some in found if isinstance(some, Extension)] if isinstance(found, (list, tuple)) else []
-    )
+    listed = found if isinstance(found, (list, tuple)) else ()
+    own = [some for some in listed if isinstance(some, Extension)]
+    if len({some.prefix for some in own}) < len(own) or len({some.namespace for some in own}) < len(own):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.extensions has a prefix or a namespace twice."
+        )
+    return own
 
 
 @contextmanager
@@ -56,10 +66,35 @@ def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
     if not (hooks or own or x_default):
         return urls
+    # Whoever looks at a page has a language; what it says has that of the site.
+    with translation.override(conf.language), left_out() as failed:
+        _add_to(urls, hooks, own, x_default, base, linked=bool(sitemap.alternates))
+    outside = _told_to.get()
+    if outside is not None:
+        outside += failed
+        return urls
+    for item, name, reason in failed[:_LOGGED]:
+        logger.warning("Item %s: %s was left out: %s", item, name, reason)
+    if len(failed) > _LOGGED:
+        logger.warning("%d more were left out", len(failed) - _LOGGED)
+    return urls
+
+
+def _add_to(
+    urls: list[dict[str, Any]],
+    hooks: dict[Hook, Callable[[Any], Any]],
+    own: Sequence[Extension],
+    x_default: Callable[[Any], Any] | None,
+    base: str,
+    *,
+    linked: bool,
+) -> None:
     before: Any = None
     told: dict[str, Any] = {}
     for url in urls:
-        item = url["item"][0] if sitemap.i18n else url["item"]
+        pair = url["item"]
+        # Where a project has items of its own, they may be no pairs.
+        item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
         if item is not before or not told:
             # The languages of an item stand next to each other, and have the same.
             before = item
@@ -67,11 +102,10 @@ def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict
             told["extensions"] = Told((some, _told(some.prefix, some.xml, item)) for some in own)
             told["x_default"] = x_default and _told("x_default", x_default, item)
         url |= {name: found for name, found in told.items() if name not in ("alternates", "x_default")}
-        if x_default and sitemap.alternates:
+        if x_default and linked:
             url["alternates"] = _with_x_default(url, told["x_default"], base)
         if told.get("alternates"):
             url["alternates"] = [*url["alternates"], *_links(url, told["alternates"], base)]
-    return urls
 
 
 def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
@@ -85,15 +119,15 @@ def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
 
 
 def _leave_out(item: Any, name: str, error: Exception) -> None:
-    reason, elsewhere = reason_of(error), _told_to.get()
-    if elsewhere is None:
-        logger.warning("Item %s: %s was left out: %s", item, name, reason)
-    else:
-        elsewhere.append((item, name, reason))
+    elsewhere = _told_to.get()
+    if elsewhere is not None:
+        elsewhere.append((item, name, reason_of(error)))
 
 
 def _absolute(location: Any, base: str) -> str:
-    text = protocol.uri(str(location))
+    text = str(location)
+    # As browsers have it; a path does not begin with two slashes.
+    text = protocol.uri(f"{base.partition(':')[0]}:{text}" if text.startswith("//") else text)
     return f"{base}{text}" if text[0] == "/" else text
 
 
@@ -113,13 +147,20 @@ def _links(url: dict[str, Any], told: Sequence[Any], base: str) -> list[dict[str
     """What a method `alternates` gives, as contrib has links."""
     try:
         links = [(protocol.hreflang(language), _absolute(location, base)) for language, location in told]
-        others = [(link["lang_code"], link["location"]) for link in url["alternates"]]
+        others = [(_spelled(link["lang_code"]), link["location"]) for link in url["alternates"]]
         # Contrib's own set names the page already, as far as there is one.
         protocol.check_links(links, others, () if others else [_absolute(url["location"], base)])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:
         _leave_out(url["item"], "alternates", error)
         return []
+
+
+def _spelled(code: str) -> str:
+    try:
+        return protocol.hreflang(code)
+    except ValueError:
+        return code
 
 
 def _link(language: str, location: str) -> dict[str, str]:

@@ -50,7 +50,7 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def on_host(self, domain: str) -> ModelSitemap[ModelT]:
         """The same section for the host that is served: another object, since one can serve several."""
-        if type(self).items not in _ITEMS_OF_A_SITE:
+        if type(self).items is not ModelSitemap.items:
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__} has a site_field and an items() of its own, which could list "
                 "the rows of other sites: override get_queryset() instead."
@@ -59,12 +59,13 @@ class ModelSitemap(Sitemap[ModelT]):
         found._domain = domain
         return found
 
-    def site_rows(self) -> QuerySet[ModelT]:
+    def _site_rows(self) -> QuerySet[ModelT]:
         """Those of `get_queryset()`, of one site where there is a `site_field`."""
         rows = self.get_queryset()
         if self.site_field is None:
             return rows
-        return rows.filter(**{self.site_field: self._site()})
+        some: QuerySet[ModelT] = filtered(self, rows, {self.site_field: self._site()})
+        return some
 
     def _site(self) -> Any:
         sites = apps.get_model("sites", "Site").objects
@@ -87,15 +88,23 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def items(self) -> QuerySet[ModelT]:
         """The rows in a defined order, that of the primary key where they have none and can take one."""
-        rows = self.site_rows()
+        return self._in_order(self._site_rows())
+
+    def _in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         query = rows.query if isinstance(rows, QuerySet) else None
         if query is None or rows.ordered or query.is_sliced or query.combinator or query.distinct_fields:
             return rows
         return rows.order_by("pk")
 
 
-#: Those that list the rows of one site alone.
-_ITEMS_OF_A_SITE: list[Any] = [ModelSitemap.items]
+def filtered(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
+    """Some of the rows. `ImproperlyConfigured` for a queryset that cannot be narrowed."""
+    if not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator:
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__} lists some of its rows, which a slice, a union or raw() cannot "
+            "give: use a plain queryset."
+        )
+    return rows.filter(**conditions)
 
 
 class StaticViewSitemap(Sitemap[str]):

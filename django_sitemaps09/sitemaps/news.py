@@ -14,7 +14,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import News
 from django_sitemaps09.sitemaps.base import ModelT
-from django_sitemaps09.sitemaps.models import _ITEMS_OF_A_SITE, ModelSitemap
+from django_sitemaps09.sitemaps.models import ModelSitemap, filtered
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
@@ -44,9 +44,8 @@ class NewsSitemap(ModelSitemap[ModelT]):
             self.title(item),
         )
 
-    def items(self) -> QuerySet[ModelT]:
-        """The rows whose `date_field` is in the last two days, and not in the future."""
-        rows = self.site_rows()
+    def _in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
+        """Those whose `date_field` is in the last two days, and not in the future."""
         try:
             field: Any = rows.model._meta.get_field(self.date_field)
         except FieldDoesNotExist as error:
@@ -67,12 +66,9 @@ class NewsSitemap(ModelSitemap[ModelT]):
             bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
         elif timezone.is_naive(now):
             bounds = [bound.replace(tzinfo=None) for bound in bounds]
-        recent = rows.filter(**{f"{self.date_field}__range": bounds})
+        recent = filtered(self, rows, {f"{self.date_field}__range": bounds})
         ordered: QuerySet[ModelT] = recent.order_by(f"-{self.date_field}", "-pk")
         return ordered
-
-
-_ITEMS_OF_A_SITE.append(NewsSitemap.items)
 
 
 def _utc(moment: datetime) -> datetime:

@@ -18,6 +18,7 @@ from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
 from django_sitemaps09.sources import extensions, values
 from django_sitemaps09.sources.costs import step
+from django_sitemaps09.sources.formats import format_name
 from django_sitemaps09.sources.hosts import Hosts
 from django_sitemaps09.sources.languages import hreflang, x_default, x_default_as_told
 
@@ -62,19 +63,14 @@ class Declaration:
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, [])
-        own = extensions.own(sitemap)
-        if len(declaration.namespaces) > len({*declaration.namespaces.values()}) or len(own) > len(
-            {extension.prefix for extension in own}
-        ):
-            raise ImproperlyConfigured(
-                f"{type(sitemap).__qualname__}.extensions has a prefix or a namespace twice."
-            )
+        extensions.own(sitemap)
         return declaration
 
     @property
     def linked(self) -> bool:
         """Whether each entry names those in the other languages."""
-        return self.languages is not None and bool(self.sitemap.alternates)
+        linked = self.languages is not None and bool(self.sitemap.alternates)
+        return linked and format_name(self.sitemap) != "text"
 
     @property
     def namespaces(self) -> dict[str, str]:

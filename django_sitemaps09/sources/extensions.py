@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from django_sitemaps09.entries import (
     Version,
     Video,
 )
-from django_sitemaps09.sitemaps import HOOKS, Told, own_extensions
+from django_sitemaps09.sitemaps import HOOKS, Sitemap, Told, own_extensions
 from django_sitemaps09.sources import values
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.formats import format_name
@@ -35,7 +36,7 @@ def hooks(sitemap: object) -> dict[str, Callable[[Any], Any]]:
 
     None of one whose files hold URLs alone.
     """
-    if format_name(sitemap) == "text":
+    if format_name(sitemap) == "text" or not isinstance(sitemap, Sitemap):
         return {}
     found = {name: getattr(sitemap, name, None) for name in HOOKS}
     return {name: hook for name, hook in found.items() if callable(hook)}
@@ -250,16 +251,23 @@ def _alternates(
     linked = [(version.language, version.texts()) for version in versions if version.language]
     listed = [version.texts() for version in versions if version.listed]
 
-    def named(url: str | None) -> str:
-        # Of several hosts, a path alone is the same page on each.
-        [same] = hosts.joined_to(url) if len(hosts.bases) == 1 else [url or ""]
-        return same
+    def on(place: int, url: str | None) -> str:
+        return [*hosts.joined_to(url), *[""] * len(hosts.bases)][place]
+
+    def check(place: int, position: int, links: Sequence[Alternate]) -> None:
+        """As they are on one of the hosts."""
+        own = [(code, on(place, found[position])) for code, found in linked if found[position]]
+        pages = () if own else {on(place, found[position]) for found in listed if found[position]}
+        protocol.check_links([(link.language, on(place, link.location)) for link in links], own, pages)
 
     def checked(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in told[position] or ()]
-        own = [(language, named(found[position])) for language, found in linked if found[position]]
-        pages = () if own else {named(found[position]) for found in listed if found[position]}
-        protocol.check_links([(link.language, named(link.location)) for link in links], own, pages)
+        *others, last = range(len(hosts.bases))
+        for place in others:
+            with suppress(ValueError):
+                check(place, position, links)
+                return links
+        check(last, position, links)
         return links
 
     positions = [values.FAILED if some is values.FAILED else i for i, some in enumerate(told)]

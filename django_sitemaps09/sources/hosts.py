@@ -19,6 +19,10 @@ from django_sitemaps09.sitemaps import declared_expressions
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
+# Nothing so long can become short enough, and it is not worth the time to see.
+_LONGEST = 10 * protocol.MAX_LOCATION
+
+
 @dataclass(frozen=True, slots=True)
 class Hosts:
     """The `bases` that the same entries are written for, and the `others` that a sitemap declares.
@@ -98,7 +102,10 @@ class Hosts:
 
     def anywhere(self, value: object) -> str:
         """The same on any host."""
-        text = protocol.uri(str(value))
+        text = str(value)
+        if len(text) > _LONGEST:
+            raise ValueError(f"{text[:200]!r} has {len(text):,} characters, {self.room:,} are allowed")
+        text = protocol.uri(text)
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if len(text) > most:
             raise ValueError(f"{text[:200]!r} has {len(text):,} characters, {most:,} are allowed")
@@ -106,7 +113,7 @@ class Hosts:
 
 
 def _declared(sitemap: Any) -> Sequence[str]:
-    found = getattr(sitemap, "hosts", ())
+    found = getattr(sitemap, "hosts", None) or ()
     if isinstance(found, (list, tuple, set, frozenset)):
         return list(found)
     raise TypeError(f"{found!r:.200} is no list of hosts")

@@ -37,6 +37,8 @@ class UrlsSource(Unranged):
     split like any other.
     """
 
+    parts = 2
+
     sitemap: Any
     paginator: Any
     base: Base

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import unescape
 from typing import Any
 
@@ -17,6 +17,9 @@ from django_sitemaps09.sources.hosts import Hosts
 from django_sitemaps09.sources.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
+
+# A hook that fails for every item must not write thousands of lines for each request.
+_LOGGED = 20
 
 
 def listed(urls: Sequence[Any]) -> Batch:
@@ -49,9 +52,11 @@ def _hosts(locations: Sequence[str]) -> Hosts:
     return Hosts((Base("https", "localhost"),), joined=True)
 
 
-def log(errors: Iterable[ItemError]) -> None:
-    for error in errors:
+def log(errors: Sequence[ItemError]) -> None:
+    for error in errors[:_LOGGED]:
         logger.warning("Left out: %s", error)
+    if len(errors) > _LOGGED:
+        logger.warning("%d more were left out", len(errors) - _LOGGED)
 
 
 def _alternate(link: Any) -> Alternate:

@@ -75,7 +75,7 @@ def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = 
     """One page as an opaque gzip file: with an XML type, or a Content-Encoding, some readers fail."""
     with site_locale():
         content, written = _render(request, section, page, sitemaps)
-    linked = b" xmlns:xhtml=" in content.partition(b"<url>")[0]
+    linked = b" xmlns:xhtml=" in content[: content.find(b"<url>")]
     compressed = compress(content, conf.gzip_level, linked=linked)
     response = GzipFileResponse(compressed, content_type="application/gzip")
     return _dated(response, written)

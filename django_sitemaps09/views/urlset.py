@@ -11,8 +11,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
+from django.utils import translation
 
 from django_sitemaps09 import sources, writer
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Version
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
@@ -69,7 +71,9 @@ class Section(NamedTuple):
     def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
         """What the hooks of ours say of each item."""
         errors: list[ItemError] = []
-        told = extensions.told(self.sitemap, items, items, errors)
+        with translation.override(conf.language):
+            # Whoever looks at a page has a language; what it says has that of the site.
+            told = extensions.told(self.sitemap, items, items, errors)
         hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
         columns = extensions.columns(told, versions, hosts, items, errors)
         log(errors)

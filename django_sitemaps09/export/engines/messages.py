@@ -75,19 +75,20 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     renderer, task = message["renderer"], message["task"]
     number, after, until = task["page"]
     page = Page(number, after and tuple(after), until and tuple(until))
-    targets = tuple(_target(found) for found in renderer["targets"])
+    targets = tuple(_target(found, renderer["output"]) for found in renderer["targets"])
     return (
         Renderer(targets, renderer["gzip"], renderer["script_prefix"], renderer["urlconf"]),
         Task(**{**task, "page": page, "known": tuple(task["known"])}),
     )
 
 
-def _target(found: Mapping[str, Any]) -> Target:
-    """`ExportError` for a folder that none of ours is: who can write to the broker shall choose none."""
+def _target(found: Mapping[str, Any], output: str | None) -> Target:
+    """`ExportError` for a folder that none of ours is, or that is not where the answer is waited for."""
     target = Target(
         Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
     )
-    if not (_STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)):
+    ours = _STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)
+    if not ours or found["output"] != output:
         raise ExportError(
             f"A message names {target.stage!r:.100} and {target.folder!r:.100}, as none of ours does."
         )
