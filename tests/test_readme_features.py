@@ -713,9 +713,15 @@ def test_hooks_are_called_as_for_one_host_and_folders_stand_in_the_urls_of_files
 # Commands
 
 
+@pytest.fixture
+def _celery() -> None:
+    """Asked for before the snippet, which is to be run where it is asked for."""
+    require_packages("celery")
+
+
+@pytest.mark.usefixtures("_celery")
 @snippet_of("On Celery workers")
 def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> None:
-    require_packages("celery")
     patient = snippet.run("shop.engines").Patient
     settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Patient"}
     assert checked() == []
