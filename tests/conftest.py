@@ -27,7 +27,8 @@ if os.environ.get("SITEMAPS09_FEW_EXAMPLES") == "1":
     collect_ignore = [
         *("test_laws.py", "test_celery.py", "test_stable_pages.py", "test_changed_only.py"),
         *("test_stores.py", "test_exports_elsewhere.py", "test_indexes.py", "test_manifest.py"),
-        *("test_strict_readers.py", "test_several_hosts.py", "test_languages.py"),
+        *("test_strict_readers.py", "test_several_hosts.py", "test_languages.py", "test_news.py"),
+        *("test_text.py", "test_documents.py"),
     ]
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") != "1":
         collect_ignore.append("test_engines.py")

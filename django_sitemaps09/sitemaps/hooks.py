@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 from django.utils import translation
 
 from django_sitemaps09 import protocol
@@ -113,6 +114,9 @@ def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
     try:
         found = hook(item)
         return found if found is None or isinstance(found, (str, bool, News)) else Told(found)
+    except (DatabaseError, ImproperlyConfigured):
+        # A database or a project that is broken is no item.
+        raise
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
         _leave_out(item, name, error)
         return None

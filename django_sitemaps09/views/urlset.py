@@ -70,6 +70,9 @@ class Section(NamedTuple):
 
     def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
         """What the hooks of ours say of each item."""
+        if not (extensions.hooks(self.sitemap) or extensions.own(self.sitemap)):
+            # To change the language leaves cycles behind on Python 3.10, in which the items would stay.
+            return {}
         errors: list[ItemError] = []
         with translation.override(conf.language):
             # Whoever looks at a page has a language; what it says has that of the site.
