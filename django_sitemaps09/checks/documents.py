@@ -8,12 +8,11 @@ from typing import Any
 from django.core.checks import CheckMessage
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.checks.hooks import EXTENDING
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, shown
 from django_sitemaps09.entries import Extension
-
-FORMATS = ("xml", "text")
+from django_sitemaps09.sitemaps import EXTENDING
+from django_sitemaps09.sources.formats import FORMATS
 
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:

@@ -12,11 +12,9 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
-from django_sitemaps09.sitemaps import FIELDS, NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps import EXTENDING, FIELDS, NewsSitemap, Sitemap
 from django_sitemaps09.sources import MACHINERY
 
-#: Extensions of an entry: methods, and nothing else.
-EXTENDING = ("images", "videos", "news")
 #: contrib's switches, which can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
 _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
@@ -33,25 +31,25 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
                 f"{name_of(subject)}.{name} is {shown(value)}, no method, and is ignored.",
                 f"To write {name}, define `def {name}(self, item)`; else rename the attribute.",
             )
-    for name, code in _SWITCHES.items():
-        value = data(subject, name)
+    for switch, code in _SWITCHES.items():
+        value = data(subject, switch)
         if value is not None and not isinstance(value, bool):
             yield message(
                 code,
-                f"{name_of(subject)}.{name} is {shown(value)}, neither a switch nor a method.",
-                f"Set {name} = True, or define `def {name}(self, item)`.",
+                f"{name_of(subject)}.{switch} is {shown(value)}, neither a switch nor a method.",
+                f"Set {switch} = True, or define `def {switch}(self, item)`.",
             )
     if any(raw(subject, name) is not raw(Sitemap, name) for name in MACHINERY):
         # It may call its hooks as it likes.
         return
     news = issubclass(class_of(subject), NewsSitemap)
-    for name in (*_TAKING_THE_ITEM, *_OF_NEWS) if news else _TAKING_THE_ITEM:
-        if not _takes_one(_bound(subject, name)):
-            added = name in (*EXTENDING, *_SWITCHES)
+    for hook in (*_TAKING_THE_ITEM, *_OF_NEWS) if news else _TAKING_THE_ITEM:
+        if not _takes_one(_bound(subject, hook)):
+            added = hook in (*EXTENDING, *_SWITCHES)
             yield message(
                 "W056" if added and not is_strict(subject) else "E056",
-                f"{name_of(subject)}.{name} cannot be called with an item and nothing else.",
-                f"Define it as `def {name}(self, item)`.",
+                f"{name_of(subject)}.{hook} cannot be called with an item and nothing else.",
+                f"Define it as `def {hook}(self, item)`.",
             )
 
 

@@ -20,7 +20,6 @@ from django_sitemaps09.protocol.links import check_links
 from django_sitemaps09.protocol.times import past, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
     Base,
-    is_absolute,
     origin,
     parse_base,
     plain,
@@ -54,7 +53,6 @@ __all__ = [
     "check_links",
     "hreflang",
     "hreflang_warning",
-    "is_absolute",
     "language_text",
     "news_language",
     "origin",

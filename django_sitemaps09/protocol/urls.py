@@ -119,11 +119,6 @@ def plain(locations: Sequence[str], start: str, most: int) -> bool:
     return "%" not in joined or _BARE_PERCENT.search(joined) is None
 
 
-def is_absolute(location: str) -> bool:
-    """Whether a location names its scheme and host itself."""
-    return _ABSOLUTE.match(location) is not None
-
-
 def _never_a_uri(text: str) -> str | None:
     """Why no quoting makes a URI of a text that a sitemap can hold."""
     if not text:

@@ -17,16 +17,18 @@ from django_sitemaps09.sitemaps.declared import (
     declared_expressions,
     declared_value,
 )
-from django_sitemaps09.sitemaps.hooks import HOOKS, Told, left_out, own_extensions
+from django_sitemaps09.sitemaps.hooks import EXTENDING, HOOKS, Hook, Told, left_out, own_extensions
 from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap
 from django_sitemaps09.sitemaps.news import NewsSitemap
 
 __all__ = [
     "AT_A_TIME",
+    "EXTENDING",
     "FIELDS",
     "HOOKS",
     "Field",
     "GenericSitemap",
+    "Hook",
     "ModelSitemap",
     "NewsSitemap",
     "Sitemap",

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
@@ -34,7 +34,9 @@ class Told(list[Any]):
 
 #: Methods that say what an item has beside the elements of the protocol.
 Hook = Literal["alternates", "images", "videos", "news"]
-HOOKS: tuple[Hook, ...] = ("alternates", "images", "videos", "news")
+HOOKS: tuple[Hook, ...] = get_args(Hook)
+#: Those that contrib has no switch for.
+EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 
 
 def own_extensions(sitemap: object) -> list[Extension]:

@@ -14,14 +14,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_sitemaps09.sitemaps import Field
+from django_sitemaps09.sitemaps import Field, Hook
 
 #: What is measured: finding the items, reading rows by key or by position, and the hooks that are
 #: methods. A section that is read as columns alone has none of these.
 Step: TypeAlias = (
     Field
-    | Literal["items", "instances", "positions", "languages", "get_urls"]
-    | Literal["alternates", "images", "videos", "news", "x_default", "extensions"]
+    | Hook
+    | Literal["items", "instances", "positions", "languages", "get_urls", "x_default", "extensions"]
 )
 
 # What is kept of a query. The table and the conditions stand at its end, behind all the columns.

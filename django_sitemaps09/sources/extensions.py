@@ -22,7 +22,7 @@ from django_sitemaps09.entries import (
     Version,
     Video,
 )
-from django_sitemaps09.sitemaps import HOOKS, Sitemap, Told, own_extensions
+from django_sitemaps09.sitemaps import EXTENDING, HOOKS, Sitemap, Told, own_extensions
 from django_sitemaps09.sources import values
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.formats import format_name
@@ -87,7 +87,7 @@ def told(
 def told_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
     """What entries of `get_urls()` have of that, but for links, where hooks of ours put it there."""
     found: dict[str | Extension, list[Any]] = {}
-    for name in ("images", "videos", "news"):
+    for name in EXTENDING:
         given = [part(url, name) for url in urls]
         ours = [one if isinstance(one, (Told, News)) else None for one in given]
         if any(one is not None for one in ours):
