@@ -1,4 +1,4 @@
-"""The app of `INSTALLED_APPS`."""
+"""The configuration of the app for `INSTALLED_APPS`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from django.core.checks import register
 
 
 class Sitemaps09Config(AppConfig):
-    """No models, no discovery at start-up: that happens where sections are first asked for."""
+    """An app without models. Sections are discovered when they are first needed, not at start-up."""
 
     name = "django_sitemaps09"
     verbose_name = "Sitemaps"
 
     def ready(self) -> None:
-        # Not at import: the rooms behind it need the app registry.
+        # Imported here, since the checks import modules that need the app registry.
         from django_sitemaps09 import checks
 
         register(checks.check_settings)

@@ -1,4 +1,4 @@
-"""Gzip, by the codec that suits: a fast one where the extra `fast` is installed, else zlib."""
+"""Gzip compression: by isal if the extra `fast` is installed, else by zlib."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
-# The extra `fast`. Known at import: nothing that is installed later is of use to this process.
+# The extra `fast`. Imported once: this process cannot use a package that is installed later.
 isal_zlib: ModuleType | None
 try:
     isal_zlib = import_module("isal.isal_zlib")
 except ImportError:
     isal_zlib = None
 
-#: zlib's. An export hides most of its time in a thread; a higher level takes far more for 1 % less.
+#: The default level of zlib. A thread hides most of its time; a higher level takes far more for 1 % less.
 DEFAULT_LEVEL = 6
-#: The same for entries with many links to each other, ten times as long as others and mostly alike: half
-#: the time of 6, with which a thread could not keep up with the rows, for 38 bytes an entry and not 21.
+#: The default level for entries with many links to each other, ten times as long as others and mostly
+#: alike. It takes half the time of 6, with which a thread could not keep up with the rows, for 38 bytes an
+#: entry instead of 21.
 LINKED_LEVEL = 3
-# Of 0 to 3. It is as fast as 0, for fewer bytes; 3 takes more than twice as long for about as many.
+# From 0 to 3. Level 2 is as fast as 0, for fewer bytes; 3 takes more than twice as long for about as many.
 _ISAL_LEVEL = 2
-# A gzip header and trailer around the stream; the header has no name and no time.
+# A gzip header and trailer around the stream; the header has neither a file name nor a time.
 _GZIP = 31
 
 
 class Compressor(Protocol):
-    """What `zlib.compressobj()` gives."""
+    """The interface of the objects that `zlib.compressobj()` returns."""
 
     def compress(self, data: bytes, /) -> bytes: ...
 
@@ -34,7 +35,7 @@ class Compressor(Protocol):
 
 
 def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
-    """A new gzip stream; the same input gives the same bytes. A `level` from 1 to 9 is always zlib's.
+    """Return a new gzip stream with reproducible output. A `level` from 1 to 9 always uses zlib.
 
     `linked` says that entries have links to each other.
     """
@@ -46,6 +47,6 @@ def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
 
 
 def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> bytes:
-    """A whole gzip file."""
+    """Return a whole gzip file."""
     stream = compressor(level, linked=linked)
     return stream.compress(data) + stream.flush()

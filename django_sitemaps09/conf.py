@@ -1,4 +1,4 @@
-"""The settings of this package: the one dict `SITEMAPS09`, read anew at each use."""
+"""The settings of this package: the dict `SITEMAPS09`, which is read anew at each use."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from django_sitemaps09.writer import Limits
 
 
 class Conf:
-    """A typed property a key; the key is the property's name in capitals."""
+    """The settings, as a typed property for each key, named like the key in lower case."""
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """What the project has set."""
+        """The dict that the project has set."""
         given = getattr(settings, "SITEMAPS09", {})
         if not isinstance(given, Mapping):
             raise ImproperlyConfigured(
@@ -40,7 +40,7 @@ class Conf:
     def base_url(self) -> Base | None:
         """Scheme and host that locations are joined to. Default `None`.
 
-        Then it is, live, the request's site; in an export, the current `Site` of the sites framework.
+        By default, views use the site of the request, and an export the current `Site`.
         """
         url = self._text("BASE_URL")
         try:
@@ -56,17 +56,17 @@ class Conf:
 
     @property
     def root(self) -> Path | None:
-        """Directory that an export writes to where there is no storage. Default `None`."""
+        """Directory that an export writes to if there is no storage. Default `None`."""
         return self._path("ROOT")
 
     @property
     def state(self) -> str | None:
-        """Alias in `STORAGES` for what an export remembers. Default: `.sitemaps09/` in the target."""
+        """Alias in `STORAGES` for the state of exports. Default: `.sitemaps09/` in the target."""
         return self._text("STATE")
 
     @property
     def files_url(self) -> str | None:
-        """Where the exported files are reachable, ending in a slash. Default: `BASE_URL + "/"`."""
+        """URL of the exported files, which ends in a slash. Default `None`: `BASE_URL + "/"`."""
         url = self._text("FILES_URL")
         with suppress(ValueError):
             if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
@@ -78,26 +78,26 @@ class Conf:
 
     @property
     def robots_txt(self) -> Path | None:
-        """The robots.txt that an export keeps up to date. Default `None`: none."""
+        """Path of the robots.txt that an export keeps up to date. Default `None`."""
         return self._path("ROBOTS_TXT")
 
     @property
     def gzip(self) -> bool:
-        """Whether pages are exported, and named in the live index, as `.xml.gz`. Default `True`."""
+        """Return whether pages are exported, and listed in the live index, as `.xml.gz`. Default `True`."""
         return self._flag("GZIP", default=True)
 
     @property
     def gzip_level(self) -> int | None:
-        """zlib's level, from 1 to 9.
+        """Level of zlib, from 1 to 9.
 
-        Default `None`: isal where the extra `fast` is installed, else 6, or 3 for entries with links.
+        Default `None`: isal if the extra `fast` is installed, else level 6, or 3 for entries with links.
         """
         level = self.given.get("GZIP_LEVEL")
         return level if level is None else self._number("GZIP_LEVEL", level, 9)
 
     @property
     def limits(self) -> Limits:
-        """`MAX_URLS` (default 50,000) and `MAX_BYTES` (default 10,485,760), per uncompressed page."""
+        """Limits of an uncompressed page: `MAX_URLS` (default 50,000), `MAX_BYTES` (default 10,485,760)."""
         return Limits(
             self._number("MAX_URLS", protocol.MAX_URLS, protocol.MAX_URLS),
             self._number("MAX_BYTES", protocol.STRICTEST_MAX_BYTES, protocol.MAX_BYTES),
@@ -107,7 +107,7 @@ class Conf:
     def max_shrink(self) -> float:
         """The part of its URLs that a section may lose from one week to the next. Default 0.5.
 
-        One that loses more, and at least 100, keeps its published files. 1.0 lets everything pass.
+        A section that loses more, and at least 100 URLs, keeps its published files. 1.0 allows any loss.
         """
         value = self.given.get("MAX_SHRINK", 0.5)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
@@ -118,7 +118,7 @@ class Conf:
 
     @property
     def keep_removed(self) -> float:
-        """Seconds that a file stays which no index names any more. Default: 24 hours."""
+        """Seconds for which a file is kept after no index names it any more. Default: 24 hours."""
         value = self.given.get("KEEP_REMOVED", timedelta(hours=24))
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
@@ -129,17 +129,17 @@ class Conf:
 
     @property
     def engine(self) -> str:
-        """What renders pages: `"processes"` (default), `"serial"`, `"celery"`, or a dotted path."""
+        """Engine that renders pages: `"processes"` (default), `"serial"`, `"celery"`, or a dotted path."""
         return self._text("ENGINE") or "processes"
 
     @property
     def cascade(self) -> bool:
-        """Whether several indexes are named by one more, `sitemap.xml`. Default `False`."""
+        """Return whether several indexes are listed in another index, `sitemap.xml`. Default `False`."""
         return self._flag("CASCADE", default=False)
 
     @property
     def zone(self) -> tzinfo:
-        """The zone of naive times: `TIME_ZONE`, whatever `timezone.activate()` was told."""
+        """The zone of naive times: `TIME_ZONE`, regardless of `timezone.activate()`."""
         return get_default_timezone()
 
     @property
@@ -153,8 +153,13 @@ class Conf:
         return settings.ROOT_URLCONF
 
     @property
+    def secret_keys(self) -> list[str | bytes]:
+        """The keys of signatures: `SECRET_KEY`, then `SECRET_KEY_FALLBACKS`, which are still valid."""
+        return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+
+    @property
     def media_url(self) -> str:
-        """What names of uploaded files are relative to: `MEDIA_URL`."""
+        """The URL that names of uploaded files are relative to: `MEDIA_URL`."""
         return settings.MEDIA_URL
 
     def _text(self, key: str) -> str | None:
@@ -166,13 +171,13 @@ class Conf:
     def _flag(self, key: str, *, default: bool) -> bool:
         value = self.given.get(key, default)
         if not isinstance(value, bool):
-            # Such as "false" from an environment variable, which would be true.
+            # For example, the string "false" from an environment variable would be true.
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be True or False, not {value!r}.")
         return value
 
     def _path(self, key: str) -> Path | None:
         value = self.given.get(key)
-        # An empty text would be the current directory.
+        # An empty string would be the current directory.
         if value is not None and (not isinstance(value, (str, Path)) or value == ""):
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a path, not {value!r}.")
         return None if value is None else Path(value)
@@ -191,12 +196,12 @@ conf = Conf()
 
 @contextmanager
 def site_locale() -> Iterator[None]:
-    """The language and the zone of the site, whatever was activated for who asks."""
+    """Activate the site's language and time zone in the block, whatever else is active."""
     with translation.override(conf.language), timezone.override(conf.zone):
         yield
 
 
-#: Every key of `SITEMAPS09`, with the property that reads and judges it.
+#: Every key of `SITEMAPS09`, with the property that reads and validates it.
 KEYS = {
     "SITEMAPS": "sitemaps",
     "BASE_URL": "base_url",

@@ -1,4 +1,4 @@
-"""The few ways in which this package fails; misuse is Django's `ImproperlyConfigured`."""
+"""The exceptions of this package. Incorrect use raises Django's `ImproperlyConfigured` instead."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ class SitemapError(Exception):
 
 
 class TextError(SitemapError, ValueError):
-    """A text holds a character that no XML document can hold; the message names the item."""
+    """A text contains a character that XML cannot contain; the message names the item."""
 
 
 class KeyOrderError(SitemapError):
-    """The rows of a section do not come with strictly increasing keys, so pages would repeat URLs."""
+    """The keys of a section's rows are not strictly increasing, so that pages would repeat URLs."""
 
 
 class RobotsError(SitemapError):
-    """A robots.txt cannot be understood or may not be written; it was left as it is."""
+    """A robots.txt cannot be parsed or must not be written; it was not changed."""
 
 
 class ExportError(SitemapError):
-    """An export cannot start or go on; what was published before is left as it is."""
+    """An export cannot start or continue; files that were published before remain."""
 
 
 class ExportRunningError(ExportError):
-    """Another export works on the same target; nothing was touched."""
+    """Another export is writing to the same target; nothing was changed."""
 
 
 class ManifestError(ExportError):
-    """What earlier exports noted of what is published cannot be used."""
+    """The manifest of earlier exports cannot be used."""

@@ -1,15 +1,18 @@
-"""What an export has published: sections, their pages as ranges of a key, and what is to be removed.
+"""The manifest of an export: its sections, their pages as ranges of a key, and the files to remove.
 
-A small root names one file for each section, which is never changed: what is published next gets a
-new one, and the root that names it takes the place of the one before in one step.
+A small root names one file for each section. Such a file never changes: the next publication writes a
+new one, and atomically replaces the root by one that names it. All files are verified by their digests,
+so that a damaged file is detected even if it can be parsed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from django_sitemaps09.exceptions import ManifestError
@@ -17,26 +20,29 @@ from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
 from django_sitemaps09.sections import NAME
 from django_sitemaps09.stores import Store
 
-#: Of the files here. One with a higher number was written by a later version of this package.
-FORMAT = 1
+#: The format of these files. A file with a higher number was written by a later version of this package.
+FORMAT = 2
 ROOT = "manifest.json"
 BACKUP = "manifest.json.bak"
-#: Published pages and indexes: what no such name has is never written, replaced or deleted.
+#: The names of published pages and indexes. Published files never have other names, and no other file
+#: beside them is replaced or deleted.
 PUBLISHED = re.compile(rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt")
-#: What the name of a page ends with.
+#: The suffix of a page's file name.
 Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
 _SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
-_FILE = re.compile(r"section-[A-Za-z0-9_-]+\.jsonl")
-# A page takes some 250 bytes, so that this is a section of four million pages.
+_FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
+#: The errors that parsed values raise if they are not what this package wrote.
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+# The size limit of a file. A page takes about 250 bytes, so that a section can have four million pages.
 _MOST = 1_000_000_000
 
 
 class PageRecord(NamedTuple):
-    """One published page. It begins behind the `until` of the one before it.
+    """One published page. Its range begins after the `until` of the page before it.
 
-    `bytes` is before, `size` after compression; `digest` is the SHA-256 of the former. `newest` is the
-    newest lastmod in it, `changed` what the index says: when the digest last changed. `index_number`
-    is that of the index that names it.
+    `bytes` is its length before, `size` after compression; `digest` is the SHA-256 of the uncompressed
+    content. `newest` is the newest lastmod in it. `changed` is its lastmod in the index: when the digest
+    last changed. `index_number` is the number of the index that names it.
     """
 
     number: int
@@ -53,10 +59,10 @@ class PageRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SectionRecord:
-    """One section. `identity` is that of its key, `None` where its pages are no ranges of one.
+    """One section. `identity` identifies its key; it is `None` if its pages are not ranges of a key.
 
-    `highest` is the highest number that a page of it ever had. `counts` are earlier numbers of URLs,
-    each with the time (seconds since 1970) until which it was published.
+    `highest` is the highest number that any of its pages has ever had. `counts` are earlier numbers of
+    URLs, each with the time (seconds since 1970) until which it was published.
     """
 
     suffix: Suffix = "xml.gz"
@@ -71,7 +77,7 @@ class SectionRecord:
         return sum(page.urls for page in self.pages)
 
     def page_map(self) -> PageMap:
-        """The pages as ranges."""
+        """Return the pages as ranges."""
         return PageMap(tuple(self._ranges()))
 
     def _ranges(self) -> Iterator[Page]:
@@ -83,10 +89,10 @@ class SectionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one run left. `files` are the names of the sections' files in the state folder.
+    """The state that one run left. `files` are the names of the sections' files in the state folder.
 
-    `url` and `base` are those of the project, `indexes` the names of the indexes; `removed` has the names
-    of files that none of them names any more, each with the time (seconds since 1970) since which.
+    `url` and `base` are those of the project, and `indexes` are the names of the indexes. `removed` has the
+    names of files that no index names any more, each with the time (seconds since 1970) when that began.
     """
 
     run: str
@@ -98,8 +104,8 @@ class Manifest:
     indexes: tuple[str, ...] = ()
 
     def root(self) -> bytes:
-        """The document that names all others."""
-        found = {
+        """Return the root document, which names all other files."""
+        document = {
             "format": FORMAT,
             "run": self.run,
             "url": self.url,
@@ -108,11 +114,40 @@ class Manifest:
             "removed": self.removed,
             "indexes": self.indexes,
         }
-        return json.dumps(found, indent=1).encode()
+        return sealed(document)
+
+
+def sealed(document: Mapping[str, Any]) -> bytes:
+    """Return the JSON of a document, with a digest of all of it."""
+    return json.dumps({**document, "digest": _digest(document)}).encode()
+
+
+def unsealed(content: bytes | str) -> dict[str, Any]:
+    """Parse a document by `sealed`. Raise `ValueError`, or another error of `UNFIT`, if it is damaged."""
+    document: dict[str, Any] = _loads(content)
+    if document.pop("digest") != _digest(document):
+        raise ValueError("it is not what was written: its digest differs")
+    return document
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(document).encode()).hexdigest()
+
+
+def _loads(content: bytes | str) -> Any:
+    """Parse JSON. Refuse `NaN` and `Infinity`, which this package never writes."""
+    return json.loads(content, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r:.20} is not a number")
+    return number
 
 
 def plain(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
-    """The names as they are; `ValueError` for one that none of our files has, wherever it would lead."""
+    """Return names that match a pattern; raise `ValueError` for others, which could lead anywhere."""
     found = [str(name) for name in names]
     for name in found:
         if pattern.fullmatch(name) is None:
@@ -121,32 +156,43 @@ def plain(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
 
 
 def read_root(state: Store, name: str = ROOT) -> Manifest | None:
-    """A root without its sections, `None` where there is none. `ManifestError` for what is no root."""
+    """Read a root without its sections; `None` if it does not exist. Raise `ManifestError` if invalid."""
     content = state.read(name, _MOST)
-    if content is None:
-        return None
+    return None if content is None else parse_root(content, f"{state.label}: {name}")
+
+
+def parse_root(content: bytes | str, where: str) -> Manifest:
+    """Parse a root without its sections. Raise `ManifestError` if it is invalid."""
     try:
-        found = json.loads(content)
-        if found["format"] > FORMAT:
+        version = _loads(content)["format"]
+        if version > FORMAT:
             raise ManifestError(
-                f"{state.label}: {name} was written by a later version of django-sitemaps09. Export with "
-                "that one, or remove the file: all pages are then cut anew."
+                f"{where} was written by a later version of django-sitemaps09. Export with that one, or "
+                "remove the file: all pages are then cut anew."
             )
-        files = found["sections"]
+        if version != FORMAT:
+            raise ValueError("an earlier version wrote it")
+        found = unsealed(content)
+        for section, file in found["sections"].items():
+            plain(NAME, [section])
+            match = _FILE.fullmatch(file)
+            if match is None or match[1] != section:
+                raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
+        removed = plain(PUBLISHED, found["removed"])
         return Manifest(
             run=str(found["run"]),
             url=str(found["url"]),
             base=str(found["base"]),
-            removed={name: float(found["removed"][name]) for name in plain(PUBLISHED, found["removed"])},
-            files=dict(zip(plain(NAME, files), plain(_FILE, files.values()), strict=True)),
+            removed={name: _finite(found["removed"][name]) for name in removed},
+            files=dict(found["sections"]),
             indexes=tuple(plain(PUBLISHED, found["indexes"])),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r})") from error
+    except UNFIT as error:
+        raise UnreadableError(f"{where} cannot be read ({error!r:.500})") from error
 
 
 def read(state: Store, name: str = ROOT) -> Manifest | None:
-    """A manifest with all its sections, `None` where there is none."""
+    """Read a manifest with all its sections; `None` if it does not exist."""
     root = read_root(state, name)
     if root is None:
         return None
@@ -155,37 +201,60 @@ def read(state: Store, name: str = ROOT) -> Manifest | None:
 
 
 def read_section(state: Store, name: str) -> SectionRecord:
-    """The record of one section. `UnreadableError` where it is not there, or is none."""
+    """Read the record of one section. Raise `UnreadableError` if it is missing or invalid."""
     content = state.read(name, _MOST)
     try:
         if content is None:
             raise ValueError("it is not there")
+        match = _FILE.fullmatch(name)
+        if match is None or section_file(match[1], content) != name:
+            raise ValueError("it is not what was written: its digest differs")
         lines = iter(content.splitlines())
-        head = json.loads(next(lines))
+        head = _loads(next(lines))
         found = SectionRecord(
             suffix=_SUFFIXES[_SUFFIXES.index(head["suffix"])],
             identity=head["identity"] if head["identity"] is None else tuple(map(str, head["identity"])),
             declared=head["declared"],
             highest=int(head["highest"]),
-            counts=tuple((float(when), int(urls)) for when, urls in head["counts"]),
-            pages=tuple(_page(json.loads(line)) for line in lines),
+            counts=tuple((_finite(when), int(urls)) for when, urls in head["counts"]),
+            pages=tuple(_page(_loads(line)) for line in lines),
         )
         if len(found.pages) != head["pages"]:
             raise ValueError(f"it has {len(found.pages)} pages of {head['pages']}")
-    except (ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
-        raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r})") from error
+        _check(found)
+    except (*UNFIT, StopIteration) as error:
+        raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r:.500})") from error
     return found
+
+
+def _check(record: SectionRecord) -> None:
+    """Raise `ValueError` for inconsistent pages. Only the database can check the order of their bounds."""
+    numbers = {page.number for page in record.pages}
+    if len(numbers) < len(record.pages):
+        raise ValueError("two pages have the same number")
+    if max(numbers, default=0) > record.highest:
+        raise ValueError(f"a page has a number above {record.highest}")
+    if record.identity is None or not record.pages:
+        return
+    *closed, last = [page.until for page in record.pages]
+    if last is not None or None in closed:
+        raise ValueError("another page than the last one is open, or it is closed")
+    if len({*closed}) < len(closed):
+        raise ValueError("two pages end with the same key")
 
 
 def _page(values: Sequence[Any]) -> PageRecord:
     page = PageRecord(*values)
-    rows, newest, hash_ = page.fingerprint or (0, None, None)
+    if page.fingerprint is not None and page.fingerprint[2] is None:
+        # Without a hash, which earlier versions lacked on SQLite, a fingerprint is insufficient.
+        page = page._replace(fingerprint=None)
+    rows, newest, hash_ = page.fingerprint or (0, None, 0)
     given = (page.number, page.urls, page.bytes, page.size, page.index_number, rows)
     number, urls, bytes_, size, index_number, rows = map(int, given)
     if number < 1 or min(urls, bytes_, size, index_number, rows) < 0:
         raise ValueError(f"{values!r:.200} is no page")
-    found = None if hash_ is None else int(hash_)
-    fingerprint = Fingerprint(rows, None if newest is None else str(newest), found)
+    newest = None if newest is None else str(newest)
+    fingerprint = Fingerprint(rows, newest, hash_ if isinstance(hash_, str) else int(hash_))
     return PageRecord(
         number=number,
         until=None if page.until is None else tuple(map(str, page.until)),
@@ -201,7 +270,7 @@ def _page(values: Sequence[Any]) -> PageRecord:
 
 
 def section_document(record: SectionRecord) -> bytes:
-    """The file of one section: what holds for all of it, then a line for each page."""
+    """Return the file of one section: a line for all of it, then a line for each page."""
     head = {
         "suffix": record.suffix,
         "identity": record.identity,
@@ -213,17 +282,17 @@ def section_document(record: SectionRecord) -> bytes:
     return b"".join(f"{json.dumps(line)}\n".encode() for line in (head, *record.pages))
 
 
-def section_file(section: str, run: str) -> str:
-    """The name of a section's file that a run writes."""
-    return f"section-{section}-{run}.jsonl"
+def section_file(section: str, document: bytes) -> str:
+    """Return the name of a section's file, with a digest by which the root identifies the content."""
+    return f"section-{section}-{sha256(document).hexdigest()[:32]}.jsonl"
 
 
 def unused(state: Store, *used: Manifest | None) -> Iterable[str]:
-    """Files of sections that none of these manifests names."""
+    """Return the files of sections that none of these manifests names."""
     named = {file for manifest in used if manifest is not None for file in manifest.files.values()}
     found = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
     return [name for name in found if name not in named]
 
 
 class UnreadableError(ManifestError):
-    """A file of the manifest is damaged: what is published has to be found out in another way."""
+    """A file of the manifest is damaged, so the published state must be determined in another way."""

@@ -1,7 +1,7 @@
-"""Pages of a section as ranges of its key: cut, find, split, and which of them changed.
+"""Pages of a section as ranges of its key: cutting, splitting, merging, and detection of changes.
 
-A page is `(after, until]`, never a rank: it costs the same wherever it lies, and a row that is
-deleted elsewhere does not move it. Keys are compared by what holds the rows, never here.
+A page is the range `(after, until]`, never a rank. It costs the same everywhere, and a row that is
+deleted elsewhere does not move it. Keys are compared by the source of the rows, never here.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from django_sitemaps09.writer import Limits
 
-#: A key as text, one text a column, as it travels and is stored.
+#: A key as text, one text for each column, in the form in which it is sent and stored.
 Key: TypeAlias = "tuple[str, ...]"
-#: Hashes are 64 bits wide; sums of them are taken modulo this, so that they can be subtracted.
+#: Hashes have 64 bits. Their sums are taken modulo this, so that they can be subtracted.
 HASHES = 1 << 64
 
 
 class Page(NamedTuple):
     """A numbered range of keys: greater than `after`, up to and including `until`.
 
-    `after` is `None` for the first page. `until` is `None` for the last one, which is open: what is
-    appended later belongs to it.
+    `after` is `None` for the first page. `until` is `None` for the last one, which is open: rows that are
+    appended later belong to it.
     """
 
     number: int
@@ -39,66 +39,68 @@ class PageMap(NamedTuple):
     pages: tuple[Page, ...]
 
     def find(self, number: int) -> Page | None:
-        """The page of a number. Numbers are names: they need not be in order."""
+        """Return the page with a number. Numbers are names, and need not be in order."""
         return next((page for page in self.pages if page.number == number), None)
 
 
 class Fingerprint(NamedTuple):
-    """What tells whether the rows of a range are what they were.
+    """The fingerprint of the rows in a range, which shows whether they changed.
 
-    Additive over ranges that follow each other. `newest` is the newest lastmod as W3C text. `hash` is
-    of key and columns, in whatever order the rows come; `None` where the database has none.
+    `newest` is the newest lastmod as W3C text. `hash` covers key and columns. As a number, it is a sum over
+    the rows in any order, so that the hashes of adjacent ranges add up. As a text, it covers the rows in
+    their order, and says nothing about a part or a larger range.
     """
 
     rows: int
     newest: str | None
-    hash: int | None
+    hash: int | str
 
     def plus(self, other: Fingerprint) -> Fingerprint:
-        """That of two ranges together."""
+        """Return the fingerprint of two ranges together. Raise `ValueError` if hashes do not add up."""
         newest = max(filter(None, (self.newest, other.newest)), default=None)
-        both = None if self.hash is None or other.hash is None else (self.hash + other.hash) % HASHES
-        return Fingerprint(self.rows + other.rows, newest, both)
+        return Fingerprint(self.rows + other.rows, newest, (self._sum + other._sum) % HASHES)
 
     def minus(self, part: Fingerprint) -> Fingerprint:
-        """That of what a part leaves of the whole, without its `newest`, which nobody can tell.
+        """Return the fingerprint of the rest of a range, without `newest`, which cannot be derived.
 
-        `ValueError` without hashes: what is left would tell too little.
+        Raise `ValueError` if hashes do not add up.
         """
-        if self.hash is None or part.hash is None:
-            raise ValueError("Only fingerprints with a hash can be subtracted")
-        return Fingerprint(self.rows - part.rows, None, (self.hash - part.hash) % HASHES)
+        return Fingerprint(self.rows - part.rows, None, (self._sum - part._sum) % HASHES)
+
+    @property
+    def _sum(self) -> int:
+        if isinstance(self.hash, str):
+            raise ValueError("Hashes of rows in their order do not add up")
+        return self.hash
 
     def same(self, other: Fingerprint) -> bool:
-        """Whether both are of the same rows. A hash is of the lastmods too; without one they decide."""
-        if self.hash is None or other.hash is None:
-            return self == other
+        """Return whether both cover the same rows. `newest` is ignored: the hash includes lastmods."""
         return (self.rows, self.hash) == (other.rows, other.hash)
 
 
 class Keyed(Protocol):
-    """Rows in the order of a key."""
+    """The interface of rows in the order of a key."""
 
     def is_empty(self) -> bool:
-        """Whether there are no rows."""
+        """Return whether there are no rows."""
 
     def jump(self, after: Key | None, count: int) -> Key | None:
-        """The key `count` rows behind `after`; `None` where no row lies behind that one."""
+        """Return the key `count` rows after `after`; `None` if no row comes after that key."""
 
 
 class Rendered(Protocol):
-    """What a renderer tells of the page it wrote."""
+    """The result of a renderer for the page that it wrote."""
 
     @property
     def cut(self) -> Key | None:
-        """The last key that it wrote, where its limits did not admit all of the page."""
+        """The last key that was written if the page exceeds its limits, else `None`."""
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
 
 
 class Filled(Protocol):
-    """What a page holds."""
+    """The numbers of URLs and bytes of a page."""
 
     @property
     def urls(self) -> int: ...
@@ -111,18 +113,18 @@ FilledT = TypeVar("FilledT", bound=Filled)
 
 
 def cut(rows: Keyed, rows_per_page: int) -> PageMap:
-    """All rows cut to pages from the first key on: a pure function of the rows."""
+    """Cut all rows into pages from the first key on: a pure function of the rows."""
     return PageMap(tuple(each_page(rows, rows_per_page)))
 
 
 def each_page(
     rows: Keyed, rows_per_page: int, numbers: Iterable[int] | None = None, after: Key | None = None
 ) -> Iterator[Page]:
-    """The pages of `cut`, of which each is known before the next one is looked for.
+    """Yield the pages of `cut`, each before the next one is looked up.
 
-    They have the `numbers` in their order, by default from 1 on, and begin behind `after`. One query a
-    page, in constant memory: a jump reads the key alone. Every window function measured took two to
-    eight times as long.
+    They have the `numbers` in their order, by default from 1 on, and begin after `after`. Each page takes
+    one query that reads only the key, in constant memory. All window functions that were measured took two
+    to eight times as long.
     """
     if after is None and rows.is_empty():
         return
@@ -135,21 +137,21 @@ def each_page(
 
 
 def split(page: Page, at: Key, number: int) -> tuple[Page, Page]:
-    """A page cut in two behind the key `at`; the first part keeps its number, the second gets `number`."""
+    """Split a page after the key `at`; the first part keeps its number, the second gets `number`."""
     return Page(page.number, page.after, at), Page(number, at, page.until)
 
 
 def fill(limit: int) -> int:
-    """How much of a limit a page is cut for: what is added to it later must not split it at once."""
+    """Return the part of a limit that pages are cut for, so that added rows do not split them at once."""
     return limit - limit // 20
 
 
 def merge(pages: Sequence[FilledT], limits: Limits, most: int) -> list[tuple[FilledT, ...]]:
-    """Neighbours that fit one page together, as groups; every other page is a group by itself.
+    """Group adjacent pages that fit on one page together; every other page is a group by itself.
 
-    At most so many pages as `most` says are merged away. Two neighbours never fit one page afterwards,
-    if there were not more of them, so that there are at most twice as many as a new cut would make.
-    The open last page is different, since it grows: it is merged where both are half a page.
+    At most `most` pages are merged into others. If that suffices, no two adjacent pages fit on one page
+    afterwards. There are then at most twice as many as a new cut would make. The open last page is
+    different, since it grows: it is merged only if the result is at most half a page.
     """
     groups: list[tuple[FilledT, ...]] = []
     for place, page in enumerate(pages, 1):
@@ -174,15 +176,18 @@ def render_all(
     ahead: int = 1,
     *,
     divide: Callable[[Page, RenderedT], Key | None] = lambda page, rendered: rendered.cut,
+    retires: Callable[[Page], bool] = lambda page: False,
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
-    """Each page with what was made of it; one that does not fit its limits is split until it does.
+    """Yield each page with its rendered result. A page that exceeds its limits is split until it fits.
 
-    `begin` gives what waits for the result of a page; so many as `ahead` says are begun before the
-    first of them is waited for. Pages and their numbers do not depend on that. A second part has the
-    first number above `highest` that no page has, so that the rest of `pages` is asked for before the
-    first split. `divide` says where a page is split that was cut; both parts are made anew if that is
-    not where it was cut.
+    `begin` submits a page, and returns a function that waits for its result. Up to `ahead` pages are
+    submitted before the first result is awaited; pages and their numbers do not depend on that.
+
+    The second part of a split page gets the first number above `highest` that no page has. Therefore the
+    rest of `pages` is read before the first split. `divide` returns the key at which a page is split. Both
+    parts are rendered anew if that is not where it was cut, or if the page `retires`. In the latter case
+    both get new numbers, and the old one stays with what was published under it.
     """
     remaining = iter(pages)
     begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
@@ -203,34 +208,39 @@ def render_all(
                     known = tuple(remaining)
                     highest = max([highest, *(page.number for page in known)])
                     remaining, split_before = iter(known), True
-                highest += 1
                 at = divide(page, rendered) or rendered.cut
+                retired = retires(page)
+                if retired:
+                    highest += 1
+                    page = page._replace(number=highest)
+                highest += 1
                 page, rest = split(page, at, highest)
                 begun.appendleft((rest, begin(rest)))
-                if at != rendered.cut:
+                if retired or at != rendered.cut:
                     begun.appendleft((page, begin(page)))
                     continue
             yield page, rendered
     except Exception:
-        # What was begun before a page failed must not go on behind the back of whoever is told.
+        # Pages that are already submitted must not go on after the error is raised.
         for _, result in begun:
             with suppress(Exception):
                 result()
         raise
 
 
-#: A page, and the fingerprint that its rows had when they were read; `None` where that is not known.
+#: A page, and the fingerprint that its rows had when they were read, or `None` if it is not known.
 Known: TypeAlias = "tuple[Page, Fingerprint | None]"
-#: The fingerprint of a range, read now.
+#: A function that reads the present fingerprint of a range.
 Ask: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
 
 
 def changed(pages: Sequence[Known], ask: Ask) -> dict[int, Fingerprint | None]:
-    """The numbers of the pages whose rows are not what they were, with the fingerprints they have now.
+    """Return the numbers of the pages whose rows changed, with their present fingerprints.
 
-    Pages come in the order of their keys, one behind the other. One without a fingerprint is never
-    asked for, and always told. Others are asked for by whole runs: once where nothing changed, twice
-    where the last page of a run did, and about `log2` of its length for each other page that did.
+    Pages must be adjacent, and in the order of their keys. A page without a fingerprint is never read, and
+    always returned with `None`. If hashes add up, whole runs are read: once if nothing changed, and twice
+    if the last page changed. Each other page that changed takes about `log2` of the run's length in reads.
+    If hashes do not add up, each page is read once.
     """
     found: dict[int, Fingerprint | None] = {}
     for known, run in groupby(pages, lambda pair: pair[1] is not None):
@@ -241,22 +251,22 @@ def changed(pages: Sequence[Known], ask: Ask) -> dict[int, Fingerprint | None]:
     return found
 
 
-#: Pages behind each other whose fingerprints are known.
+#: Adjacent pages whose fingerprints are known.
 _Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
 
 
 def _changed_of_run(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
-    if any(was.hash is None for _, was in run):
+    if any(isinstance(was.hash, str) for _, was in run):
         return _changed_one_by_one(run, ask)
     whole = _asked(run, ask)
-    if whole.hash is None:
+    if isinstance(whole.hash, str):
         return _changed_one_by_one(run, ask)
-    # What is new is mostly at the end, and then the rest is known to be what it was.
+    # New rows are mostly in the last page. If so, the rest is known to be unchanged.
     return _changed_within(run, whole, ask, at=len(run) - 1)
 
 
 def _changed_one_by_one(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
-    """Without hashes a sum can be what it was though its parts are not."""
+    """Return the changed pages if hashes do not add up."""
     now = [(page.number, was, ask(page.after, page.until)) for page, was in run]
     return {number: is_ for number, was, is_ in now if not is_.same(was)}
 
@@ -264,14 +274,14 @@ def _changed_one_by_one(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
 def _changed_within(
     run: _Run, now: Fingerprint, ask: Ask, at: int | None = None, derived: bool = False
 ) -> dict[int, Fingerprint]:
-    """The changed pages of a run whose fingerprint is `now`, read, or `derived` from others.
+    """Return the changed pages of a run whose fingerprint is `now`, either read or `derived` from others.
 
-    The part from `at` on is read, by default the second half, and the other part is derived from it.
+    The part from `at` on, by default the second half, is read, and the other part is derived from it.
     """
     if now.same(reduce(Fingerprint.plus, (was for _, was in run))):
         return {}
     if len(run) == 1:
-        # Others can change the rows between two questions: only what was read is told.
+        # Rows can change between two queries, so only a fingerprint that was read is returned.
         [(page, was)] = run
         now = _asked(run, ask) if derived else now
         return {} if now.same(was) else {page.number: now}

@@ -1,4 +1,4 @@
-"""What `reverse()` would try for a name: its candidates, and each as literals and columns of text."""
+"""The candidates that `reverse()` would try for a name, each as literals and columns of text."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from django_sitemaps09.entries import Plain
 
-# What `reverse()` leaves as it is, besides the letters, the digits and `_.-~`.
+# The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
 _UNSAFE = re.compile(rf"[^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+")
 _SLUG = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _UNQUOTED = _SLUG + b"." + _SAFE.encode()
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
-#: What makes text of a column of values, quoted; `None` where `reverse()` might convert or refuse one.
+#: Converts a column of values to quoted text; returns `None` if `reverse()` might convert or refuse one.
 Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]
 
 
 class Parts(NamedTuple):
-    """A pattern of `path()` with Django's own converters: quoted literals and what is between them.
+    """A pattern of `path()` with Django's own converters: quoted literals, and arguments between them.
 
-    Where each value matches the expression of its converter, the whole path matches the pattern.
+    If each value matches the regular expression of its converter, the whole path matches the pattern.
     """
 
     literals: Sequence[str]
@@ -45,7 +45,7 @@ class Parts(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One way of `reverse()` to write a name with arguments of one shape."""
+    """One way in which `reverse()` can write the path of a name, for arguments of one shape."""
 
     template: str
     names: Sequence[str]
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
     parts: Parts | None
 
     def url(self, values: Sequence[object]) -> str | None:
-        """The quoted path, `None` where it is the next candidate's turn."""
+        """Return the quoted path, or `None` if the next candidate must be tried."""
         texts = {}
         for name, value in zip(self.names, values, strict=True):
             if name in self.defaults and value != self.defaults[name]:
@@ -76,12 +76,12 @@ class Candidate(NamedTuple):
 def candidates(
     resolver: URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
 ) -> tuple[Candidate, ...]:
-    """The candidates for so many positional, or for these keyword arguments; none for a wrong name."""
-    # A view itself, as reverse() takes one too, has no namespace.
+    """Return the candidates for `count` positional, or for keyword arguments; none for an unknown name."""
+    # A view itself, which reverse() also accepts, has no namespace.
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
     pattern, converters = "", {}
     for namespace in path:
-        # The name of an app means its default instance, else the first one.
+        # The name of an app stands for its default instance, else for the first one.
         instances = resolver.app_dict.get(namespace, [namespace])
         namespace = namespace if namespace in instances else instances[0]
         if namespace not in resolver.namespace_dict:
@@ -113,13 +113,13 @@ def candidates(
                     )
                 )
     except re.error:
-        # reverse() says so, where it gets that far.
+        # reverse() raises this error itself, if it gets that far.
         return ()
     return tuple(found)
 
 
 def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]) -> Parts | None:
-    """The parts of a pattern, if its regular expression is just what those parts make."""
+    """Return the parts of a pattern, if its regular expression is exactly the one composed from them."""
     first, *others = _PARAMETER.split(template)
     names, literals = others[::2], [first, *others[1::2]]
     made = [re.escape(first)]
@@ -127,11 +127,11 @@ def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]
         if name not in converters or type(converter := converters[name]) not in _TEXTS:
             return None
         made.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
-    # The end of a string has a new spelling from Python 3.14 on.
+    # From Python 3.14 on, the end of a string is `\z`.
     if "".join(made) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
         return None
     head = f"{prefix}{first}"
-    # What could become a URL without a scheme is left to reverse().
+    # A path that could become a URL without a scheme is left to reverse().
     if len(head) < 2 or head[0] != "/" or head[1] == "/":
         return None
     quoted = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
@@ -149,7 +149,7 @@ def _uuids(column: Sequence[Any]) -> Plain | None:
 
 
 def _joined(column: Sequence[Any]) -> str | None:
-    """The lines of a column of text, if each value is one line that is not empty."""
+    """Return the joined lines of a column of text, if each value is one line that is not empty."""
     if {*map(type, column)} != {str} or "" in column:
         return None
     joined = "\n".join(column)
@@ -174,13 +174,13 @@ def _strings(column: Sequence[Any]) -> Sequence[str] | None:
 
 
 def _quoted_lines(column: Sequence[str], joined: str) -> Sequence[str] | None:
-    """A column as `reverse()` quotes it."""
+    """Quote a column as `reverse()` does; return `None` if a value cannot be encoded."""
     try:
         if joined.encode().translate(None, _UNQUOTED + b"\n"):
             column = _UNSAFE.sub(_quoted, joined).split("\n")
     except UnicodeEncodeError:
         return None
-    # Of all that stands in a path as it is, these two do not in XML.
+    # Of the characters that a path contains unquoted, only these two need escaping in XML.
     return column if "&" in joined or "'" in joined else Plain(column)
 
 

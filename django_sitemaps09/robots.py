@@ -1,11 +1,10 @@
-"""robots.txt, bytes in and bytes out: one marked block is ours, every other byte is the owner's."""
+"""Updates of a robots.txt as bytes: one marked block is ours, every other byte belongs to the owner."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from string import punctuation
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -18,7 +17,7 @@ NOTE = "# Written by the export of sitemaps; changes inside this block are lost.
 
 #: RFC 9309, section 2.5: crawlers read at least 500 KiB. Google reads no more than that.
 MAX_BYTES = 512_000
-#: Seznam's crawler reads that many `Sitemap` lines; the protocol and Google state no limit.
+#: The most `Sitemap` lines that Seznam's crawler reads; the protocol and Google do not state a limit.
 MAX_SITEMAPS = 100
 
 _BOM = b"\xef\xbb\xbf"
@@ -31,7 +30,7 @@ _MARK = re.compile(
 
 
 class _Parts(NamedTuple):
-    """A file cut at our block; `after` begins with the line end of the END line."""
+    """A file divided at our block; `after` begins with the line end of the END line."""
 
     before: bytes
     block: bytes
@@ -46,11 +45,11 @@ class _Field(NamedTuple):
 
 
 def update(content: bytes | None, urls: Sequence[str]) -> bytes:
-    """The file with `urls` in our block; `content` is `None` where there is no file yet.
+    """Return the file with `urls` in our block; `content` is `None` if there is no file yet.
 
-    A block stays where it is. A new one goes to the end, where it cuts no group in two. What the
-    owner lists outside the block is not repeated. Equal bytes mean that there is nothing to write.
-    Raises `RobotsError` for a file that cannot be understood and for a URL that no line can hold.
+    An existing block keeps its place. A new one goes to the end, where it does not divide a group. URLs
+    that the owner lists outside of the block are not repeated. If the bytes are unchanged, there is nothing
+    to write. Raise `RobotsError` for a file that cannot be parsed, and for a URL that no line can contain.
     """
     lines = {url: sitemap_line(url) for url in urls}
     content = content or b""
@@ -58,8 +57,8 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     outside = parts.before + parts.after
     for field in _sitemaps(outside):
         lines.pop(field.value, None)
-    # A block that lists nothing stays all the same: its place may be the owner's choice, and the
-    # next URL would come at the end.
+    # An empty block stays: its place may be the owner's choice, and a new block for the next URL would be
+    # at the end.
     if not lines and not parts.block:
         return content
     eol = _line_end(outside, content)
@@ -75,13 +74,13 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
 
 
 def sitemap_line(url: str) -> str:
-    """The one form of a `Sitemap` line that every known client reads, without its line end."""
+    """Return the form of a `Sitemap` line that every known client can read, without its line end."""
     try:
         parts = urlsplit(url)
         absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         absolute = False
-    # A `#` would begin a comment; what is not printable includes every line end there is.
+    # A `#` would begin a comment; unprintable characters include every line end.
     if not absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(
             f"{url!r} cannot stand in robots.txt: a sitemap's URL begins with http:// or https:// "
@@ -91,15 +90,16 @@ def sitemap_line(url: str) -> str:
 
 
 def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
-    """What keeps crawlers from `urls`, in a file as `update` returns it.
+    """Return what keeps crawlers from `urls` in a file as `update` returns it.
 
-    The rules are held against every URL, so `urls` are those on the host that the file speaks for.
+    The rules are applied to every URL, so all `urls` must be on the host of the file.
     """
-    sitemaps = list(_sitemaps(content))
-    rules = list(_rules(content))
     found = []
     if len(content) > MAX_BYTES:
         found.append(f"crawlers may read only {MAX_BYTES:,} of its {len(content):,} bytes")
+        content = content[:MAX_BYTES]
+    sitemaps = list(_sitemaps(content))
+    rules = [(rule, _pattern(rule.value)) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
         found.append(f"Seznam reads only {MAX_SITEMAPS} of its {len(sitemaps)} Sitemap lines")
     for url in urls:
@@ -114,7 +114,7 @@ def _cut(content: bytes) -> _Parts:
     if not marks:
         return _Parts(content, b"", b"")
     if [mark[2].upper() for mark in marks] != [b"BEGIN", b"END"]:
-        # Five are enough to find the place.
+        # Five marks are enough to find the place.
         where = [f"{mark[2].decode()} on line {_line(content, mark.start(1))}" for mark in marks[:5]]
         raise RobotsError(
             f"robots.txt has the marks of our block out of order ({', '.join(where)}): leave one "
@@ -149,16 +149,16 @@ def _line(content: bytes, at: int) -> int:
 
 
 def _line_end(outside: bytes, content: bytes) -> str:
-    """The owner's usual line end; where the block is all there is, the block's."""
+    """Return the owner's most frequent line end, or that of the block if there is nothing else."""
     count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
     return max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
 
 
 def _gap(parts: _Parts, eol: str) -> str:
-    """What has to stand between the owner's bytes and our block."""
+    """Return the line ends to write between the owner's bytes and our block."""
     before = parts.before
     if parts.block:
-        # Many clients miss what shares a line with a BOM.
+        # Many clients do not read a line that begins with a BOM.
         return eol if before == _BOM else ""
     if not before:
         return ""
@@ -169,7 +169,7 @@ def _gap(parts: _Parts, eol: str) -> str:
 
 
 def _fields(content: bytes) -> Iterator[_Field]:
-    # Unlike those of str, the lines of bytes end where a crawler's do: at LF, CRLF and CR alone.
+    # Unlike str.splitlines(), this splits lines as crawlers do: only at LF, CRLF and CR.
     for number, raw in enumerate(content.splitlines(), 1):
         line = raw.removeprefix(_BOM) if number == 1 else raw
         name, colon, value = line.partition(b"#")[0].partition(b":")
@@ -183,7 +183,7 @@ def _sitemaps(content: bytes) -> Iterator[_Field]:
 
 
 def _unread(url: str, sitemaps: list[_Field]) -> Iterator[str]:
-    """Forms of an owner's line that `update` respects and that widespread clients do not read."""
+    """Yield a warning for an owner's line that `update` accepts, but widespread clients cannot read."""
     fields = [field for field in sitemaps if field.value == url]
     plain = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
     if fields and not any(plain.fullmatch(field.text) for field in fields):
@@ -194,7 +194,7 @@ def _unread(url: str, sitemaps: list[_Field]) -> Iterator[str]:
 
 
 def _rules(content: bytes) -> Iterator[_Field]:
-    """The rules of the groups for `*`; what is no rule ends no group (RFC 9309, section 2.2)."""
+    """Yield the rules of the groups for `*`. Other lines do not end a group (RFC 9309, section 2.2)."""
     everyone = naming = False
     for field in _fields(content):
         if field.name == "user-agent":
@@ -206,14 +206,18 @@ def _rules(content: bytes) -> Iterator[_Field]:
                 yield field
 
 
-def _disallowed(url: str, rules: list[_Field]) -> Iterator[str]:
-    """The longest matching rule decides, Allow where two are equal (RFC 9309, section 2.2.2)."""
+def _disallowed(url: str, rules: list[tuple[_Field, str]]) -> Iterator[str]:
+    """Yield a warning if the longest matching rule is Disallow; of equals, Allow wins (RFC 9309, 2.2.2)."""
     parts = urlsplit(url)
     path = _quoted(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
-    matching = [rule for rule in rules if _matches(_quoted(rule.value), path)]
+    matching = [rule for rule, pattern in rules if _matches(pattern, path)]
     rule = max(matching, key=lambda rule: (len(rule.value), rule.name == "allow"), default=None)
     if rule and rule.name == "disallow":
         yield f"line {rule.line} ({rule.text!r:.80}) keeps crawlers from {url}"
+
+
+def _pattern(value: str) -> str:
+    return re.sub(r"\*+", "*", _quoted(value))
 
 
 def _quoted(path: str) -> str:
@@ -221,6 +225,22 @@ def _quoted(path: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a rule covers a path; `*` stands for anything, a final `$` for the end."""
-    literal = re.sub(r"[?[]", r"[\g<0>]", pattern.removesuffix("$"))
-    return fnmatchcase(path, literal if pattern.endswith("$") else f"{literal}*")
+    """Return whether a rule matches a path; `*` stands for anything, a final `$` for the end.
+
+    Each part is searched only once, after the one before it: rules come from outside, and must not cause
+    more work than their length.
+    """
+    anchored = pattern.endswith("$")
+    first, *parts = pattern.removesuffix("$").split("*")
+    if anchored and not parts:
+        return path == first
+    last = parts.pop() if anchored else ""
+    if not (path.startswith(first) and path.endswith(last)):
+        return False
+    at, end = len(first), len(path) - len(last)
+    for part in parts:
+        at = path.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return at <= end

@@ -14,16 +14,17 @@ from django_sitemaps09.patterns import Candidate, candidates
 
 
 def is_expression(value: object) -> bool:
-    """Whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
-    return hasattr(value, "resolve_expression")
+    """Return whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
+    # Looked up on the class: a mock, which tests of a project put in place of a method, has any attribute.
+    return hasattr(type(value), "resolve_expression")
 
 
 class Route:
     """The location of each item, by the name of a URL pattern: `Route("article", slug=F("slug"))`.
 
-    Plain values are constants, query expressions are columns of the section's query. What comes out
-    is always what `reverse(viewname, args, kwargs)` gives for the values of the row, errors included,
-    under the language, urlconf and script prefix that are active where it is called.
+    Plain values are constants, and query expressions are columns of the section's query. The result is
+    always that of `reverse()` for the values of the row, including its errors. It depends on the language,
+    URLconf and script prefix that are active at the call.
     """
 
     __slots__ = ("args", "kwargs", "viewname")
@@ -49,15 +50,15 @@ class Route:
 
     @property
     def expressions(self) -> list[Any]:
-        """The arguments that are query expressions, in the order in which `url` wants their values."""
+        """The arguments that are query expressions, in the order in which `url` expects their values."""
         return [value for value in self.values if is_expression(value)]
 
     def url(self, values: Iterable[object]) -> str:
-        """The path for the values of a row's expressions. `NoReverseMatch` as `reverse()` raises it."""
+        """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""
         return self.compiled().url(values)
 
     def compiled(self) -> CompiledRoute:
-        """For the urlconf, the language and the script prefix that are active now."""
+        """Return the route compiled for the active URLconf, language and script prefix."""
         resolver = get_resolver(get_urlconf())
         shape = (self.viewname, len(self.args), tuple(self.kwargs))
         prefix = get_script_prefix()
@@ -72,13 +73,13 @@ class Route:
 
 
 class CompiledRoute(NamedTuple):
-    """A `Route` with all that `reverse()` would try for it, in its order."""
+    """A `Route` with all candidates that `reverse()` would try for it, in the same order."""
 
     route: Route
     candidates: Sequence[Candidate]
 
     def url(self, values: Iterable[object]) -> str:
-        """The path for the values of a row's expressions. `NoReverseMatch` as `reverse()` raises it."""
+        """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""
         route, remaining = self.route, iter(values)
         filled = [next(remaining) if is_expression(value) else value for value in route.values]
         try:
@@ -92,9 +93,9 @@ class CompiledRoute(NamedTuple):
         return reverse(route.viewname, kwargs=dict(zip(route.kwargs, filled, strict=True)))
 
     def composed(self, columns: Sequence[Sequence[object]], base: str = "") -> Composed | None:
-        """`base` and the path for each row of the columns, one for each of the route's expressions.
+        """Return `base` and the path for each row of the columns, one column for each expression.
 
-        `None` where a row has to be looked at by itself: one that `reverse()` refuses, for example.
+        Return `None` if rows must be handled one by one: for example, if `reverse()` might refuse one.
         """
         parts = self.candidates[0].parts if self.candidates else None
         if parts is None or not columns or not columns[0]:
@@ -117,9 +118,9 @@ class CompiledRoute(NamedTuple):
         return Composed(literals, texts)
 
 
-# Of one resolver. A script prefix can be what a client says, on some servers.
+# For each resolver. The number is limited, as on some servers a client can set the script prefix.
 _MOST_COMPILED = 1_000
-# Kept by resolver, not by class: another URLconf, or the next test's, has another one.
+# Kept by resolver: another URLconf, such as that of the next test, has another one.
 _compiled: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
     WeakKeyDictionary()
 )

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from inspect import getattr_static
 from itertools import islice
+from sys import maxsize
+from traceback import clear_frames
 from typing import Any
 
-from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db.models import QuerySet
+from django.core.exceptions import EmptyResultSet, FieldError, FullResultSet, ImproperlyConfigured
+from django.db import connections
+from django.db.models import (
+    BinaryField,
+    CompositePrimaryKey,
+    DecimalField,
+    F,
+    FloatField,
+    JSONField,
+    Model,
+    QuerySet,
+)
+from django.db.models.expressions import Col
 from django.db.models.fields.related import ForeignObject
 from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import ModelIterable
 from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query
+from django.db.models.sql.where import WhereNode
+
+#: What is wrong with a queryset that `lacks_group`, and what to do.
+LACKS_GROUP = (
+    "the queryset filters by an aggregate that only the right side of a `|` or `&` has, and Django "
+    "does not group its rows.",
+    "Put the annotated queryset on the left side, or filter by Exists().",
+)
+#: What is wrong with a queryset that `hides_columns`, and what to do.
+HIDES_COLUMNS = (
+    "the queryset joins a filter on an aggregate and one on a column by `|`, and MariaDB does not find "
+    "that column where it counts the rows.",
+    "Filter by Exists() instead of the aggregate.",
+)
 
 
 def reads_plainly(items: QuerySet[Any]) -> bool:
@@ -42,6 +69,99 @@ def chunks(items: Any, size: int) -> Generator[list[Any]]:
     with one_by_one(items, size) as rows:
         while some := list(islice(rows, size)):
             yield some
+
+
+def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
+    """All items, so many at a time, where their order does not matter: no others are kept in memory.
+
+    Rows are read by ranges of the primary key, each by a query of its own: a driver can hold all rows of a
+    query. Those that cannot be read so come from a cursor of the server, where it has one.
+    """
+    if not isinstance(items, QuerySet) or items._result_cache is not None or not reads_plainly(items):
+        yield from chunks(items, size)
+        return
+    items = pinned(items)
+    if _has_key_ranges(items):
+        rows = items.order_by("pk")
+        some = list(rows[:size])
+        while some:
+            yield some
+            some = list(rows.filter(pk__gt=some[-1].pk)[:size]) if len(some) == size else []
+    else:
+        # As iterator() has it; but it is closed here, and not when somebody collects garbage.
+        on_server = not connections[items.db].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+        with closing(items._iterator(use_chunked_fetch=on_server, chunk_size=size)) as found:
+            try:
+                while some := list(islice(found, size)):
+                    yield some
+            except BaseException as error:
+                # The traceback of an instance that cannot be made would keep the cursor open.
+                clear_frames(error.__traceback__)
+                raise
+
+
+def pinned(items: Any, using: str | None = None) -> Any:
+    """Return the same items, all queries of which go to one database, by default to the router's.
+
+    A router can pick another replica each time that it is asked.
+    """
+    if isinstance(items, QuerySet) and items._result_cache is None:
+        return items.using(using or items.db)
+    return items
+
+
+def count_rows(items: QuerySet[Any]) -> int:
+    """Count the rows of a queryset, including those that only its order repeats.
+
+    Django drops the order where it counts, and with it what that joins or groups by. It keeps the order
+    of a slice, and cannot count a slice of an ordered union.
+    """
+    query = items.query
+    if query.combinator and query.is_sliced:
+        return len(items)
+    if items._result_cache is None and not (query.combinator or query.is_sliced or query.distinct_fields):
+        ordered = query.clone()
+        try:
+            _, order, _ = ordered.get_compiler(items.db).pre_sql_setup()
+        except (EmptyResultSet, FullResultSet):
+            return items.count()
+        many = _to_many(ordered)
+        columns = _columns([expression for expression, (_, _, is_selected) in order if not is_selected])
+        if many and any(column.alias in many for column in columns):
+            return items[:maxsize].count()
+    return items.count()
+
+
+def key_names(model: type[Model]) -> list[str]:
+    """Return the names by which rows are ordered by their primary key.
+
+    By its own name, Django orders neither `distinct()` nor a filter on a window by a composite one.
+    """
+    names = [field.attname for field in model._meta.pk_fields]
+    return names if len(names) > 1 else ["pk"]
+
+
+def selected(query: Query) -> list[F]:
+    """Return everything that tells rows of `values()`, or rows of a model with their annotations, apart.
+
+    Ordering by it adds nothing to GROUP BY or to SELECT DISTINCT.
+    """
+    # Not by name, by which a relation is ordered as the related model is.
+    return [F(name) for name in (*query.values_select, *query.annotation_select)]
+
+
+def _has_key_ranges(items: QuerySet[Any]) -> bool:
+    """Whether each row has its own primary key, by which the database can begin anywhere."""
+    query, key = items.query, items.model._meta.pk
+    return (
+        can_reorder(items)
+        # The database may have to make all of these for each range.
+        and not (query.distinct or query.group_by)
+        and not repeats_rows(query)
+        and not filters_window(query)
+        # Python does not write and read each value of these as the same.
+        and not isinstance(key, (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField))
+    )
 
 
 def can_reorder(items: Any) -> bool:
@@ -77,13 +197,98 @@ def filters_window(query: Query) -> bool:
 
 
 def repeats_rows(query: Query) -> bool:
-    """Whether a join can give a row more than once, and nothing groups it again."""
-    if query.group_by:
+    """Whether a join or a function can give a row more than once, and nothing groups it again."""
+    if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
+        return True
+    many = _to_many(query)
+    if not query.group_by:
+        return bool(many)
+    # What is compared with an aggregate, and what stands beside one, is grouped by, too.
+    return any(column.alias in many for column in _grouped_columns(query))
+
+
+def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
+    """Whether an aggregate among the expressions makes each row come once, whatever is joined."""
+    try:
+        query = rows.annotate(**expressions).query
+    except FieldError:
         return False
-    return bool(query.extra_tables) or any(
-        isinstance(table, Join) and query.alias_refcount[name] and not _to_one(table.join_field)
-        for name, table in query.alias_map.items()
-    )
+    return bool(query.group_by) and not filters_window(query) and not repeats_rows(query)
+
+
+def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Group rows of `values_list()` by their primary key, and not by all columns of their model.
+
+    They come in the same groups, and SQLite sorts by all that it groups by.
+    """
+    query = rows.query
+    having = _having(query)
+    # What is compared beside an aggregate has to be grouped by.
+    if isinstance(query.group_by, tuple) and (having is None or not having.get_group_by_cols()):
+        key, own = {*rows.model._meta.pk_fields}, query.base_table
+        query.group_by = tuple(
+            part
+            for part in query.group_by
+            if not (isinstance(part, Col) and part.alias == own and part.target not in key)
+        )
+    return rows
+
+
+def lacks_group(query: Query) -> bool:
+    """Whether rows are filtered by an aggregate and not grouped: Django loses the group of a `|`."""
+    return query.group_by is None and query.where.contains_aggregate
+
+
+def hides_columns(rows: QuerySet[Any]) -> bool:
+    """Whether MariaDB does not find what is compared beside an aggregate, unless all columns are selected.
+
+    In HAVING it knows the columns of SELECT and of GROUP BY, but no two of one name in the latter. By a
+    transform, as `__year` is one, Django groups as a whole, and compares its column.
+    """
+    if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
+        return False
+    having = _having(rows.query)
+    if having is None:
+        return False
+    compared = [*dict.fromkeys(having.get_group_by_cols())]
+    if not all(isinstance(part, Col) for part in compared):
+        return True
+    key = {field.column for field in rows.model._meta.pk_fields}
+    names = [part.target.column for part in compared if part.alias != rows.query.base_table]
+    return not key.isdisjoint(names) or len({*names}) < len(names)
+
+
+def _having(query: Query) -> Any:
+    """Return the conditions that are checked after rows are grouped."""
+    return query.where.split_having_qualify(must_group_by=True)[1]
+
+
+def _to_many(query: Query) -> set[str]:
+    """The aliases of the tables of which several rows can belong to one of the model's."""
+    found: set[str] = set()
+    for name, table in query.alias_map.items():
+        if isinstance(table, Join) and (
+            table.parent_alias in found or (query.alias_refcount[name] and not _to_one(table.join_field))
+        ):
+            found.add(name)
+    return {name for name in found if query.alias_refcount[name]}
+
+
+def _grouped_columns(query: Query) -> Iterator[Col]:
+    """The columns of GROUP BY, beside those of the model itself."""
+    own = query.group_by if isinstance(query.group_by, tuple) else ()
+    for part in (*query.annotation_select.values(), _having(query), *own):
+        if part is not None:
+            yield from _columns(part.get_group_by_cols())
+
+
+def _columns(expressions: Iterable[Any]) -> Iterator[Col]:
+    for expression in expressions:
+        for part in expression.flatten():
+            if isinstance(part, Col):
+                yield part
+            elif isinstance(part, WhereNode):
+                yield from _columns(part.get_group_by_cols())
 
 
 def _to_one(relation: Any) -> bool:

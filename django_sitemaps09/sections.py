@@ -1,39 +1,45 @@
-"""Named sections: those that apps register, or those of a mapping."""
+"""Named sections, either registered by apps or given as a mapping."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib import import_module
 from threading import RLock
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.functional import LazyObject
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sitemaps import ModelSitemap, on_host
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
 SectionT = TypeVar("SectionT")
 
-#: What stands in the URL of a page, and in the name of its file.
+#: The name of a section, which is a part of the URLs and the file names of its pages.
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 RESERVED = frozenset({"index"})
 
 _registered: dict[str, Section] = {}
 _modules: dict[str, str] = {}
 _lock = RLock()
-# Not the same: who discovers waits for modules, and a module that another thread imports registers.
+# Another lock: discovery waits for modules, and a module that another thread is importing may register.
 _discovery = RLock()
 _discovered = False
 
 
 class UnknownSectionError(SitemapError):
-    """No section has that name."""
+    """No section has the requested name."""
 
 
 @overload
@@ -41,15 +47,17 @@ def register(name: str) -> Callable[[SectionT], SectionT]: ...
 @overload
 def register(name: str, sitemap: SectionT) -> SectionT: ...
 def register(name: str, sitemap: Any = None) -> Any:
-    """Adds a section: `@register("products")` on a class, or `register("products", sitemap)`.
+    """Register a section: `@register("products")` on a class, or `register("products", sitemap)`.
 
-    A class or a factory is called anew for every request and every export. `ImproperlyConfigured`
-    for a name that cannot be in a URL, or that is taken, upper and lower case being the same.
+    A class or a factory is called anew for every request and every export. Raise `ImproperlyConfigured`
+    for a name that cannot be in a URL, or that is taken, regardless of case.
     """
-    if sitemap is None:
-        return lambda decorated: register(name, decorated)
+    if callable(name):
+        raise ImproperlyConfigured(_UNNAMED.format(name=getattr(name, "__qualname__", repr(name))))
     if problem := name_problem(name):
         raise ImproperlyConfigured(f"register({name!r}): {problem}")
+    if sitemap is None:
+        return lambda decorated: register(name, decorated)
     module = _calling_module()
     with _lock:
         for taken in _registered:
@@ -63,8 +71,14 @@ def register(name: str, sitemap: Any = None) -> Any:
     return sitemap
 
 
+_UNNAMED = (
+    'register takes the name of a section first: write @register("products") above {name}, or '
+    'register("products", {name}).'
+)
+
+
 def _calling_module() -> str:
-    """Where `register` was called: what is registered need not be made, or even known, there."""
+    """Return the module that called `register`, since the sitemap can be defined in another one."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -72,7 +86,7 @@ def _calling_module() -> str:
 
 
 class _Registry:
-    """What Django sets back where a module fails after it has registered something."""
+    """The registry that Django restores if a module fails after it has registered something."""
 
     @property
     def _registry(self) -> dict[str, Section]:
@@ -82,42 +96,97 @@ class _Registry:
     def _registry(self, before: dict[str, Section]) -> None:
         with _lock:
             for name in _registered.keys() - before.keys():
-                # A module that failed is imported again at the next call, and registers again; what
-                # others registered meanwhile, in another thread, is theirs.
+                # A module that failed is imported again at the next call, and registers again. Sections
+                # that other modules registered meanwhile, in another thread, stay.
                 if _modules.get(name) not in sys.modules:
                     del _registered[name]
 
 
-def registered() -> Mapping[str, Section]:
-    """The registered sections. The first call imports the module `sitemaps` of each installed app."""
+def registered(*, discover: bool = True) -> Mapping[str, Section]:
+    """Return the registered sections. The first call imports the module `sitemaps` of each installed app.
+
+    Without `discover`, return those that are registered so far.
+    """
     global _discovered
     with _discovery:
-        if not _discovered:
-            autodiscover_modules("sitemaps", register_to=_Registry())
+        if discover and not _discovered:
+            with _located(lambda: {f"{app.name}.sitemaps" for app in apps.get_app_configs()}):
+                _autodiscover()
             _discovered = True
     with _lock:
         return dict(_registered)
 
 
+def _autodiscover() -> None:
+    registry, before = _Registry(), dict(_registered)
+    try:
+        autodiscover_modules("sitemaps", register_to=registry)
+    except SystemExit:
+        # Django restores the registry only after an Exception.
+        registry._registry = before
+        raise
+
+
+@contextmanager
+def _located(modules: Callable[[], Collection[str]]) -> Iterator[None]:
+    """Turn an error that is raised in `modules` into `ImproperlyConfigured` with its file and line.
+
+    This includes a script that calls `sys.exit()`, at which a command would end without a message.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        place = _place(error, modules())
+        if place is None:
+            raise
+        if isinstance(error, ImproperlyConfigured):
+            reason = excerpt(error, MAX_MESSAGE)
+        elif isinstance(error, SyntaxError):
+            reason = f"{type(error).__name__}: {error.msg}"
+        else:
+            reason = reason_of(error, MAX_MESSAGE)
+        raise ImproperlyConfigured(f"{place}: {reason}") from error
+
+
+def _place(error: BaseException, modules: Collection[str]) -> str | None:
+    """Return the file and the line in `modules` that raised an error, `None` if none of them did."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}"
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = str(frame.f_globals.get("__name__"))
+        # Packages that contain a module count, too, since they are imported first.
+        if any(f"{name}.".startswith(f"{m}.") or m.startswith(f"{name}.") for m in modules):
+            place = f"{frame.f_code.co_filename}, line {line}"
+    return place
+
+
 def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
-    """The sections of a site: `sitemaps`, else those of the setting, else the registered ones."""
+    """Return the sections of a site: `sitemaps`, else those of the setting, else the registered ones."""
     if sitemaps is not None:
         return sitemaps
     if conf.sitemaps is None:
         return registered()
+    path = conf.sitemaps
+    module = path.rpartition(".")[0]
     try:
-        found = import_string(conf.sitemaps)
-    except ImportError as error:
+        with _located(lambda: {module}):
+            if module:
+                # import_string() reports any AttributeError as a missing name.
+                import_module(module)
+            found = import_string(path)
+    except (ImportError, ImproperlyConfigured) as error:
         raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS']: {error}") from error
-    if not isinstance(found, Mapping):
+    # isinstance() would evaluate a lazy object, which may query the database.
+    if not issubclass(type(found), LazyObject) and not isinstance(found, Mapping):
         raise ImproperlyConfigured(
             f"SITEMAPS09['SITEMAPS'] names {conf.sitemaps}, which is no dict of sections."
         )
-    return found
+    return cast("Mapping[str, Section]", found)
 
 
 def named(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
-    """The same for our own URLs, whose names are checked. `ImproperlyConfigured` names what to change."""
+    """Return the sections of a site for native URLs. Raise `ImproperlyConfigured` for an invalid name."""
     found = mapping(sitemaps)
     lowered: dict[str, str] = {}
     for name in found:
@@ -133,7 +202,7 @@ def named(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section
 
 
 def name_problem(name: object) -> str | None:
-    """Why a section cannot have this name on our road, or `None`."""
+    """Return why a section of the native views cannot have this name, or `None` if it can."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return "a section's name is made of the letters A to Z, digits, hyphens and underscores."
     if name.lower() in RESERVED:
@@ -142,20 +211,23 @@ def name_problem(name: object) -> str | None:
 
 
 def instance(section: Section) -> Any:
-    """The sitemap of a section: a class or a factory is called, as contrib does."""
+    """Return the sitemap of a section. A class or a factory is called, as in contrib."""
     return section() if callable(section) else section
 
 
 def bound(section: Section, domain: str) -> Any:
-    """The same for a host: one of rows that belong to sites lists those of its site."""
+    """Return the sitemap of a section for a host; with a `site_field`, it lists the rows of that site."""
     sitemap = instance(section)
-    if isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None:
-        return sitemap.on_host(domain)
+    # Not isinstance(): a mock pretends to be of the class that it was made for.
+    if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
+        return on_host(sitemap, domain)
     return sitemap
 
 
 def unknown(name: str, known: Mapping[str, Section]) -> UnknownSectionError:
-    """The error for a name that no section has, with the nearest one that there is."""
+    """Return the error for an unknown name, which suggests the most similar name."""
     near = get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known)) or 'none'}."
+    # sorted() would call the `__len__()` of a project's mapping.
+    every = ", ".join(sorted(iter(known))) or "none"
+    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {every}."
     return UnknownSectionError(f"There is no section {name!r}.{hint}")

@@ -1,4 +1,4 @@
-"""Where Celery's `autodiscover_tasks()` looks for tasks."""
+"""The module in which Celery's `autodiscover_tasks()` looks for tasks."""
 
 from __future__ import annotations
 

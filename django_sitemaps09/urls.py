@@ -1,15 +1,23 @@
-"""`path("", include("django_sitemaps09.urls"))`: an index and the pages of all sections."""
+"""The URLs of an index and the pages of all sections: `path("", include("django_sitemaps09.urls"))`."""
 
 from __future__ import annotations
 
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
 from django_sitemaps09.sections import NAME
 
+if apps.ready and not apps.is_installed("django_sitemaps09"):
+    raise ImproperlyConfigured(
+        "django_sitemaps09.urls is included in a URLconf, but the app is not installed: add "
+        "'django_sitemaps09' to INSTALLED_APPS. Without it there is no export_sitemaps command either."
+    )
+
 app_name = "django_sitemaps09"
 
-# Greedy: the number is what stands behind the last hyphen. Nine digits are more than any site has pages.
+# Greedy: the number follows the last hyphen. Nine digits are enough for the pages of any site.
 _PAGE = rf"^sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
 
 urlpatterns = [

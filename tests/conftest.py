@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,28 +9,44 @@ from django.core.cache import cache
 from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
-from tests.databases import using
+from tests import services
+from tests.databases import SERVERS, using
+from tests.examples import EXAMPLES, THOROUGH
+from tests.oracles import schema
 from tests.services import bucket, declare, s3, shared_cache
 from tests.strict import sitemap_js
 
-__all__ = ["bucket", "declare", "s3", "shared_cache", "sitemap_js", "using"]
+__all__ = ["bucket", "declare", "s3", "schema", "shared_cache", "sitemap_js", "using"]
 
-# A busy machine is no broken law: nothing here fails by the clock.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine does not break an invariant: nothing here fails by the clock. A thorough run looks for
+# examples that nobody has seen; every other run has the same ones, so that it fails for what was changed.
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    max_examples=EXAMPLES,
+    derandomize=not THOROUGH,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unhurried")
-# For runs that ask how a Python or a Django differs, not whether a law holds.
-settings.register_profile("few", settings.get_profile("unhurried"), max_examples=15)
-if os.environ.get("SITEMAPS09_FEW_EXAMPLES") == "1":
-    settings.load_profile("few")
-    # Laws of files and processes, which take their time: one run with all of them is enough.
-    collect_ignore = [
-        *("test_laws.py", "test_celery.py", "test_stable_pages.py", "test_changed_only.py"),
-        *("test_stores.py", "test_exports_elsewhere.py", "test_indexes.py", "test_manifest.py"),
-        *("test_strict_readers.py", "test_several_hosts.py", "test_languages.py", "test_news.py"),
-        *("test_text.py", "test_documents.py"),
-    ]
-    if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") != "1":
-        collect_ignore.append("test_engines.py")
+
+
+# Whoever has one of these asks a server, or a package that the extra `test` does not have.
+_SERVICES = {"bucket", "redis", "s3", "shared_cache"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs on a server of a database, or has a fixture that asks another one, as `services`."""
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if _SERVICES & {*getattr(item, "fixturenames", ())} or any(
+            isinstance(value, str) and value in SERVERS for value in parameters
+        ):
+            item.add_marker("services")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    services.expected = item.get_closest_marker("services") is not None
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +61,16 @@ def no_language_of_another_test() -> Iterator[None]:
     yield
     translation.deactivate()
     timezone.deactivate()
+
+
+@pytest.fixture
+def cached_site() -> Iterator[None]:
+    """The site of `SITE_ID` in Django's own cache, for tests that have no database."""
+    # At import there are no models yet.
+    from django.contrib.sites import models
+
+    models.SITE_CACHE[1] = models.Site.from_db(
+        "default", ["id", "domain", "name"], [1, "www.example.com", "cached"]
+    )
+    yield
+    models.Site.objects.clear_cache()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 from django.conf import settings
 
+from tests.services import missing, must_be_marked
+
 #: Aliases of `DATABASES` in `tests.settings`, be they there or not.
 ALIASES = ("default", "postgresql", "mariadb")
+SERVERS = ALIASES[1:]
 
 
 def parameter(alias: str) -> Any:
@@ -20,12 +22,13 @@ def parameter(alias: str) -> Any:
 
 def require(alias: str) -> None:
     """Skips the test where a server does not answer; fails it where `SITEMAPS09_REQUIRE_SERVICES=1`."""
+    if alias == "default":
+        return
+    must_be_marked()
     if alias in settings.DATABASES:
         return
     reason = f"no {alias} server answers, or its driver is not installed: see tests/settings.py"
-    if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
+    missing(reason)
 
 
 @pytest.fixture(params=[parameter(alias) for alias in ALIASES])

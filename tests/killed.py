@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,14 +27,12 @@ import django
 
 from tests import published as looked_at
 from tests import settings as configuration
+from tests.examples import KILL_STEP
+from tests.waiting import until
 
 BASE = "https://www.example.com"
 #: URLs of a page.
 PAGE = 10
-#: In seconds: what hangs is ended.
-DEADLINE = 60
-#: Each point at which an export can be killed is tried; or each n-th of them.
-STEP = int(os.environ.get("SITEMAPS09_KILL_STEP", "1"))
 
 
 class Row(NamedTuple):
@@ -372,7 +370,7 @@ def everywhere(name: str, place: str, *losing: str) -> int:
     kept = {key for key in last.rows if key % 700}
     later = last._replace(rows={k: last.rows[k] for k in kept} | many(110, 1_310, 1_320, 7_000, 9_999))
     named_before = looked_at.named(folder)
-    for point in count(1, STEP):
+    for point in count(1, KILL_STEP):
         shutil.rmtree(folder, ignore_errors=True)
         if earlier:
             shutil.copytree(before, folder)
@@ -528,21 +526,21 @@ def orphans(place: str) -> int:
             with_workers()
 
         number = child(work)
-        died = killed(number)
-        workers = members(number)
-        before = looked_at.states(folder)
-        if workers:
-            # Those that were forked have the lock still; beside those that were started an export runs.
-            met += 1
-            with contextlib.suppress(ExportRunningError):
-                assert with_workers().failures == []
-                law_3(folder, last)
-                before = looked_at.states(folder)
-            assert looked_at.states(folder) == before
-        for worker in workers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGCONT)
-        until(lambda number=number: not members(number), "workers outlive their coordinator")
+        try:
+            died = killed(number)
+            before = looked_at.states(folder)
+            if members(number):
+                # Those that were forked have the lock still; beside those that were started an export runs.
+                met += 1
+                with contextlib.suppress(ExportRunningError):
+                    assert with_workers().failures == []
+                    law_3(folder, last)
+                    before = looked_at.states(folder)
+                assert looked_at.states(folder) == before
+            until(lambda number=number: not woken(number), "workers outlive their coordinator")
+        finally:
+            # Whatever failed, none of them stands still for ever.
+            woken(number)
         assert looked_at.states(folder) == before
         law_2(folder, first.urls())
         report = with_workers()
@@ -558,24 +556,39 @@ SECTIONS_PATH = "tests.killed"
 
 
 def members(group: int) -> list[int]:
-    """The processes of a group that live."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
-            # One that is dead has its files as long as a thread of it is not.
-            if int(of) == group and (state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1):
-                found.append(int(stat.parent.name))
+    """Returns the living processes of a process group."""
+    return [number for number, ids in living() if ids.group == group]
+
+
+def woken(group: int) -> list[int]:
+    """Returns the living processes of a process group, each of which was told to go on."""
+    found = members(group)
+    for number in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGCONT)
     return found
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    """Waits, but not for ever."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(what)
-        time.sleep(0.005)
+def end(session: int) -> None:
+    """Kills all living processes of a session, those that stand still too."""
+    for number in [number for number, ids in living() if ids.session == session]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+class Ids(NamedTuple):
+    group: int
+    session: int
+
+
+def living() -> Iterator[tuple[int, Ids]]:
+    """Yields each process that lives, as far as /proc tells."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group, session = stat.read_text().rpartition(")")[2].split()[:4]
+            # One that is dead has its files as long as a thread of it is not.
+            if state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1:
+                yield int(stat.parent.name), Ids(int(group), int(session))
 
 
 def each_way(place: str) -> list[Any]:

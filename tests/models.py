@@ -162,3 +162,15 @@ class Dispatch(models.Model):
 
     def get_absolute_url(self) -> str:
         return f"/dispatches/{self.pk}/"
+
+
+class Invoice(models.Model):
+    """A key that the database makes."""
+
+    number = models.IntegerField()
+    serial = models.GeneratedField(
+        expression=models.F("number") * 3,
+        output_field=models.IntegerField(),
+        db_persist=True,
+        unique=True,
+    )

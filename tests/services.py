@@ -18,6 +18,15 @@ import pytest
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
 
 
+#: Whether the test that runs is marked `services`, as all are that can be skipped here.
+expected = False
+
+
+def must_be_marked() -> None:
+    """Fails a test that is not marked `services` and needs one, be it there or not."""
+    assert expected, "what this test needs can be missing: mark it with pytest.mark.services"
+
+
 def require_redis() -> None:
     host, _, port = REDIS.rpartition(":")
     require_packages("redis")
@@ -28,13 +37,15 @@ def require_redis() -> None:
 
 
 def require_packages(*names: str) -> None:
+    must_be_marked()
     for name in names:
         if importlib.util.find_spec(name) is None:
-            missing(f"{name} is not installed: see the extra test-services")
+            missing(f"{name} is not installed: see the extras in pyproject.toml")
 
 
 def missing(reason: str) -> None:
-    """Skips the test; fails it where `SITEMAPS09_REQUIRE_SERVICES=1`."""
+    """Skips the test, which has to be marked `services`; fails it where `SITEMAPS09_REQUIRE_SERVICES=1`."""
+    must_be_marked()
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "django_sitemaps09",
     "tests",
     "tests.shop",
+    "tests.fuzz",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

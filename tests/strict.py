@@ -175,7 +175,7 @@ def _run(folder: Path, command: str, *arguments: object) -> subprocess.Completed
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=90,
         check=False,
     )
 

@@ -24,10 +24,16 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 from django.http import HttpResponse
+from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import get_script_prefix, get_urlconf, path
 
+from django_sitemaps09 import stores
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.render import Renderer, Target, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
@@ -36,7 +42,6 @@ from django_sitemaps09.stores import STATE, LocalStore
 from tests import services, test_engines
 from tests.test_engines import (
     BASE,
-    DEADLINE,
     PAGE,
     ROOT,
     ROWS,
@@ -46,8 +51,10 @@ from tests.test_engines import (
     gate,
     locations,
     touched,
-    until,
 )
+from tests.waiting import DEADLINE, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
 HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
@@ -84,8 +91,10 @@ import json, os
 from pathlib import Path
 from django_sitemaps09.export.engines import celery
 celery._RETRIES["max_retries"] = 1
+celery._AGAIN = 0.5
 class Hasty(celery.Celery):
     patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
+    notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))
     def _send(self, message):
         super()._send(message)
         with Path(os.environ["SITEMAPS09_TESTS_GATE"], "sent").open("a") as file:
@@ -161,6 +170,12 @@ def held(self: Any, item: Any) -> str:
     return f"/{item.slug}/"
 
 
+def slow(self: Any, item: Any) -> str:
+    if item.pk % PAGE == 1:
+        wait_for("slow-ended")
+    return f"/{item.slug}/"
+
+
 def late(self: Any, item: Any) -> str:
     if item.pk % PAGE == 1:
         wait_for("published")
@@ -172,7 +187,7 @@ SECTIONS = {
     "a": articles(),
     "b": articles(),
     "one": articles(pks=5),
-    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, held, late)},
+    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, held, late, slow)},
     "doubled": articles(location=twice_at_once),
 }
 
@@ -589,7 +604,7 @@ class TestTheCommandThatIsKilled:
         crew.are_idle()
         assert touched(tmp_path) == before
         # They answered nobody, and the rest is gone with the next run.
-        assert not [*tmp_path.glob(".sitemaps09/run-*/*.json")]
+        assert not [*tmp_path.glob(".sitemaps09/run-*/*.signed")]
         crew.run("exported", str(tmp_path), "serial", "late")
         assert (touched(tmp_path), runs(tmp_path)) == (before, [])
 
@@ -626,7 +641,85 @@ class TestAWorkerThatDoesNotFit:
         assert not (crew.folder / "theirs").exists()
 
 
+#: What the command warns of while it waits.
+NOBODY = "No worker has taken a page after "
+
+
+class TestAWorkerWithAnotherSecretKey:
+    def test_refuses_pages_and_the_command_says_what_must_be_the_same(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site("redis")
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5", "SITEMAPS09_TESTS_NOTICE": "0.5"}
+        command = ["tests.test_celery", "exported", str(tmp_path), HASTY, "a"]
+        with site.working(1, celery={"SECRET_KEY": "another"}):
+            report, warned = result(site.start(*command, environ=hasty))
+            site.are_idle()
+        [failure] = report["failures"]
+        assert "has the same SECRET_KEY (its log says whether it has refused a page)" in failure
+        assert NOBODY in warned
+        assert "SECRET_KEY must be the same on the workers" in warned
+        assert "A message was refused, and nothing was done: it is not signed with the SECRET_KEY of" in (
+            site.said()
+        )
+        assert not report["published"]
+        assert content(tmp_path) == {}
+        assert runs(tmp_path) == []
+
+    def test_renders_where_that_of_the_command_still_holds(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site("redis")
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "a")
+        rolled = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": ["older", "tests"]}
+        with site.working(1, celery=rolled):
+            assert site.run("exported", str(tmp_path / "celery"), HASTY, "a") == serial
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+
+
+class TestACommandThatWaits:
+    @one_crew
+    def test_says_nothing_where_somebody_works(self, crew: Site, tmp_path: Path) -> None:
+        command = ["tests.test_celery", "exported", str(tmp_path), HASTY, "slow"]
+        process = crew.start(*command, environ={"SITEMAPS09_TESTS_NOTICE": "3"})
+        try:
+            until(lambda: [*crew.gate().glob("slow-ended-*")], "no worker took a page")
+            time.sleep(4)
+        finally:
+            crew.gate("slow-ended").touch()
+        report, warned = result(process)
+        assert report["failures"] == []
+        assert NOBODY not in warned
+
+
 class TestNobody:
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_at_work_is_told_again_and_again_with_the_queue_and_the_broker(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5", "SITEMAPS09_TESTS_NOTICE": "0.3"}
+        command = [
+            "django",
+            "export_sitemaps",
+            "a",
+            "--engine",
+            HASTY,
+            "--output",
+            str(tmp_path / "public"),
+        ]
+        process = site.start(*command, environ=hasty)
+        with process:
+            _, warned = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 1
+        lines = [line for line in warned.splitlines() if line.startswith(NOBODY)]
+        assert len(lines) > 2
+        place = {"redis": f"redis://{services.REDIS}", "rabbitmq": f"amqp://{RABBITMQ.rpartition('@')[2]}"}
+        for line in lines:
+            assert f"in the queue '{site.queue}' of {place[broker]}: start a worker" in line
+            assert f"(celery -A shop worker -Q {site.queue})" in line
+        assert RABBITMQ.rpartition("@")[0] not in warned
+
     @pytest.mark.parametrize("broker", BROKERS)
     def test_at_work_is_an_error_after_one_time_of_patience_for_all_sections(
         self, make_site: Callable[..., Site], tmp_path: Path, broker: str
@@ -684,6 +777,268 @@ class TestWithoutCelery:
         site = make_site()
         (site.folder / "shop" / "__init__.py").write_text("")
         assert "'celery', which needs the extra `celery`" in site.run("without_celery")
+
+
+@pytest.fixture
+def forging(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
+) -> Iterator[dict[str, Any]]:
+    """The content of a message of a run that is not over; and a module that nobody may import."""
+    pytest.importorskip("celery")
+    from django_sitemaps09.export.engines import messages
+    from django_sitemaps09.sources import source
+    from tests.models import Article
+
+    settings.SITEMAPS09 = {"SITEMAPS": "tests.test_celery.SECTIONS", "BASE_URL": BASE}
+    Article.objects.create(slug="a1")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / f"{EVIL}.py").write_text("from tests.urls import urlpatterns\n")
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    base = Base("https", "www.example.com")
+    target = Target(base, tmp_path / "public", f"{STATE}/run-1")
+    declared = source("a", SECTIONS["a"], (base,), conf.limits).declared
+    task = Task("a", Page(1, None, None), declared=declared)
+    content = messages.message_of(Renderer((target,), False, "/", None), task)
+    messages.Folder(content).open()
+    yield content
+    sys.modules.pop(EVIL, None)
+
+
+EVIL = "sitemaps09_tests_evil_urls"
+
+
+def other_base(content: dict[str, Any]) -> None:
+    content["renderer"]["targets"][0]["base"] = ["https", "evil.example.net"]
+
+
+def other_bounds(content: dict[str, Any]) -> None:
+    content["task"]["page"] = [1, ["0"], ["99"]]
+
+
+def other_urlconf(content: dict[str, Any]) -> None:
+    content["renderer"]["urlconf"] = EVIL
+
+
+def other_run(content: dict[str, Any]) -> None:
+    content["renderer"]["stage"] = content["renderer"]["targets"][0]["stage"] = f"{STATE}/run-2"
+
+
+def other_folder(content: dict[str, Any]) -> None:
+    output = content["renderer"]["output"] + "/elsewhere"
+    content["renderer"]["output"] = content["renderer"]["targets"][0]["output"] = output
+
+
+def altered(signed: str, change: Callable[[dict[str, Any]], None]) -> str:
+    """What somebody makes of a signed text who has no key: the signature stays."""
+    payload, _, rest = signed.partition(":")
+    content = json.loads(signing.b64_decode(payload.encode()))
+    change(content)
+    return f"{signing.b64_encode(json.dumps(content).encode()).decode()}:{rest}"
+
+
+def a_day_ago(monkeypatch: pytest.MonkeyPatch, sign: Callable[[], Any]) -> Any:
+    now = time.time()
+    with monkeypatch.context() as patched:
+        patched.setattr(signing.time, "time", lambda: now - 25 * 3600)
+        return sign()
+
+
+def entries(folder: Path) -> dict[str, tuple[int, int]]:
+    """All that is below, hidden or not."""
+    states = {str(found): found.lstat() for found in folder.rglob("*")}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
+
+
+class TestAForgedMessage:
+    """Somebody else can write to the broker."""
+
+    def render(self, message: Any) -> None:
+        from django_sitemaps09.export.engines.celery import render
+
+        render(message)
+
+    def is_refused(
+        self,
+        message: Any,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        why: str = "it is not signed with the SECRET_KEY of this process",
+    ) -> None:
+        def opened(*where: object) -> None:
+            raise AssertionError(f"{where} was opened")
+
+        before = entries(folder)
+        with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
+            patched.setattr(stores, "target", opened)
+            self.render(message)
+        [record] = caplog.records
+        assert record.getMessage().startswith(f"A message was refused, and nothing was done: {why}")
+        assert record.levelname == "ERROR"
+        assert EVIL not in sys.modules
+        assert len(queries) == 0
+        assert entries(folder) == before
+
+    @pytest.mark.parametrize("change", [other_base, other_bounds, other_urlconf, other_run, other_folder])
+    def test_that_was_altered_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        change: Callable[[dict[str, Any]], None],
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = altered(messages.sign(forging), change)
+        assert message != messages.sign(forging)
+        self.is_refused(message, tmp_path, monkeypatch, caplog)
+
+    @pytest.mark.parametrize("signer", ["nobody", "text", "another key", "as an answer", "no salt"])
+    def test_that_is_not_signed_as_a_message_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        signer: str,
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        other_urlconf(forging)
+        message = {
+            "nobody": forging,
+            "text": json.dumps(forging),
+            "another key": signing.dumps(forging, "another", messages._MESSAGE),
+            "as an answer": signing.dumps(forging, salt=messages._ANSWER),
+            "no salt": signing.dumps(forging),
+        }[signer]
+        self.is_refused(message, tmp_path, monkeypatch, caplog)
+
+    def test_that_is_too_old_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = a_day_ago(monkeypatch, lambda: messages.sign(forging))
+        why = "it was signed more than a day ago, by the clock here"
+        self.is_refused(message, tmp_path, monkeypatch, caplog, why)
+
+    def test_of_another_run_renders_nothing_in_this_one(
+        self, forging: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = messages.sign(forging)
+        (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
+        before = entries(tmp_path)
+        self.render(message)
+        assert "A page came too late" in caplog.text
+        assert entries(tmp_path) == before
+
+    def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
+        """What all tests above are worth."""
+        from django_sitemaps09.export.engines import messages
+
+        other_urlconf(forging)
+        folder = messages.Folder(forging)
+        self.render(messages.sign(forging))
+        assert EVIL in sys.modules
+        answer = folder.answer()
+        assert answer is not None
+        assert messages.read_answer(folder, answer).file.urls == 1
+        assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
+
+
+class TestAForgedAnswer:
+    """Somebody else can write to the folder of the run."""
+
+    @pytest.mark.parametrize(
+        "key", ["files", "errors", "costs", "staged", "run", "urls", "digest", "until"]
+    )
+    @pytest.mark.parametrize("value", [None, 7, -1, "x", [[]], {"a": 7}], ids=str)
+    def test_of_our_own_that_is_mistyped_is_a_clear_error(
+        self, forging: dict[str, Any], key: str, value: object
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        folder = messages.Folder(forging)
+        TestAForgedMessage().render(messages.sign(forging))
+        right = folder.answer()
+        assert right is not None
+        held = signing.loads(right.decode(), salt=messages._ANSWER)
+        place = held["files"][0] if key in held["files"][0] else held
+        place[key] = value
+        wrong = signing.dumps(held, salt=messages._ANSWER).encode()
+        try:
+            found = messages.read_answer(folder, wrong)
+        except ExportError as error:
+            assert "An answer was refused: " in str(error)  # noqa: PT017 some values are as good as others
+        else:
+            assert (key, value) in [("urls", 7), ("digest", "x"), ("until", None)]
+            assert found.file.name.startswith("sitemap-")
+
+    @pytest.mark.parametrize(
+        "forger", ["altered", "unsigned", "another key", "a message", "another run", "another page", "old"]
+    )
+    def test_is_refused(
+        self, forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch, forger: str
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        folder = messages.Folder(forging)
+        TestAForgedMessage().render(messages.sign(forging))
+        right = folder.answer()
+        assert right is not None
+        assert messages.read_answer(folder, right).file.urls == 1
+        held = signing.loads(right.decode(), salt=messages._ANSWER)
+        answer, why = {
+            "altered": (altered(right.decode(), lambda found: found["files"][0].update(urls=2)), _KEY),
+            "unsigned": (json.dumps(held), _KEY),
+            "another key": (signing.dumps(held, "another", messages._ANSWER), _KEY),
+            "a message": (signing.dumps(held, salt=messages._MESSAGE), _KEY),
+            "another run": (signing.dumps(held | {"run": "x"}, salt=messages._ANSWER), "another run"),
+            "another page": (signing.dumps(held | {"token": "x"}, salt=messages._ANSWER), "another page"),
+            "old": (
+                a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._ANSWER)),
+                "more than a day ago",
+            ),
+        }[forger]
+        with pytest.raises(ExportError, match=f"An answer was refused: .*{why}"):
+            messages.read_answer(folder, answer.encode())
+
+    @pytest.mark.parametrize(
+        ("command", "worker", "answered"),
+        [
+            (["old"], ["new", "old"], True),
+            (["new", "old"], ["new", "old"], True),
+            (["new", "old"], ["new"], True),
+            (["new", "old"], ["old"], False),
+            (["old"], ["new"], False),
+        ],
+    )
+    def test_is_none_where_keys_roll(
+        self, forging: dict[str, Any], command: list[str], worker: list[str], *, answered: bool
+    ) -> None:
+        """A worker answers with the key that the command has, whichever of them was deployed first."""
+        from django_sitemaps09.export.engines import messages
+
+        with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
+            message = messages.sign(forging)
+        with override_settings(SECRET_KEY=worker[0], SECRET_KEY_FALLBACKS=worker[1:]):
+            TestAForgedMessage().render(message)
+        with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
+            folder = messages.Folder(forging)
+            answer = folder.answer()
+            assert (answer is not None) is answered
+            assert answer is None or messages.read_answer(folder, answer).file.urls == 1
+
+
+_KEY = "it is not signed with the SECRET_KEY"
 
 
 def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,50 @@ class TestUrlsThatAreTold:
         _, told = run(rebalance=True)
         assert told.removed == [f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3, 4)]
         assert told.changes() == {"added": set(), "removed": set(), "changed": set()}
+
+    @pytest.mark.parametrize("gz", [True, False])
+    def test_are_read_from_files_of_ours_alone(
+        self, run: Any, tmp_path: Path, gz: bool, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Who can write to the web root neither stops exports nor fills the disk."""
+        write(0, 25)
+        run(gzip=gz)
+        file = tmp_path / "public" / f"sitemap-articles-2.xml{'.gz' if gz else ''}"
+        lines = b"<url><loc>https://evil.example/\xff</loc></url>\n"
+        content = lines + b"<url>" + b"x" * 50_000_000
+        file.write_bytes(gzip.compress(content) if gz else content)
+        Article.objects.filter(slug="s14").delete()
+        tracemalloc.start()
+        try:
+            report, told = run(gzip=gz)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert report.published
+        assert "was not written by an export" in caplog.text
+        assert told.changes() == {
+            "added": {f"s{n}" for n in range(10, 20) if n != 14},
+            "removed": set(),
+            "changed": set(),
+        }
+        assert peak < 10_000_000
+
+    def test_are_read_no_further_than_our_file_went(self, run: Any, tmp_path: Path) -> None:
+        write(0, 25)
+        run()
+        file = tmp_path / "public" / "sitemap-articles-2.xml.gz"
+        size = file.stat().st_size
+        line = b"<url><loc>https://evil.example/\xff</loc></url>\n"
+        bomb = gzip.compress(line * 3 + b"<url>" + b"x" * 20_000, 9)
+        assert len(bomb) < size
+        # The size is right; what stands behind the first member of a gzip file can be anything.
+        file.write_bytes(bomb + bytes(size - len(bomb)))
+        Article.objects.filter(slug="s14").delete()
+        report, told = run()
+        assert report.published
+        assert {kind for kind, _, _ in told.urls} == {"added", "removed"}
+        removed = [url for kind, _, url in told.urls if kind == "removed"]
+        assert [url.encode() for url in removed] == ["https://evil.example/\ufffd".encode()]
 
     def test_have_the_characters_that_they_have(self, run: Any) -> None:
         Article.objects.create(slug="a&b'c")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections import Counter
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,12 +38,13 @@ from django.db.models import (
     Model,
     OneToOneField,
     OuterRef,
+    Q,
     Subquery,
     Value,
     When,
 )
 from django.db.models.functions import Cast, Coalesce, Lower
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 from django.test.utils import isolate_apps
 from django.urls import include, path, re_path
 from django.utils.functional import SimpleLazyObject, cached_property
@@ -61,6 +63,7 @@ from django_sitemaps09 import (
     views,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
+from tests.databases import require
 from tests.models import Article, Category, Name, Reading, Tag, Visit
 
 FORBIDDEN = {
@@ -107,7 +110,10 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
     "priority out of range": ({"location": SLUG, "priority": 1.1}, "E012"),
     "priority is no number": ({"location": SLUG, "priority": "high"}, "E012"),
     "limit is no number": ({"location": SLUG, "limit": 0}, "E013"),
+    "limit is missing": ({"location": SLUG, "limit": None}, "E013"),
+    "limit is a text of no number": ({"location": SLUG, "limit": "sixty"}, "E013"),
     "limit over the protocol's": ({"location": SLUG, "limit": 50_001}, "W015"),
+    "limit over the protocol's as a text": ({"location": SLUG, "limit": "50001"}, "W015"),
     "route without an expression": ({"location": Route("about")}, "E020"),
     "a path for all rows": ({"location": "/a/"}, "E020"),
     "unknown route": ({"location": Route("nowhere", slug=F("slug"))}, "E021"),
@@ -125,6 +131,15 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
     "relation to many": ({"location": SLUG, "lastmod": F("comments__id")}, "E035"),
     "relation to many in a route": ({"location": Route("article", slug=F("tags__name"))}, "E035"),
 }
+
+
+class Evaluated:
+    """A number that a project works out, such as one that is kept in its database."""
+
+    def __int__(self) -> int:
+        raise AssertionError("a check has worked out a number")
+
+    __eq__ = __hash__ = __int__  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("case", INVALID)
@@ -154,6 +169,13 @@ def test_a_message_names_the_class_and_the_way_out(case: str) -> None:
         {"queryset": Article.objects, "model": None},
         {"changefreq": "weekly", "priority": 0, "lastmod": None},
         {"location": lambda self, item: "/", "model": Category},
+        {"location": SLUG, "limit": "60"},
+        {"location": SLUG, "limit": b"60"},
+        {"location": SLUG, "limit": None, "paginator": property(lambda self: 1 / 0)},
+        {"location": SLUG, "limit": None, "__init__": lambda self: setattr(self, "limit", 60)},
+        {"location": SLUG, "limit": 1e4},
+        {"location": SLUG, "limit": Decimal(60)},
+        {"location": SLUG, "limit": Evaluated()},
         {"get_queryset": lambda self: 1 / 0, "model": None},
         {"queryset": property(lambda self: 1 / 0), "model": None},
         {"key": property(lambda self: 1 / 0)},
@@ -170,6 +192,13 @@ def test_a_valid_declaration_is_silent(attributes: dict[str, Any]) -> None:
         ({"lastmod": "yesterday"}, "W010"),
         ({"changefreq": "sometimes"}, "W011"),
         ({"priority": 7}, "W012"),
+        ({"limit": "sixty"}, "W013"),
+        ({"limit": 60.5}, "W013"),
+        ({"limit": float("inf")}, "W013"),
+        ({"limit": "0"}, "W013"),
+        ({"limit": True}, "W013"),
+        ({"limit": None}, "W013"),
+        ({"limit": b"sixty"}, "W013"),
     ],
 )
 def test_what_contrib_accepts_is_a_warning_on_a_class_without_expressions(
@@ -585,6 +614,27 @@ def test_a_site_field_and_an_items_of_its_own_do_not_go_together() -> None:
     ) == ["E055"]
 
 
+def test_rows_that_nothing_lists_are_an_error() -> None:
+    assert ids(declaration(location=SLUG, queryset=Article.objects.all)) == ["E062"]
+    assert ids(type("Plain", (Sitemap,), {"model": Article, "location": SLUG})) == ["E063"]
+
+
+def test_an_aggregate_that_nothing_groups_is_an_error() -> None:
+    rows = Article.objects.all()
+    tagged = rows.annotate(n=Count("tags")).filter(n__gt=0)
+    plain = rows.filter(published=True)
+    assert ids(declaration(location=SLUG, queryset=plain | tagged)) == ["E064"]
+    assert ids(declaration(location=SLUG, queryset=tagged | plain)) == []
+
+
+@pytest.mark.services
+def test_an_aggregate_beside_which_mariadb_does_not_find_a_column_is_an_error() -> None:
+    require("mariadb")
+    counted = Article.objects.annotate(n=Count("tags")).filter(Q(n__gt=0) | Q(updated__year=2026))
+    assert ids(declaration(location=SLUG, queryset=counted.using("mariadb"))) == ["E065"]
+    assert ids(declaration(location=SLUG, queryset=counted)) == []
+
+
 @pytest.mark.parametrize(("attributes", "expected"), NEWS)
 def test_news_have_a_date_and_a_publication(attributes: dict[str, Any], expected: list[str]) -> None:
     declared = type("Declared", (NewsSitemap,), {"model": Article, "location": SLUG, **attributes})
@@ -821,6 +871,80 @@ def test_what_is_passed_to_others_and_what_is_made_anew_is_not(patterns: list[An
     assert checked(*patterns) == []
 
 
+class Stored(Mapping[str, Any]):
+    """A section for each row: what is read on a database without tables fails."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([tag.name for tag in Tag.objects.all()])
+
+    def __getitem__(self, name: str) -> Any:
+        return INVALID_SECTION
+
+    def __len__(self) -> int:
+        return Tag.objects.count()
+
+
+class StoredDict(dict[str, Any]):
+    """A dict that is filled when it is first read."""
+
+    def fill(self) -> StoredDict:
+        self.update(Stored())
+        return self
+
+    def items(self) -> Any:
+        return super(StoredDict, self.fill()).items()
+
+    def values(self) -> Any:
+        return super(StoredDict, self.fill()).values()
+
+
+class Unreadable(Mapping[str, Any]):
+    """A mapping that cannot be read yet."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("not before the first request")
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+    __getitem__ = takes
+
+
+STORED, STORED_DICT, UNREADABLE = Stored(), StoredDict(), Unreadable()
+LAZY: Any = SimpleLazyObject(lambda: {tag.name: INVALID_SECTION for tag in Tag.objects.all()})
+
+
+@pytest.mark.parametrize("name", ["STORED", "STORED_DICT", "UNREADABLE", "LAZY"])
+def test_a_mapping_that_is_not_a_plain_dict_is_not_read(name: str) -> None:
+    given = {"sitemaps": globals()[name]}
+    assert checked(path("sitemap.xml", views.index, given), path("s", views.sitemap, given)) == []
+    assert checked(path("", INCLUDED, given)) == []
+    with override_settings(SITEMAPS09={"SITEMAPS": f"{__name__}.{name}"}):
+        assert checked(path("", INCLUDED), path("sitemap.xml", views.index)) == []
+    # The views read it.
+    with pytest.raises((AssertionError, RuntimeError)):
+        views.sitemap_index(RequestFactory().get("/"), **given)
+
+
+class Unusual(dict[str, Any]):
+    """A dict of the project's that is read as any other."""
+
+    def __missing__(self, name: str) -> Any:
+        raise AssertionError("a check has asked for a section")
+
+    __len__ = __getitem__ = __contains__ = takes  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [dict, OrderedDict, Unusual, lambda given: defaultdict(takes, given), type("Own", (OrderedDict,), {})],
+)
+def test_a_dict_of_another_class_is_read_unless_that_changes_how(kind: Any) -> None:
+    given = kind({"a b": INVALID_SECTION})
+    assert checked(path("sitemap.xml", views.index, {"sitemaps": given})) == ["E011"]
+    assert checked(path("", INCLUDED, {"sitemaps": given})) == ["W006", "E011"]
+
+
 def test_names_that_are_passed_to_our_urls_can_be_in_urls() -> None:
     assert checked(path("", INCLUDED, NAMES)) == ["W006"]
     assert checked(path("", INCLUDED, {"sitemaps": ALIKE})) == ["W006"]
@@ -988,7 +1112,7 @@ def test_an_id_has_one_meaning_since_it_is_told_at_one_place() -> None:
 def test_an_error_and_a_warning_of_one_number_are_one_rule() -> None:
     numbers = Counter(code[1:] for code in CODES)
     both = {number for number, told in numbers.items() if told > 1}
-    assert both == {"010", "011", "012", "040", "050", "051", "054", "056"}
+    assert both == {"010", "011", "012", "013", "040", "050", "051", "054", "056"}
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

@@ -155,7 +155,7 @@ def run(folder: Path, base: str, *command: object) -> str:
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=90,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -187,6 +187,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             thread.join()
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("reader", READERS)
 def test_finds_every_url_of_the_database_and_none_twice(
     request: pytest.FixtureRequest, reader: str

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -201,6 +203,65 @@ class TestTheTable:
         assert "strict" in str(error)
         assert written(folder) == set()
 
+    @pytest.mark.parametrize(
+        ("sections", "argument", "words"),
+        [
+            ("FINE", "--dry-run", ["to write", "to remove"]),
+            ("LAME", "--strict", ["not written", "not removed"]),
+        ],
+    )
+    def test_has_no_count_of_written_files_where_nothing_was_written(
+        self, folder: Path, use: Callable[..., None], sections: str, argument: str, words: list[str]
+    ) -> None:
+        use(sections)
+        out = StringIO()
+        with suppress(CommandError):
+            call_command("export_sitemaps", "--output", str(folder), argument, stdout=out)
+        [head] = [line for line in out.getvalue().splitlines() if line.startswith("section ")]
+        columns = f"section URLs pages {words[0]} unchanged {words[1]} bytes on disk seconds"
+        assert head.split() == columns.split()
+        assert "Nothing was written." in out.getvalue()
+        assert (
+            ("Without --dry-run, 3 files would be." in out.getvalue())
+            is (argument == "--dry-run")
+            is not written(folder)
+        )
+
+    def test_has_the_published_numbers_of_a_section_that_is_held_back(
+        self, folder: Path, use: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said("--output", folder)
+        monkeypatch.setitem(FINE, "products", Numbers(1))
+        out, _, error = failed("--output", folder)
+        [row] = [line.split() for line in out.splitlines() if line.startswith("products  ")]
+        assert row[:6] == ["products", "1,234", "1", "0", "1", "0"]
+        [total] = [line.split() for line in out.splitlines() if line.startswith("all  ")]
+        assert total[:6] == ["all", "1,237", "2", "0", "2", "0"]
+        kept = "products: failed, so that what was published before stays: 1,234 URLs on 1 page\n"
+        assert kept in out
+        assert "it would shrink from 1,234 to 1 URL, which is more than" in str(error)
+        [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
+        assert (held["urls"], held["unchanged"], len(held["files"])) == (1_234, 1, 1)
+
+    def test_says_why_a_dry_run_has_no_changes(self, folder: Path) -> None:
+        said("--output", folder)
+        _, err = said("--output", folder, "--dry-run", "--changes")
+        assert err == (
+            "URLs that would change were not counted: a dry run keeps no files that could be compared.\n"
+        )
+        assert said("--output", folder, "--dry-run")[1] == ""
+
+    def test_counts_one_of_a_thing(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+    ) -> None:
+        monkeypatch.setitem(FINE, "products", Numbers(1))
+        out, _ = said("--output", folder, "--changes")
+        assert "products: 1 URL\n" in out
+        monkeypatch.setitem(FINE, "products", Numbers(2))
+        out, _ = said("products", "--output", folder, "--changes")
+        assert "1 URL added, 0 URLs removed, 0 URLs changed\n" in out
+        assert not re.search(r"\b1 (URL|page|file)s", out)
+
 
 class TestJson:
     def test_is_all_that_there_is_on_standard_output(self, folder: Path, tmp_path: Path) -> None:
@@ -267,7 +328,7 @@ class TestTheArguments:
     def test_are_none_of_its_own_by_default(self, given: list[dict[str, Any]]) -> None:
         said()
         (options,) = given
-        assert callable(options.pop("progress")) is callable(options.pop("on_page")) is True
+        assert callable(options.pop("progress"))
         assert options == {
             "names": [],
             "output": None,
@@ -292,7 +353,6 @@ class TestTheArguments:
         )
         said(*line.split(), "--format=json")
         (options,) = given
-        assert callable(options.pop("progress")) is callable(options.pop("on_page")) is True
         assert options == {
             "names": ["products", "a"],
             "output": "x",
@@ -352,6 +412,25 @@ class TestAnError:
         assert not folder.exists()
         use("FINE")
         assert "--output DIR" in str(failed()[2])
+
+    @pytest.mark.parametrize("name", ["there", "there/new"])
+    def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name: str) -> None:
+        # Where another user reaches it: pytest's own folders are private.
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as folder:
+            said("--output", Path(folder, "first"))
+            Path(folder).chmod(0o755)
+            Path(folder, "there").mkdir(0o555)
+            place = Path(folder, name)
+            is_root = os.geteuid() == 0
+            if is_root:
+                os.seteuid(65_534)
+            try:
+                _, _, error = failed("--output", place)
+            finally:
+                if is_root:
+                    os.seteuid(0)
+            assert str(error).startswith(f"Nothing can be exported to {place}: {folder}/there/")
+            assert "(Permission denied). Give another folder with --output, or set " in str(error)
 
     def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "missing" / "robots.txt"

@@ -23,6 +23,7 @@ from django_sitemaps09.compression import compress, compressor
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export, files
 from django_sitemaps09.export.files import Sink, sink
+from tests.services import missing
 
 BASE = "https://www.example.com"
 #: Gzip, deflate, no flag (of a name, for one), no time.
@@ -59,14 +60,14 @@ def unpacked(data: bytes) -> bytes:
     return content
 
 
-@pytest.fixture(params=["zlib", "isal"])
+@pytest.fixture(params=["zlib", pytest.param("isal", marks=pytest.mark.services)])
 def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Without the extra `fast`, and with it where it is installed."""
     name: str = request.param
     if name == "zlib":
         monkeypatch.setattr(compression, "isal_zlib", None)
     elif compression.isal_zlib is None:
-        pytest.skip("isal is not installed")
+        missing("isal is not installed: it is the extra `fast`")
     return name
 
 

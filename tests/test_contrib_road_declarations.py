@@ -7,6 +7,7 @@ Laws that contrib knows too are tested on its classes as well. Those on `ModelSi
 from __future__ import annotations
 
 import copy
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from django.core.paginator import EmptyPage, PageNotAnInteger, Paginator
 from django.db import connection
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.functions import Coalesce, Concat
+from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, modify_settings, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse, set_script_prefix
@@ -90,7 +92,7 @@ def outcome(call: Any) -> Any:
         found = call()
         return list(found) if not isinstance(found, (date, type(None), int)) else found
     except Exception as error:  # noqa: BLE001 - whatever contrib raises, we raise too
-        return type(error), str(error)
+        return type(error), roads.without_advice(error)
 
 
 class TestPackage:
@@ -112,6 +114,31 @@ class TestPackage:
         assert callable(views.sitemap)
         assert views.x_robots_tag is contrib.views.x_robots_tag
         assert views.SitemapIndexItem is contrib.views.SitemapIndexItem
+
+    @pytest.mark.parametrize(
+        "name",
+        ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.contrib"],
+    )
+    def test_a_project_can_write_an_index_of_its_own_with_the_names_of_contribs_module(
+        self, name: str
+    ) -> None:
+        module = importlib.import_module(name)
+        newest = None
+        for lastmod in (date(2026, 2, 1), datetime(2026, 3, 1, 12), datetime(2026, 1, 1, tzinfo=UTC)):
+            newest = module._get_latest_lastmod(newest, lastmod)
+        # A naive time is in UTC there.
+        assert newest == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+        @module.x_robots_tag
+        def index(request: HttpRequest, sitemaps: Any) -> HttpResponse:
+            """An index of the project."""
+            items = [module.SitemapIndexItem(location, last_mod=newest) for location in sitemaps]
+            return HttpResponse(f"{items[0].location} {items[0].last_mod:%Y-%m-%d}")
+
+        response = index(RequestFactory().get("/"), ["/a.xml"])
+        assert response.content == b"/a.xml 2026-03-01"
+        assert response.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+        assert index.__name__ == "index"
 
     def test_is_imported_without_settings(self) -> None:
         code = "import django_sitemaps09 as d; d.Sitemap; d.GenericSitemap; class_ = d.ModelSitemap"
@@ -180,7 +207,7 @@ def found_or_refused(found: Any, bases: Bases) -> Any:
     try:
         return found(bases)
     except TypeError as error:
-        return type(error), str(error)
+        return type(error), roads.without_advice(error)
 
 
 class TestGetUrls:

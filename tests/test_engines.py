@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -30,13 +29,14 @@ from django.urls import path
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export.engines import _cores
+from tests.waiting import DEADLINE, until
+
+pytestmark = pytest.mark.slow
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
 LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 ROWS, PAGE = 600, 100
-#: In seconds: what must happen happens long before, and a failure does not hang.
-DEADLINE = 60
 #: Where processes meet: each that is there has a file of its number.
 GATE = "SITEMAPS09_TESTS_GATE"
 SETTINGS = """
@@ -51,15 +51,6 @@ urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), 
 
 # The sections, of which workers know the name. Models are imported late: a spawned worker imports this
 # module before Django is set up.
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    """Waits, but not for ever."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(what)
-        time.sleep(0.01)
 
 
 def articles(**attributes: Any) -> Callable[[], Any]:

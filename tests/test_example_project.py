@@ -18,6 +18,7 @@ import pytest
 from lxml import etree
 
 import django_sitemaps09
+from tests.oracles import Schemas
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "example_project"
@@ -152,11 +153,7 @@ def test_every_url_that_an_exported_sitemap_names_answers_with_its_title_escaped
         assert html.escape(titles[unquote(url)]) in body
 
 
-def test_every_file_of_the_demo_is_valid_by_the_schemas(site: Site) -> None:
-    schemas = ROOT.parent / "shared" / "schemas" / "all.xsd"
-    if not schemas.exists():
-        pytest.skip(f"the schemas of the protocol are not at {schemas}")
-    schema = etree.XMLSchema(etree.parse(schemas))
+def test_every_file_of_the_demo_is_valid_by_the_schemas(site: Site, schema: Schemas) -> None:
     files = sorted(site.public.glob("sitemap*.xml*"))
     assert len(files) == 5
     for file in files:

@@ -16,10 +16,10 @@ from django.core.files.storage import storages
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
+from tests.published import SPACE
 from tests.test_stores import Overwriting, saved, storage
 
 BASE = "https://www.example.com"
-SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
 class Numbers(Sitemap[int]):

@@ -227,9 +227,24 @@ def test_elements_stand_within_each_other_to_50_levels() -> None:
         return "<geo:a>" * levels + "b" + "</geo:a>" * levels
 
     assert extension_text(EXTENSION, nested(50)) == nested(50)
-    for levels in (51, 100_000):
+    for levels in (51, 1_000):
         with pytest.raises(ValueError, match=r"^has more than 50 elements within each other"):
             extension_text(EXTENSION, nested(levels))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<geo:a/>" * 401, "has more than 400 elements and attributes"),
+        ("<geo:a " + " ".join(f'a{i}=""' for i in range(400)) + "/>", "has more than 400 elements"),
+        (f"<geo:a>{'a' * 20_000}</geo:a>", "has 20,015 characters, 16,384 are allowed"),
+    ],
+    ids=["elements", "attributes", "text"],
+)
+def test_what_would_take_long_to_parse_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        extension_text(EXTENSION, text)
+    assert extension_text(EXTENSION, "<geo:a/>" * 400) == "<geo:a/>" * 400
 
 
 def test_a_text_of_djangos_templates_is_a_text() -> None:

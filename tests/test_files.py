@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.export import files
-from django_sitemaps09.export.files import Sink, sink, staged_file
+from django_sitemaps09.export.files import Sink, sink
 from django_sitemaps09.stores.local import LocalStore
 
 DATA = [b"<url>%d</url>\n" % number for number in range(10_000)]
@@ -51,7 +51,7 @@ class Place:
     @contextmanager
     def __call__(self) -> Iterator[BinaryIO]:
         self.opened += 1
-        with staged_file(self.store, "staged/page") as file:
+        with self.store.staged("staged/page") as file:
             yield file
 
 
@@ -141,6 +141,17 @@ class TestADiskThatIsFull:
         with pytest.raises(OSError, match="No space left"):
             written(place, compressor(6), LARGE, known)
         assert not place.path.exists()
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
+    @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
+    def test_is_told_with_the_file(self, known: str | None) -> None:
+        @contextmanager
+        def full() -> Iterator[BinaryIO]:
+            with Path("/dev/full").open("wb", buffering=0) as file:
+                yield file
+
+        with pytest.raises(OSError, match=r"No space left.*/dev/full"):
+            written(full, compressor(6), LARGE, known)
 
     def test_where_bytes_wait_is_told_too(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         temporary: Callable[..., Any] = files.TemporaryFile

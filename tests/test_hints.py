@@ -17,7 +17,7 @@ import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.management import call_command
 from django.db import connection, connections
-from django.db.models import F, QuerySet, Window
+from django.db.models import Count, F, Max, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.db.models.signals import post_init
 
@@ -272,10 +272,9 @@ class TestQueriesPerItem:
         (hint,) = told(Sliced, tmp_path)
         assert hint.startswith("location ran 1.0 queries an item, ")
 
-    def test_of_the_rows_of_a_union_have_a_reason_of_their_own(self, tmp_path: Path) -> None:
-        (hint,) = told(United, tmp_path)
-        assert hint.startswith("reading rows of a union ran 1.0 queries an item, ")
-        assert hint.endswith("use methods there.")
+    def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
+        """Its expressions are asked for once a slice, and not once a row."""
+        assert told(United, tmp_path) == ()
 
     def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
         (hint,) = told(Listed, tmp_path)
@@ -319,6 +318,33 @@ class TestQueriesPerItem:
         assert sql.startswith("SELECT id AS column_0, ")
         assert sql.endswith(" FROM tests_category WHERE id = %s")
         assert " ... " in sql
+
+
+@pytest.mark.usefixtures("rows")
+class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
+    RANK = Window(RowNumber(), order_by="pk")
+
+    @pytest.mark.parametrize(
+        ("queryset", "lastmod", "named"),
+        [
+            (Article.objects.filter(comments__isnull=False), F("updated"), "joins many rows to one"),
+            (Article.objects.alias(rank=RANK).filter(rank=1), F("updated"), "a window function"),
+            (Article.objects.annotate(n=Count("comments")), F("updated"), "has an aggregate"),
+            (Article.objects.all(), Max("comments__article__updated"), "has an aggregate"),
+        ],
+    )
+    def test_is_named_with_the_factor_that_was_measured(
+        self, queryset: QuerySet[Any], lastmod: Any, named: str
+    ) -> None:
+        source = source_of(type("Slow", (Declared,), {"queryset": queryset, "lastmod": lastmod}))
+        (hint,) = hints(source, Costs(1.0), 1_000)
+        assert named in hint
+        assert re.search(r"measured [\d.]+ to [\d.]+ times the time of a plain queryset", hint)
+        assert hints(source, Costs(1.0), 999) == ()
+
+    def test_is_not_one_with_a_relation_to_one_row(self) -> None:
+        plain = type("Plain", (Declared,), {"queryset": Article.objects.filter(category__slug="a")})
+        assert hints(source_of(plain), Costs(1.0), 1_000_000) == ()
 
 
 @pytest.mark.usefixtures("rows")
@@ -504,7 +530,7 @@ def test_hints_are_the_same_from_several_processes(tmp_path: Path) -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
     run = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=90
     )
     assert run.returncode == 0, run.stderr
     one, two = json.loads(run.stdout)

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, Value
@@ -50,6 +51,59 @@ def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) 
     assert len(found) + len(left_out) == 1
     assert [error[:2] for error in left_out] in ([], [("1", "location")])
     return found[0] if found else None
+
+
+# 8. Sections that are read through `get_urls()`.
+
+
+class Opaque(ContribSitemap):  # type: ignore[type-arg]
+    """As others write them for contrib."""
+
+    def items(self) -> list[str]:
+        return ["/a/", ".evil.com/", "@evil.com/", ":8443/", "b/", "?c"]
+
+    def location(self, item: str) -> str:
+        return item
+
+
+class Overriding(Sitemap[str]):
+    """A class of ours that takes the way into its own hands."""
+
+    items = Opaque.items
+    location = Opaque.location
+
+    def get_urls(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        return super().get_urls(*args, **kwargs)
+
+
+class Elsewhere(Opaque):
+    def get_domain(self, site: Any = None) -> str:
+        return "cdn.example.net"
+
+
+class Declared(Opaque):
+    hosts = ["blog.example.com"]
+
+    def get_urls(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        return [{"location": f"https://{host}/a/"} for host in ("blog.example.com", "evil.example.com")]
+
+
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.parametrize(
+    ("sitemap", "urls"),
+    [
+        (Opaque, [f"{BASE}/a/", f"{BASE}/?c"]),
+        (Overriding, [f"{BASE}/a/", f"{BASE}/?c"]),
+        (Elsewhere, ["https://cdn.example.net/a/", "https://cdn.example.net/?c"]),
+        (Declared, ["https://blog.example.com/a/"]),
+    ],
+)
+def test_a_location_of_get_urls_is_judged_as_any_other(sitemap: Any, urls: list[str]) -> None:
+    """Contrib writes a location behind the host, of which `.evil.com/` then is a part."""
+    pages = rendered(sources.source("things", sitemap, BASE, LIMITS))
+    assert locations(pages) == urls
+    total = len(Opaque().items()) if sitemap is not Declared else 2
+    assert [error[1] for error in errors(pages)] == ["location"] * (total - len(urls))
 
 
 # 9. Which hosts.

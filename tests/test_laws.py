@@ -41,10 +41,13 @@ from tests.databases import require
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
-#: In seconds, for what would hang.
-DEADLINE = 300
+#: In seconds, for what would hang: less than the deadline of a test.
+DEADLINE = 90
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork"),
+]
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="/proc tells who lives")
 
 
@@ -67,6 +70,7 @@ class Place:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, function: str, *arguments: object) -> Any:
@@ -75,9 +79,15 @@ class Place:
             try:
                 out, err = process.communicate(timeout=DEADLINE)
             finally:
-                process.kill()
+                end(process)
         assert process.returncode == 0, err
         return json.loads(out)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ends a process with all that it has begun, whether it works, stands still or has ended."""
+    killed.end(process.pid)
+    process.kill()
 
 
 @pytest.fixture
@@ -132,11 +142,12 @@ class TestAnExportThatIsKilledAtEachPoint:
         # Less than that is no export that was killed in each of its steps.
         assert sqlite.run("everywhere", scenario, sqlite.folder) > 40
 
+    @pytest.mark.services
     @pytest.mark.parametrize("scenario", ["tail", "merge-of-the-tail-and-grow"])
     def test_does_so_on_postgresql(self, postgresql: Place, scenario: str) -> None:
         assert postgresql.run("everywhere", scenario, postgresql.folder) > 40
 
-    @pytest.mark.parametrize("scenario", ["tail", "cascade-and-less"])
+    @pytest.mark.parametrize("scenario", ["first", "tail", "cascade-and-less"])
     def test_is_made_anew_where_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
         assert sqlite.run("everywhere", scenario, sqlite.folder, "losing") > 40
 
@@ -186,7 +197,7 @@ class TestFiftyExportsThatAreKilledAtRandom:
         place: Place = request.getfixturevalue(using)
         evergreen = {f"{BASE}/{row.slug}/" for row in killed.EVERGREEN.values()}
         reader = Reader(place.folder / "public", evergreen)
-        deadline = threading.Timer(DEADLINE, lambda: process.kill())
+        deadline = threading.Timer(DEADLINE, lambda: end(process))
         with place.start("at_random", place.folder, 50, 5) as process:
             deadline.start()
             try:
@@ -195,7 +206,7 @@ class TestFiftyExportsThatAreKilledAtRandom:
                         reader.look()
             finally:
                 deadline.cancel()
-                process.kill()
+                end(process)
                 out, err = process.communicate()
         assert process.returncode == 0, err
         assert json.loads(out)["killed"] > 10

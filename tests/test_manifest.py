@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import shutil
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
 from django.db.models import F
+from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
+from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.export import Report, export
+from django_sitemaps09.export import Report, export, publish
 from django_sitemaps09.export.publish import JOURNAL
 from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint
 from django_sitemaps09.sections import UnknownSectionError
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
+from tests.published import SPACE
+
+pytestmark = pytest.mark.slow
 
 BASE = "https://www.example.com"
-SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 
@@ -177,10 +185,22 @@ pages = st.builds(
     digest=words,
     fingerprint=st.none()
     | st.builds(
-        Fingerprint, rows=counting, newest=maybe, hash=st.none() | st.integers(-(2**63), 2**64 - 1)
+        Fingerprint, rows=counting, newest=maybe, hash=st.text() | st.integers(-(2**63), 2**64 - 1)
     ),
     index_number=counting,
 )
+
+
+def possible(record: SectionRecord) -> SectionRecord:
+    """The same with numbers up to the highest, and with the last page open if pages are ranges of a key."""
+    pages = record.pages
+    if record.identity is not None and pages:
+        closed = (page._replace(until=page.until or ("",)) for page in pages[:-1])
+        pages = (*closed, pages[-1]._replace(until=None))
+    highest = max([record.highest, *(page.number for page in pages)])
+    return replace(record, pages=pages, highest=highest)
+
+
 sections = st.builds(
     SectionRecord,
     suffix=st.sampled_from(["xml", "xml.gz", "txt"]),
@@ -188,8 +208,10 @@ sections = st.builds(
     declared=maybe,
     highest=counting,
     counts=st.lists(st.tuples(times, counting), max_size=3).map(tuple),
-    pages=st.lists(pages, max_size=4).map(tuple),
-)
+    pages=st.lists(
+        pages, max_size=4, unique_by=(lambda page: page.number, lambda page: page.until or ("",))
+    ).map(tuple),
+).map(possible)
 names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 
@@ -201,8 +223,10 @@ class TestRecords:
         self, tmp_path: Path, record: SectionRecord
     ) -> None:
         store = LocalStore(tmp_path, 0o600, own="")
-        (tmp_path / "section").write_bytes(manifest.section_document(record))
-        assert manifest.read_section(store, "section") == record
+        document = manifest.section_document(record)
+        name = manifest.section_file("a", document)
+        (tmp_path / name).write_bytes(document)
+        assert manifest.read_section(store, name) == record
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
@@ -212,7 +236,9 @@ class TestRecords:
             url=words,
             base=words,
             removed=st.dictionaries(published, times, max_size=3),
-            files=st.dictionaries(names, names.map("section-{}.jsonl".format), max_size=3),
+            files=st.dictionaries(names, st.just(b""), max_size=3).map(
+                lambda found: {name: manifest.section_file(name, found[name]) for name in found}
+            ),
             indexes=st.lists(published, max_size=3).map(tuple),
         )
     )
@@ -226,9 +252,10 @@ class TestRecords:
     def test_of_all_are_read_by_the_names_in_the_root(
         self, tmp_path: Path, found: dict[str, SectionRecord]
     ) -> None:
-        files = {name: manifest.section_file(name, "run-1") for name in found}
+        documents = {name: manifest.section_document(found[name]) for name in found}
+        files = {name: manifest.section_file(name, documents[name]) for name in found}
         for name, file in files.items():
-            (tmp_path / file).write_bytes(manifest.section_document(found[name]))
+            (tmp_path / file).write_bytes(documents[name])
         whole = Manifest("run-1", f"{BASE}/", BASE, found, files=files)
         (tmp_path / ROOT).write_bytes(whole.root())
         assert manifest.read(LocalStore(tmp_path, 0o600, own="")) == whole
@@ -238,6 +265,17 @@ class TestRecords:
         record = SectionRecord("xml.gz", pages=(page, page._replace(number=7, until=None)))
         assert [tuple(found) for found in record.page_map().pages] == [(1, None, ("5",)), (7, ("5",), None)]
         assert record.urls == 4
+
+    def test_without_a_hash_have_no_fingerprint(self, tmp_path: Path) -> None:
+        """As those of SQLite once were: it was blind to most changes."""
+        page = PageRecord(1, None, 2, 0, 0, None, None, "", Fingerprint(2, "2026", 7), 1)
+        written = manifest.section_document(SectionRecord("xml.gz", highest=1, pages=(page,)))
+        content = written.replace(b'"2026", 7]', b'"2026", null]')
+        assert content != written
+        name = manifest.section_file("s", content)
+        (tmp_path / name).write_bytes(content)
+        [found] = manifest.read_section(LocalStore(tmp_path), name).pages
+        assert found == page._replace(fingerprint=None)
 
     def test_are_none_where_nothing_was_exported(self, tmp_path: Path) -> None:
         assert manifest.read(LocalStore(tmp_path)) is None
@@ -253,15 +291,16 @@ class TestRecords:
             )  # fmt: skip
 
         count = 20_000
-        (tmp_path / "section").write_bytes(
-            manifest.section_document(
-                SectionRecord("xml.gz", pages=tuple(page(n) for n in range(1, count + 1)))
-            )
+        document = manifest.section_document(
+            SectionRecord("xml.gz", highest=count, pages=tuple(page(n) for n in range(1, count + 1)))
         )
+        name = manifest.section_file("a", document)
+        (tmp_path / name).write_bytes(document)
+        del document
         store = LocalStore(tmp_path, 0o600, own="")
         tracemalloc.start()
         try:
-            record = manifest.read_section(store, "section")
+            record = manifest.read_section(store, name)
             held, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -447,6 +486,169 @@ class TestAManifestThatCannotBeRead:
         self.recovered(folder, sitemaps)
 
 
+#: What stands in the place of a value.
+HOSTILE: list[Any] = [
+    *(None, True, -1, 0, 7, 10**30, 1e400, float("nan"), "", "x", "1", [], {}, [[]], [7], {"a": 7}),
+    *("../x", "\ud800", "sitemap.xml", "sitemap-articles-1.xml.gz"),
+]
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """The content after something has happened to it; JSON stays JSON, most of the time."""
+    lines = content.splitlines(keepends=True)
+    what = chance.randrange(6)
+    if what == 0 and len(lines) > 1:
+        first, second = chance.sample(range(len(lines)), 2)
+        lines[first], lines[second] = lines[second], lines[first]
+    elif what == 1:
+        lines.insert(chance.randrange(len(lines) + 1), chance.choice(lines))
+    elif what == 2:
+        del lines[chance.randrange(len(lines))]
+    elif what == 3:
+        place = chance.randrange(len(content))
+        return content[:place] + bytes([chance.randrange(256)]) + content[place + 1 :]
+    else:
+        place = chance.randrange(len(lines))
+        document = json.loads(lines[place])
+        within = document
+        while True:
+            items = list(within.items() if isinstance(within, dict) else enumerate(within))
+            key, value = chance.choice(items)
+            if not (isinstance(value, (dict, list)) and value) or chance.random() < 0.3:
+                break
+            within = value
+        others = [other for _, other in items]
+        within[key] = chance.choice([*HOSTILE, *others])
+        lines[place] = f"{json.dumps(document)}\n".encode()
+    return b"".join(lines)
+
+
+@pytest.mark.django_db
+class TestStateThatIsDamaged:
+    """Whatever happens to what an export remembers: it is found out, and nothing is lost or there twice."""
+
+    @pytest.fixture
+    def before(self, folder: Path, tmp_path: Path) -> Callable[[], dict[str, Any]]:
+        """Puts the folder back to where it was before the damage."""
+        sitemaps = after_two_runs(folder)
+        kept = tmp_path / "kept"
+        shutil.copytree(folder, kept)
+
+        def again() -> dict[str, Any]:
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder)
+            return sitemaps
+
+        return again
+
+    def settles(self, folder: Path, sitemaps: dict[str, Any]) -> str:
+        """What came of it: a clear error, or all that there is is published, once."""
+        try:
+            report = export(output=folder, sitemaps=sitemaps)
+        except ExportError as error:
+            assert str(folder) in str(error)  # noqa: PT017 both are right
+            return "refused"
+        assert (report.failures, report.published) == ([], True)
+        assert sorted(paths(folder)) == sorted(THERE)
+        assert export(output=folder, sitemaps=sitemaps).failures == []
+        assert sorted(paths(folder)) == sorted(THERE)
+        return "published"
+
+    @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
+    def test_so_that_it_can_be_parsed_is_not_believed(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
+    ) -> None:
+        sitemaps = before()
+        path = state / known(folder).files["articles"]
+        head, *lines = path.read_text().splitlines(keepends=True)
+        if what == "two lines swapped":
+            lines[-2:] = reversed(lines[-2:])
+        else:
+            number, until, *rest = json.loads(lines[1])
+            number, until = (1, until) if "number" in what else (number, None)
+            lines[1] = f"{json.dumps([number, until, *rest])}\n"
+        path.write_text("".join([head, *lines]))
+        with pytest.raises(ManifestError, match="digest"):
+            manifest.read_section(LocalStore(state, own=""), path.name)
+        assert self.settles(folder, sitemaps) == "published"
+        # Nor where the digest is right.
+        before()
+        document = "".join([head, *lines]).encode()
+        found = manifest.unsealed((state / ROOT).read_bytes())
+        found["sections"]["articles"] = manifest.section_file("articles", document)
+        (state / found["sections"]["articles"]).write_bytes(document)
+        (state / ROOT).write_bytes(manifest.sealed(found))
+        with pytest.raises(ManifestError, match="page"):
+            known(folder)
+        assert self.settles(folder, sitemaps) == "published"
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("which", [ROOT, BACKUP, "articles", "numbers"])
+    def test_costs_no_url_and_no_run(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], which: str, seed: int
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        for _ in range(4):
+            sitemaps = before()
+            path = state / (which if which in (ROOT, BACKUP) else known(folder).files[which])
+            path.write_bytes(damaged(path.read_bytes(), chance))
+            outcome = self.settles(folder, sitemaps)
+            # A format with a higher number is one of later.
+            assert outcome == "published" or which == ROOT
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_with_a_right_digest_ends_clearly_too(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
+    ) -> None:
+        """Who can do that can do more; but nothing of it is a traceback."""
+        chance = random.Random(seed)  # noqa: S311
+        for _ in range(6):
+            sitemaps = before()
+            found = manifest.unsealed((state / ROOT).read_bytes())
+            key = chance.choice([*found])
+            found[key] = chance.choice(HOSTILE)
+            (state / ROOT).write_bytes(manifest.sealed(found))
+            try:
+                report = export(output=folder, sitemaps=sitemaps)
+            except ExportError:
+                continue
+            assert report.failures == []
+            assert sorted(paths(folder)) == sorted(THERE)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_while_an_export_was_ending_is_refused_until_it_is_removed(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        sitemaps = before()
+        article_model().objects.filter(pk=7).update(slug="changed-again")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(publish, "replace_manifest", Mock(side_effect=OSError("killed")))
+            with pytest.raises(OSError, match="killed"):
+                export(output=folder, sitemaps=sitemaps)
+        article_model().objects.filter(pk=7).update(slug="changed")
+        journal = (state / JOURNAL).read_bytes()
+        for _ in range(4):
+            (state / JOURNAL).write_bytes(damaged(journal, chance))
+            if (state / JOURNAL).read_bytes() != journal:
+                assert self.settles(folder, sitemaps) == "refused"
+        (state / JOURNAL).unlink()
+        (state / ROOT).unlink()
+        assert self.settles(folder, sitemaps) == "published"
+
+    def test_since_an_earlier_version_wrote_it_is_made_anew(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
+    ) -> None:
+        sitemaps = before()
+        found = manifest.unsealed((state / ROOT).read_bytes())
+        files = {}
+        for section, file in found["sections"].items():
+            files[section] = f"section-{section}-run-20260901T120000-0a1b2c3d.jsonl"
+            (state / file).rename(state / files[section])
+        (state / ROOT).write_text(json.dumps({**found, "format": 1, "sections": files}))
+        assert self.settles(folder, sitemaps) == "published"
+
+
 class TestAnExportOfAnotherProject:
     @pytest.mark.parametrize("what", ["base", "files"])
     def test_is_not_overwritten(
@@ -557,6 +759,27 @@ class TestNumbersOfPages:
         export(output=folder, sitemaps=sitemaps)
         assert numbers_of(folder, "articles") == ([8, 9] if when == "before" else [1, 8])
         assert (folder / name).read_bytes() == b"of somebody"
+
+    @pytest.mark.parametrize("digits", [9, 20, 200])
+    def test_are_not_used_up_by_a_file_of_a_huge_one(
+        self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, limit: Any, digits: int
+    ) -> None:
+        limit(ROOT=folder)
+        monkeypatch.setattr(registry, "_discovered", True)
+        monkeypatch.setattr(registry, "_registered", {"articles": articles()})
+        write_articles(1, 2, 3)
+        huge = [f"sitemap-articles-{'9' * digits}.xml.gz", f"sitemap-{'9' * digits}.xml"]
+        folder.mkdir()
+        for name in huge:
+            (folder / name).write_bytes(b"")
+        assert (export().failures, numbers_of(folder, "articles")) == ([], [1, 2])
+        (state / ROOT).write_bytes(b"")
+        write_articles(4, 5)
+        assert (export().failures, numbers_of(folder, "articles")) == ([], [3, 4, 5])
+        assert known(folder).sections["articles"].highest == 5
+        write_articles(6, 7)
+        assert b"sitemap-articles-6.xml" in Client().get("/sitemap.xml").content
+        assert all((folder / name).exists() for name in huge)
 
     def test_are_all_fresh_after_rebalancing(self, folder: Path) -> None:
         sitemaps = {"articles": articles()}
@@ -868,12 +1091,13 @@ class TestAManifestThatSomebodyElseWrote:
             ("removed", {"../victim.txt": 0}),
             ("indexes", ["index.html"]),
             ("sections", {"articles": "../../victim.txt"}),
-            ("sections", {"../x": "section-articles-1.jsonl"}),
+            ("sections", {"../x": f"section-../x-{'0' * 32}.jsonl"}),
+            ("sections", {"articles": f"section-other-{'0' * 32}.jsonl"}),
         ],
     )
     def test_names_no_file_that_is_none_of_ours(self, victim: Path, key: str, value: object) -> None:
         path = victim / STATE / ROOT
-        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+        path.write_bytes(manifest.sealed({**manifest.unsealed(path.read_bytes()), key: value}))
         for _ in range(2):
             assert export(output=victim, sitemaps={"articles": articles()}).failures == []
         assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"
@@ -882,22 +1106,35 @@ class TestAManifestThatSomebodyElseWrote:
         "line", ['[-5, null, 1, 1, 1, null, null, "", null, 1]', '["x"]', "[" * 100_000, '{"a": 1}']
     )
     def test_has_pages_that_are_none_and_all_are_cut_anew(self, victim: Path, line: str) -> None:
-        (path,) = (victim / STATE).glob("section-articles-*")
-        path.write_text(f"{path.read_text().splitlines()[0]}\n{line}\n")
+        root = victim / STATE / ROOT
+        found = manifest.unsealed(root.read_bytes())
+        head = (victim / STATE / found["sections"]["articles"]).read_text().splitlines()[0]
+        document = f"{head}\n{line}\n".replace('"pages": 2', '"pages": 1').encode()
+        file = manifest.section_file("articles", document)
+        (victim / STATE / file).write_bytes(document)
+        root.write_bytes(manifest.sealed({**found, "sections": {"articles": file}}))
         assert export(output=victim, sitemaps={"articles": articles()}).failures == []
         assert (victim / "sitemap-articles-2.xml.gz").exists()
 
     @pytest.mark.parametrize(
-        "journal",
+        "changes",
         [
-            ["run-1", [[f"{STATE}/run-1/a.xml", "index.html", ""]], "{}", [], [], []],
-            ["run-1", [["index.html", "sitemap.xml", ""]], "{}", [], [], []],
-            ["run-1", [], "{}", [], [], ["../victim.txt"]],
-            ["../../x", [], "{}", [], [], []],
+            {"steps": [[f"{STATE}/run-1/a.xml", "index.html", ""]]},
+            {"steps": [["index.html", "sitemap.xml", ""]]},
+            {"steps": [["x"]]},
+            {"steps": 7},
+            {"delete": ["../victim.txt"]},
+            {"run": "../../x"},
+            {"run": None},
+            *({"root": root} for root in ("", "{}", "[]", "null", "7", '{"indexes": []}')),
+            *({"root": root} for root in (None, [], "\ud800")),
         ],
+        ids=str,
     )
-    def test_beside_a_journal_of_his_is_refused(self, victim: Path, journal: list[object]) -> None:
-        (victim / STATE / JOURNAL).write_text(json.dumps(journal))
+    def test_beside_a_journal_of_his_is_refused(self, victim: Path, changes: dict[str, object]) -> None:
+        root = (victim / STATE / ROOT).read_text()
+        journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
+        (victim / STATE / JOURNAL).write_bytes(manifest.sealed(journal | changes))
         with pytest.raises(ExportError, match=r"journal\.json cannot be read"):
             export(output=victim, sitemaps={"articles": articles()})
         assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"

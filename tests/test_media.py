@@ -26,7 +26,6 @@ from django_sitemaps09.exceptions import TextError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE
 from django_sitemaps09.writer import image_elements, news_element, video_elements
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "shared" / "schemas"
 BASE = "https://www.example.com"
 UTC = timezone.utc
 MOMENT = datetime(2026, 1, 31, 12, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=2)))
@@ -97,13 +96,6 @@ def written(value: Image | Video | News) -> str:
     return news_element(value, 1)
 
 
-@pytest.fixture(scope="module")
-def schema() -> Any:
-    if not (SCHEMAS / "all.xsd").exists():
-        pytest.skip(f"the schemas are not in {SCHEMAS}")
-    return etree.XMLSchema(etree.parse(SCHEMAS / "all.xsd"))
-
-
 # What is refused
 
 
@@ -126,7 +118,7 @@ def file_of_a_model(name: str | None) -> FieldFile:
         (Path("/a.png"), "Image.loc must be a text"),
         (file_of_a_model("a.png"), "Image.loc must be a text .*, not <FieldFile: a.png>: give its .url$"),
         (file_of_a_model(None), "Image.loc must be a text .*, not <FieldFile: None>: give its .url$"),
-        ([1] * 1000, r"Image.loc must be a text with a URL or a path, not \[1, .{96}\.\.\.$"),
+        ([1] * 1000, r"Image.loc must be a text with a URL or a path, not \[(1, ){6}\.\.\.\]$"),
     ],
 )
 def test_the_location_of_an_image_is_a_text_that_could_be_one(loc: Any, reason: str) -> None:

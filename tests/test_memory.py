@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps09.export import memory
+from tests.databases import require
 
 MILLION = 1_000_000
 #: In a process of its own: what a process once took it has taken for good.
@@ -62,3 +64,39 @@ class TestThePeaks:
 def test_what_a_system_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resource", None)
     assert memory.peaks() == (None, None)
+
+
+@needs_resource
+@pytest.mark.slow
+class TestTheIndexOfContribsViews:
+    """Its `lastmod` is a method, which is asked for every row: 262,144 of them, in each of two ways."""
+
+    ROWS = 18
+
+    @pytest.mark.parametrize(
+        ("alias", "shape"),
+        [
+            ("default", "ranges"),
+            ("default", "cursor"),
+            ("postgresql", "ranges"),
+            ("postgresql", "cursor"),
+            # Its driver holds the rows of a query, so that there is no other way.
+            ("mariadb", "ranges"),
+        ],
+    )
+    def test_holds_a_few_rows_at_a_time(self, alias: str, shape: str, tmp_path: Path) -> None:
+        """The rows themselves would take 100 MB."""
+        require(alias)
+        done = subprocess.run(  # noqa: S603 our own interpreter and code
+            [sys.executable, "-m", "tests.index_memory", alias, str(self.ROWS), shape],
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stderr
+        grown, most = map(float, done.stdout.split())
+        assert grown < 20
+        assert most < 120

@@ -13,6 +13,7 @@ from lxml import etree
 
 import django_sitemaps09
 from django_sitemaps09 import conf, robots
+from tests.oracles import Schemas
 from tests.readme import README, Block, blocks
 
 ROOT = Path(__file__).parent.parent
@@ -51,11 +52,8 @@ def test_every_snippet_of_python_compiles(snippet: Block) -> None:
 
 
 @pytest.mark.parametrize("document", blocks("xml"))
-def test_every_document_shown_is_valid(document: Block) -> None:
-    schema = ROOT.parent / "shared" / "schemas" / "all.xsd"
-    if not schema.exists():
-        pytest.skip("the schemas of the protocol are not beside this checkout")
-    etree.XMLSchema(etree.parse(schema)).assertValid(etree.fromstring(document.text.encode()))
+def test_every_document_shown_is_valid(schema: Schemas, document: Block) -> None:
+    schema.assertValid(etree.fromstring(document.text.encode()))
 
 
 def test_the_block_shown_is_the_block_written() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from time import process_time
 from urllib.parse import unquote
 from urllib.robotparser import RobotFileParser
 
@@ -562,3 +564,40 @@ def test_an_owners_line_that_some_clients_cannot_read_is_warned_about(content: s
 @given(st.binary(), st.lists(st.sampled_from([URL, OTHER])))
 def test_warnings_never_fail(content: bytes, urls: list[str]) -> None:
     warnings(content, urls)
+
+
+@given(
+    st.text("/ab*$?[.", max_size=9).map("/{}".format),
+    st.text("/ab$?[.", max_size=9).map("/{}".format),
+)
+def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
+    anchored = rule.endswith("$")
+    pattern = ".*".join(map(re.escape, rule.removesuffix("$").split("*"))) + ("" if anchored else ".*")
+    content = f"User-agent: *\nDisallow: {rule}\n".encode()
+    url = f"https://www.example.com{path}"
+    covered = re.fullmatch(pattern, path, re.DOTALL) is not None
+    # A question mark at the end begins an empty query, which is not sent.
+    assume(not path.endswith("?"))
+    assert bool(warnings(content, [url])) == covered
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"Disallow: /%07d*b\n", b"Disallow: /*s*%07d\n", b"Sitemap: https://a/%07d\n", b"%07d\n"],
+    ids=["rules", "patterns", "sitemaps", "lines"],
+)
+def test_five_megabytes_cost_a_few_seconds_at_most(line: bytes) -> None:
+    """20 seconds of them were spent on patterns, while no other export could run."""
+    content = b"User-agent: *\n" + b"".join(line % number for number in range(5_000_000 // len(line % 0)))
+    before = process_time()
+    with suppress(RobotsError):
+        update(content, [URL])
+    assert warnings(content, [URL])
+    assert process_time() - before < 6
+
+
+def test_one_long_pattern_costs_no_more_than_its_length() -> None:
+    content = b"User-agent: *\nDisallow: /" + b"*s*i" * 100_000 + b"\n"
+    before = process_time()
+    assert warnings(content, [URL]) == []
+    assert process_time() - before < 3

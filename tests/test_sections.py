@@ -15,14 +15,19 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
+from django.contrib.sitemaps import views as contrib_views
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.test import override_settings
+from django.urls import include, path
+from django.views.decorators.cache import cache_page
 from hypothesis import given
 from hypothesis import strategies as st
 
 import django_sitemaps09
-from django_sitemaps09 import GenericSitemap, Sitemap, register, sections
+from django_sitemaps09 import GenericSitemap, Sitemap, register, sections, views
 from django_sitemaps09.checks import check_sections
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.sections import UnknownSectionError
@@ -253,8 +258,10 @@ def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(
 def test_an_error_in_the_module_of_the_setting_is_not_hidden(apps: Apps) -> None:
     apps.add("shop", "sitemaps = {'a': 1 / 0}")
     path = {"SITEMAPS": "shop.sitemaps.sitemaps"}
-    with override_settings(SITEMAPS09=path), pytest.raises(ZeroDivisionError):
-        sections.mapping()
+    with override_settings(SITEMAPS09=path):
+        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
+            sections.mapping()
+        assert str(raised.value).startswith("SITEMAPS09['SITEMAPS']: /")
 
 
 def test_a_broken_module_raises_and_the_next_use_asks_again(apps: Apps) -> None:
@@ -262,8 +269,9 @@ def test_a_broken_module_raises_and_the_next_use_asks_again(apps: Apps) -> None:
     apps.add("blog", "1 / 0")
     apps.add("news", "register('news', Sitemap)")
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
             sections.registered()
+        assert isinstance(raised.value.__cause__, ZeroDivisionError)
     apps.write("blog", "register('articles', Sitemap)")
     assert list(sections.registered()) == ["products", "articles", "news"]
     assert apps.shared.runs == ["shop", "blog", "blog", "blog", "news"]
@@ -285,8 +293,9 @@ def test_a_module_that_fails_after_registering_raises_the_same_error_again(
 ) -> None:
     apps.add("shop", textwrap.dedent(registering) + "\n1 / 0")
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
             sections.registered()
+        assert isinstance(raised.value.__cause__, ZeroDivisionError)
     apps.write("shop", registering)
     assert list(sections.registered()) == ["products"]
 
@@ -295,7 +304,7 @@ def test_an_import_that_is_missing_in_a_module_is_not_taken_for_an_app_without_s
     apps: Apps,
 ) -> None:
     apps.add("shop", "import shop.nothing")
-    with pytest.raises(ModuleNotFoundError, match=r"shop\.nothing"):
+    with pytest.raises(ImproperlyConfigured, match=r"ModuleNotFoundError: .*shop\.nothing"):
         sections.registered()
 
 
@@ -498,6 +507,101 @@ def test_neither_import_nor_start_up_asks_an_app(tmp_path: Path) -> None:
         sections.registered()
     """
     assert run(code, tmp_path).split() == ["False", "asked"]
+
+
+PASSED = {"sitemaps": MINE}
+STALE = "from django.utils.translation import ugettext_lazy"
+
+
+@pytest.mark.parametrize(
+    ("keys", "patterns", "asked"),
+    [
+        # Sections of the registry are served.
+        ({}, [path("", include("django_sitemaps09.urls"))], True),
+        ({}, [path("a", views.index)], True),
+        ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
+        # A mapping is passed to all.
+        ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
+        ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
+        ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
+        # They are exported.
+        ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
+        ({"ROBOTS_TXT": "robots.txt"}, [], True),
+        # Another setting names them.
+        ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
+        # Views of the project's own pass what they like, and contrib's are not ours.
+        ({}, [], False),
+        ({}, [path("a", contrib_views.index, PASSED)], False),
+    ],
+)
+def test_checks_ask_the_apps_only_where_registered_sections_are_served_or_exported(
+    apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
+) -> None:
+    """A module that nothing imported for years must not stop `migrate`."""
+    apps.add("shop", STALE)
+    settings.SITEMAPS09 = keys
+    settings.ROOT_URLCONF = tuple(patterns)
+    found = check_sections()
+    assert [message.id for message in found] == (["sitemaps09.E005"] if asked else [])
+    assert apps.shared.runs == (["shop"] if asked else [])
+
+
+def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> None:
+    apps.add("shop", STALE)
+    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
+    register("mine", type("Wrong", (Sitemap,), {"priority": 7}))
+    assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
+    assert apps.shared.runs == []
+
+
+def test_the_command_that_exports_the_registered_sections_checks_them(
+    apps: Apps, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Django's own ask for apps that this project does not have.
+    monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
+    apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
+    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
+    assert check_sections() == []
+    with pytest.raises(SystemCheckError, match=r"sitemaps09\.E021"):
+        call_command("export_sitemaps", output=str(tmp_path), skip_checks=False)
+
+
+@pytest.mark.parametrize("path", [None, "shop.sitemaps.SITEMAPS", "shop.sitemaps.more.SITEMAPS"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise RuntimeError('Model class X is in no app')",
+        "{}['products']",
+        "import os\nos.nothing",
+        "class Products(Nothing): ...",
+        "assert False, 'wrong'",
+        "import sys\nsys.exit()",
+        "class Mute(Exception):\n    __str__ = None\nraise Mute",
+        "from django.core.exceptions import ImproperlyConfigured\n"
+        "class Mute(ImproperlyConfigured):\n    __str__ = None\nraise Mute",
+        STALE,
+        "def broken(:",
+    ],
+)
+def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(
+    apps: Apps, settings: Any, text: str, path: str | None
+) -> None:
+    apps.add("shop", text)
+    settings.SITEMAPS09 = {"SITEMAPS": path}
+    (message,) = check_sections()
+    assert message.id == "sitemaps09.E005"
+    file = apps.folder / "shop" / "sitemaps.py"
+    line = len(file.read_text().splitlines())
+    assert f"{file}, line {line}: " in message.msg
+
+
+def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_imported_again(
+    apps: Apps,
+) -> None:
+    apps.add("shop", f"{textwrap.dedent(PRODUCTS)}raise SystemExit(3)")
+    for _ in range(2):
+        with pytest.raises(ImproperlyConfigured, match="SystemExit: 3"):
+            sections.registered()
 
 
 @pytest.mark.parametrize("ours", [True, False])

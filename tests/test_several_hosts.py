@@ -32,21 +32,20 @@ from django.urls import include, path
 from django.utils.translation import get_language
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections, stores
-from django_sitemaps09.entries import Image
+from django_sitemaps09.entries import Alternate, Image
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export import Published, Report, engines, export, export_hosts
-from django_sitemaps09.export.engines import celery, messages
+from django_sitemaps09.export import Published, Report, export, export_hosts
 from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.stores import STATE, host_folder, is_folder
 from django_sitemaps09.views import contrib
-from tests import killed, test_celery, test_engines
+from tests import killed, test_engines
 from tests import published as looked_at
 from tests.models import Article
 from tests.test_stores import Overwriting, saved, storage
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
 #: The folders of these.
@@ -302,15 +301,34 @@ class TestATree:
             export(output=folder / host[-4:], base_url=host, sitemaps={**SHARED, **SECTIONS}, gzip=False)
             assert tree(folder / "all" / FOLDERS[host]) == tree(folder / host[-4:])
 
-    def test_has_media_without_a_scheme_by_that_of_the_first(self, folder: Path) -> None:
-        class Media(Numbers):
-            def images(self, item: int) -> list[Image]:
-                return [Image("//cdn.example/x.jpg")]
+    def test_has_what_has_no_scheme_by_its_own(self, folder: Path) -> None:
+        class Schemeless(Numbers):
+            i18n = True
+            languages = ["en"]
 
-        run(folder, A, C, sections={"a": Media}, gzip=False)
-        for host in (A, C):
-            page = (folder / FOLDERS[host] / "sitemap-a-1.xml").read_bytes()
-            assert page.count(b"<image:loc>https://cdn.example/x.jpg<") == page.count(b"<url>") > 0
+            def x_default(self, item: int) -> str:
+                return f"//example.org/{item}/ü/"
+
+            def alternates(self, item: int) -> list[Alternate]:
+                return [Alternate("fr", f"//example.fr/{item}/")]
+
+            def images(self, item: int) -> list[Image]:
+                return [Image("//cdn.example/x.jpg", license="//cdn.example/licence/")]
+
+        run(folder / "all", A, C, sections={"a": Schemeless}, gzip=False)
+        for host, scheme in ((A, b"https"), (C, b"http")):
+            page = (folder / "all" / FOLDERS[host] / "sitemap-a-1.xml").read_bytes()
+            for url in (
+                b"example.org/1/%C3%BC/",
+                b"example.fr/1/",
+                b"cdn.example/x.jpg",
+                b"cdn.example/licence/",
+            ):
+                assert re.findall(rb"[\">]([a-z]*:?//" + re.escape(url) + rb")[\"<]", page)[:1] == [
+                    scheme + b"://" + url
+                ]
+            export(output=folder / FOLDERS[host], base_url=host, sitemaps={"a": Schemeless}, gzip=False)
+            assert tree(folder / "all" / FOLDERS[host]) == tree(folder / FOLDERS[host])
 
     def test_may_have_urls_on_declared_hosts_by_its_own_scheme(self, folder: Path) -> None:
         class Elsewhere(Numbers):
@@ -875,27 +893,6 @@ class TestTwoAtOnce:
         whole(folder, A, B)
 
 
-class Direct(celery.Celery):
-    """A broker that delivers at once: JSON there and JSON back."""
-
-    sent: list[str] = []
-
-    def _send(self, message: Mapping[str, Any]) -> None:
-        self.sent.append(json.dumps(message))
-        celery.render(json.loads(self.sent[-1]))
-
-
-DIRECT = f"{__name__}.Direct"
-
-
-@pytest.fixture
-def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The messages that are sent. Who takes them is this process, which sees its rows."""
-    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
-    Direct.sent.clear()
-    return Direct.sent
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> test_engines.Project:
     made = test_engines.Project(tmp_path_factory.mktemp("several-hosts"))
@@ -924,78 +921,6 @@ class TestAnEngine:
             assert len(tree(folder / "serial" / FOLDERS[host])) > 10
             assert found["processes"][host]["workers_memory"]
         assert found["serial"].keys() == {A, B}
-
-    def test_of_celery_gives_the_same_digests_over_a_real_broker(
-        self, folder: Path, project: test_engines.Project, tmp_path: Path
-    ) -> None:
-        test_celery.require("redis")
-        site = test_celery.Site(tmp_path / "site", "redis", tmp_path / "none")
-        site.database = project.database
-        command = ("django", "export_sitemaps", "a", "b", *self.HOSTS, "--format", "json")
-        try:
-            found = []
-            with site.working(2):
-                for engine in ("serial", "celery"):
-                    process = site.start(*command, "--engine", engine, "--output", str(folder / engine))
-                    found.append(test_celery.result(process)[0]["hosts"])
-        finally:
-            site.clear()
-        assert len(site._tasks("received")) >= 12, "nobody worked"
-        for host in (A, B):
-            assert tree(folder / "serial" / FOLDERS[host]) == tree(folder / "celery" / FOLDERS[host])
-            for left in (folder / "celery" / FOLDERS[host] / STATE).iterdir():
-                assert not left.name.startswith("run-")
-
-    def test_of_messages_sends_json_for_all_hosts_at_once(self, folder: Path, direct: list[str]) -> None:
-        thirty()
-        names = ["a", "asked", "n", "own", "text"]
-        for place, engine in ((folder / "direct", DIRECT), (folder / "serial", "serial")):
-            reports = export_hosts([A, B], names, output=place, engine=engine)
-            assert [report.failures for report in reports.values()] == [[], []]
-        for host in (A, B):
-            assert tree(folder / "direct" / FOLDERS[host]) == tree(folder / "serial" / FOLDERS[host])
-        # Three pages of each section that is of ranges: not one for each host.
-        assert len(direct) == 9
-        for text in direct:
-            targets = json.loads(text)["renderer"]["targets"]
-            assert [found["folder"] for found in targets] == [FOLDERS[A], FOLDERS[B]]
-        before = looked_at.states(folder / "direct", hidden=True)
-        for report in export_hosts([A, B], names, output=folder / "direct", engine=DIRECT).values():
-            assert report.written == ()
-        change(15, "other")
-        after = export_hosts([A, B], ["a"], output=folder / "direct", engine=DIRECT, changed_only=True)
-        assert written(after) == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
-        assert looked_at.states(folder / "direct", hidden=True).keys() - before.keys()
-
-    @pytest.mark.parametrize(
-        "name", ["../x", "/etc/x", "a/../../x", "..", ".", "a/b", "A", "a\n", ".hidden"]
-    )
-    @pytest.mark.parametrize("place", [0, 1, "first"])
-    def test_takes_no_folder_that_is_none_of_ours(
-        self, folder: Path, direct: list[str], name: str, place: int | str
-    ) -> None:
-        thirty()
-        export_hosts([A, B], ["a"], output=folder / "made", engine=DIRECT)
-        message = json.loads(direct[0])
-        renderer = message["renderer"]
-        if place == "first":
-            renderer["folder"] = name
-        else:
-            renderer["targets"][int(place)]["folder"] = name
-        # The run is not over.
-        (folder / "made" / FOLDERS[A] / renderer["stage"]).mkdir()
-        (folder / "made" / FOLDERS[A] / renderer["stage"] / "run.json").write_text("{}")
-        before = looked_at.states(folder, hidden=True)
-        if place == "first":
-            with pytest.raises(ExportError, match="as none of ours does"):
-                celery.render(message)
-        else:
-            celery.render(message)
-            answer = messages.Folder(message).answer()
-            assert answer is not None
-            assert "as none of ours does" in json.loads(answer)["failure"]
-        new = looked_at.states(folder, hidden=True).keys() - before.keys()
-        assert new <= {f"made/{FOLDERS[A]}/{renderer['stage']}/{message['token']}.json"}
 
 
 class TestAStorage:

@@ -27,6 +27,7 @@ from django_sitemaps09.sitemaps import (
     declared_expressions,
     declared_value,
 )
+from django_sitemaps09.sitemaps.declared import Dated
 from tests.models import Article, Category, Recent, Seat
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -213,11 +214,12 @@ def test_an_expression_is_declared_by_any_hook_on_the_class_or_on_the_instance(
     name: Any, expression: str
 ) -> None:
     value = EXPRESSIONS[expression]
+    expected = Dated(value) if name == "lastmod" else value
     section = declare(**{name: value})
-    assert declared_expressions(section) == declared_expressions(section()) == {alias(name): value}
+    assert declared_expressions(section) == declared_expressions(section()) == {alias(name): expected}
     made = declare()()
     setattr(made, name, value)
-    assert declared_expressions(made) == {alias(name): value}
+    assert declared_expressions(made) == {alias(name): expected}
 
 
 @pytest.mark.parametrize(
@@ -234,7 +236,7 @@ def test_a_constant_or_a_method_declares_no_expression(name: str, value: Any) ->
 def test_a_subclass_may_put_a_constant_or_a_method_in_place_of_an_expression(value: Any) -> None:
     above = declare(priority=F("weight"), lastmod=F("updated"))
     below = declare(above, priority=value)
-    assert declared_expressions(below) == {alias("lastmod"): above.lastmod}
+    assert declared_expressions(below) == {alias("lastmod"): Dated(above.lastmod)}
 
 
 def test_a_mixin_of_contribs_kind_may_bring_hooks() -> None:
@@ -246,7 +248,7 @@ def test_a_mixin_of_contribs_kind_may_bring_hooks() -> None:
             return 0.5
 
     section = type("Mixed", (Mixin, ModelSitemap), {"model": Article})()
-    assert declared_expressions(section) == {alias("lastmod"): Mixin.lastmod}
+    assert declared_expressions(section) == {alias("lastmod"): Dated(Mixin.lastmod)}
     assert (section.changefreq, section.priority(Article())) == ("daily", 0.5)
 
 
@@ -256,7 +258,7 @@ def test_the_expressions_of_a_route_are_declared_in_its_order_under_names_of_the
     assert declared_expressions(section) == {
         alias("location", 0): a,
         alias("location", 1): b,
-        alias("lastmod"): c,
+        alias("lastmod"): Dated(c),
     }
     assert declared_expressions(declare(location=Route("about"))) == {}
 
@@ -400,6 +402,6 @@ def test_a_generic_sitemap_may_be_subclassed_with_expressions(articles: list[Art
         lastmod = F("updated")
 
     section = Generic({"queryset": Article.objects.order_by("slug")})
-    assert declared_expressions(section) == {alias("lastmod"): Generic.lastmod}
+    assert declared_expressions(section) == {alias("lastmod"): Dated(Generic.lastmod)}
     first = annotated(section, section.items())[0]
     assert declared_value(section.lastmod, "lastmod", first) == UPDATED.replace(day=1)

@@ -15,6 +15,8 @@ from tests import strict
 from tests.strict import SitemapJs, usp_pages
 from tests.test_clients import require
 
+pytestmark = pytest.mark.slow
+
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
         xmlns:xhtml="http://www.w3.org/1999/xhtml"

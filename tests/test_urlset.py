@@ -7,9 +7,13 @@ import gc
 import pickle
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 from xml.etree import ElementTree
 
 import pytest
@@ -22,6 +26,8 @@ from django.http import HttpRequest
 from django.template import TemplateDoesNotExist
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
+from django.utils import timezone as zones
 from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
@@ -145,7 +151,7 @@ def test_a_look_that_fails_is_no_empty_list() -> None:
 
 def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = views.sitemap(request(), {"s": Things}).render().content
-    monkeypatch.setattr(contrib.Sitemap, "_urls", None)
+    monkeypatch.setattr(urlset, "preserved", lambda sitemap: None)
     assert views.sitemap(request(), {"s": Things}).render().content == expected
     with pytest.raises(TypeError):
         list(made()[0])
@@ -179,6 +185,164 @@ def test_what_is_active_around_the_view_is_active_for_its_items() -> None:
     with translation.override("de"):
         response = views.sitemap(request(), {"s": Localized})
     assert response.render().content.count(b"/de/</loc>") == 3
+
+
+TENANT: ContextVar[str] = ContextVar("tenant", default="none")
+
+
+class Surrounded(Things):
+    """Has URLs of all that can be active around a view."""
+
+    def items(self) -> list[str]:
+        return ["a"]
+
+    def location(self, item: str) -> str:
+        zone = zones.get_current_timezone_name()
+        return f"{reverse('about')}{translation.get_language()}/{zone}/{get_urlconf()}/{TENANT.get()}/"
+
+
+@contextmanager
+def surroundings() -> Iterator[None]:
+    token = TENANT.set("first")
+    set_script_prefix("/prefix/")
+    set_urlconf("tests.urls")
+    try:
+        with translation.override("de"), zones.override("Asia/Tokyo"):
+            yield
+    finally:
+        TENANT.reset(token)
+        set_urlconf(None)
+        clear_script_prefix()
+
+
+def surrounded(view: Any) -> Any:
+    with surroundings():
+        return view.sitemap(request(), {"s": Surrounded}).context_data["urlset"]
+
+
+SURROUNDED = "http://example.com/prefix/about/de/Asia/Tokyo/tests.urls/first/"
+
+
+def test_what_is_active_around_the_view_is_active_for_a_later_look() -> None:
+    before = translation.get_language(), zones.get_current_timezone_name(), get_urlconf()
+    urls = surrounded(views)
+    assert [url["location"] for url in urls] == [SURROUNDED]
+    assert list(urls) == surrounded(contrib_views)
+    assert (translation.get_language(), zones.get_current_timezone_name(), get_urlconf()) == before
+    assert TENANT.get() == "none"
+
+
+def test_what_was_active_is_active_in_another_thread() -> None:
+    urls = surrounded(views)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: [url["location"] for url in urls]).result() == [SURROUNDED]
+
+
+def test_no_language_is_one_too() -> None:
+    with translation.override(None):
+        urls = views.sitemap(request(), {"s": Surrounded}).context_data["urlset"]
+    assert [url["location"] for url in urls] == ["http://example.com/about/None/Europe/Zurich/None/none/"]
+
+
+class Reset(Things):
+    """Declares what a project sets for one request."""
+
+    changefreq = "daily"
+    limit = 2
+    prefix = "/live"
+
+    def location(self, item: str) -> str:
+        return f"{self.prefix}{super().location(item)}"
+
+
+@pytest.mark.parametrize(
+    ("section", "items"),
+    [(Reset, lambda self: ["x", "y"]), (Reset(), lambda: ["x", "y"])],
+    ids=["class", "instance"],
+)
+def test_an_attribute_that_is_reset_after_the_view_is_what_it_was(section: Any, items: Any) -> None:
+    found = []
+    for view in (views, contrib_views):
+        with ExitStack() as stack:
+            for name, value in {
+                "prefix": "/preview",
+                "limit": 1,
+                "priority": 0.7,
+                "protocol": "https",
+                "items": items,
+            }.items():
+                stack.enter_context(mock.patch.object(section, name, value, create=True))
+            response = view.sitemap(request(), {"s": section})
+        found.append(list(response.context_data["urlset"]))
+        assert response.render().content.count(b"https://example.com/preview/x/") == 1
+    ours, theirs = found
+    assert ours == theirs
+    assert [(url["location"], url["priority"]) for url in ours] == [
+        ("https://example.com/preview/x/", "0.7")
+    ]
+
+
+def test_an_attribute_that_is_reset_is_what_it_was_where_lastmods_cannot_be_compared() -> None:
+    class Mixed(Reset):
+        def lastmod(self, item: str) -> Any:
+            return self.newest if item == "a" else "yesterday"
+
+        newest: Any = None
+
+    with mock.patch.object(Mixed, "newest", DAY):
+        urls = views.sitemap(request(), {"s": Mixed}).context_data["urlset"]
+    assert [url["lastmod"] for url in urls] == [DAY, None]
+
+
+class Uncopied(Things):
+    """Refuses what is asked of it before anybody looks."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("cannot be copied")
+
+
+class Once(Things):
+    """Keeps what it has listed."""
+
+    listed = False
+
+    def items(self) -> list[str]:
+        found, self.listed = [] if self.listed else ["a", "b"], True
+        return found
+
+
+class Keeping(Things):
+    """Keeps on its class what it lists."""
+
+    kept: ClassVar[list[str]] = []
+
+    def items(self) -> list[str]:
+        type(self).kept = ["a", "b"]
+        return self.kept
+
+    def location(self, item: str) -> str:
+        assert item in self.kept
+        return f"/{item}/{len(self.kept)}/"
+
+
+class Told(Things):
+    """Is told of its subclasses, of which a look makes none."""
+
+    subclasses: ClassVar[list[str]] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Told.subclasses.append(cls.__name__)
+
+
+@pytest.mark.parametrize("section", [Uncopied, Once, Keeping, Told])
+def test_a_look_lists_what_contrib_lists_and_changes_no_document(section: Any) -> None:
+    written = views.sitemap(request(), {"s": section}).render().content
+    looked = views.sitemap(request(), {"s": section})
+    theirs = contrib_views.sitemap(request(), {"s": section})
+    assert list(looked.context_data["urlset"]) == list(theirs.context_data["urlset"]) != []
+    assert looked.render().content == written
+    assert Told.subclasses == []
 
 
 def test_an_error_of_an_item_is_raised_by_the_view() -> None:

@@ -1,7 +1,7 @@
-"""System checks of settings and declarations: nothing here queries, or calls what a user wrote.
+"""System checks of settings and declarations, which never query, nor call a project's code.
 
-What contrib accepts is at most a warning on a class without expressions; where a class declares
-some, or where nothing at all could be served, it is an error.
+On a class without expressions, anything that contrib accepts is at most a warning. It is an error where a
+class declares expressions, or where nothing at all could be served.
 """
 
 from __future__ import annotations

@@ -1,24 +1,27 @@
-"""Constants that can never be written: of the optional elements, the protocol, the limit."""
+"""Check constants that can never be written: the optional elements, `protocol` and `limit`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from django.core.checks import CheckMessage
 
-from django_sitemaps09 import protocol
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import data, is_strict, name_of, shown
+from django_sitemaps09.checks.subjects import data, is_code, is_strict, name_of, own_init, raw, shown
 from django_sitemaps09.routes import is_expression
+from django_sitemaps09.sitemaps import is_contribs
 from django_sitemaps09.sources.values import CONVERTERS
 
 _METHOD = "Change it, leave it out, or declare a query expression or a method that takes the item."
+_NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
 
 
 def check_constants(subject: Any) -> Iterator[CheckMessage]:
-    """`lastmod`, `changefreq`, `priority`, `protocol` and `limit`, where they are data."""
+    """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit`, where they are data."""
     for name, judge in CONVERTERS.items():
         value = data(subject, name)
         if is_expression(value):
@@ -36,16 +39,26 @@ def check_constants(subject: Any) -> Iterator[CheckMessage]:
 
 
 def _limit(subject: Any) -> Iterator[CheckMessage]:
-    limit = data(subject, "limit")
-    if limit is None:
+    limit = raw(subject, "limit")
+    if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
+        # Only the project's own code knows this number.
         return
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        text = f"{name_of(subject)}.limit is {shown(limit)}, and no number of URLs."
-        yield message("E013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
-    elif limit > protocol.MAX_URLS:
+    if limit is None and (own_init(subject) or not is_contribs(subject, "paginator")):
+        # An instance may have another limit, or no use for one.
+        return
+    try:
+        size = sources.page_size(limit)
+    except ValueError as error:
+        yield message(
+            "E013" if is_strict(subject) else "W013",
+            f"{name_of(subject)}.limit is {shown(limit)}, {error}.",
+            f"Set a whole number from 1 to {protocol.MAX_URLS:,}.",
+        )
+        return
+    if size > protocol.MAX_URLS:
         yield message(
             "W015",
-            f"{name_of(subject)}.limit is {limit:,}, and {protocol.MAX_URLS:,} URLs are the most that a "
+            f"{name_of(subject)}.limit is {size:,}, and {protocol.MAX_URLS:,} URLs are the most that a "
             "sitemap can have.",
             f"Set {protocol.MAX_URLS:,} or less: on the URLs of django_sitemaps09.urls and in an export "
             "the lower one counts, contrib's own views write files that engines refuse.",

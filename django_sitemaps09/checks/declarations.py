@@ -1,4 +1,4 @@
-"""What the classes of sections declare, rule by rule."""
+"""Check what the classes of sections declare, rule by rule."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from django_sitemaps09.checks.locations import check_locations
 from django_sitemaps09.checks.rows import check_rows
 from django_sitemaps09.checks.subjects import is_declaration, is_ours
 
-#: For every class, those that are contrib's alone included.
+#: Checks of every class, including those that are contrib's alone.
 _ALL: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (
     check_constants,
     check_languages,
     check_locations,
     check_rows,
 )
-#: Of what contrib's classes do not have.
+#: Checks of what contrib's classes do not have.
 _OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
 
 
 def check_declarations(declared: Iterable[Any]) -> list[CheckMessage]:
-    """The classes and instances among some sections, each once. A factory is not called."""
-    # By identity: to compare them would run the project's own __eq__().
+    """Check the classes and instances among several sections, each once. A factory is not called."""
+    # Sections are told apart by identity: comparing them would run the project's own __eq__().
     subjects = {id(section): section for section in declared if is_declaration(section)}
     found: list[CheckMessage] = []
     for subject in subjects.values():
         for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
             found += check(subject)
-    # Several instances of one class have the same to be told.
+    # Several instances of one class give the same messages.
     return [told for place, told in enumerate(found) if told not in found[:place]]

@@ -1,4 +1,4 @@
-"""What the documents of a section can hold: their format, hosts and extensions."""
+"""Check the documents of a section: their format, hosts and extensions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_sitemaps09.sources.formats import FORMATS
 
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:
-    """`format`, `hosts` and `extensions`, where they are data."""
+    """Check `format`, `hosts` and `extensions`, where they are data."""
     yield from _format(subject)
     hosts = data(subject, "hosts")
     if hosts is not None and (problem := _hosts_problem(hosts)):
@@ -82,7 +82,7 @@ def _extensions_problem(extensions: object) -> str | None:
         return f"is {shown(extensions)}, and no list"
     seen: set[str] = set()
     for extension in extensions:
-        # By its type: isinstance() would have a lazy object made.
+        # Checked by its type, since isinstance() would evaluate a lazy object.
         if not issubclass(type(extension), Extension):
             return f"has {shown(extension)}, and no Extension"
         for said in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}"):

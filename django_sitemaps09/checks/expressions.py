@@ -1,8 +1,9 @@
-"""Query expressions: resolved against the rows that they are columns of, and never compiled."""
+"""Check query expressions, resolved against the rows whose columns they are, and never compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage
@@ -21,7 +22,7 @@ from django.db.models.query import RawQuerySet
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, name_of
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.rows import repeats_rows
+from django_sitemaps09.rows import filters_window, repeats_rows
 from django_sitemaps09.sitemaps import FIELDS
 
 
@@ -33,7 +34,7 @@ class _Kind(NamedTuple):
 
 
 _ALIAS = "_sitemaps09_check_{}"
-#: What each optional element is made of.
+#: Fields that each optional element can be made of.
 _KINDS = {
     "lastmod": _Kind(
         "W036",
@@ -58,7 +59,7 @@ _KINDS = {
 
 
 def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    """Each field that is declared as a `Route` or an expression: what it names, and what it gives."""
+    """Check each field declared as a `Route` or an expression: what it names, and what it gives."""
     for name in FIELDS:
         value = data(subject, name)
         parts = value.expressions if isinstance(value, Route) else [value]
@@ -66,8 +67,9 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
         if not parts:
             continue
         try:
-            plain = _annotatable(rows)
-            resolved = plain.annotate(**{_ALIAS.format(i): part for i, part in enumerate(parts)})
+            named = {_ALIAS.format(i): part for i, part in enumerate(parts)}
+            plain = _annotatable(rows, named)
+            resolved = plain.annotate(**named)
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
             yield message(
                 "E034",
@@ -86,11 +88,20 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
             yield from _kind(subject, name, resolved.query.annotations[_ALIAS.format(0)])
 
 
-def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any]) -> QuerySet[Any]:
+def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any]:
+    """Return the rows to annotate with the expressions.
+
+    They are all rows of the model if the expressions are read apart from the queryset.
+    """
     if isinstance(rows, RawQuerySet):
         raise TypeError("a raw queryset takes no expressions")
-    # Django annotates no union: its rows are asked for their values one by one.
-    return QuerySet(rows.model) if rows.query.combinator else rows
+    if rows.query.combinator:
+        return QuerySet(rows.model)
+    if rows.query.is_sliced or rows.query.distinct_fields or filters_window(rows.query):
+        with suppress(FieldError):
+            QuerySet(rows.model).annotate(**expressions)
+            return QuerySet(rows.model)
+    return rows
 
 
 def _kind(subject: Any, name: str, resolved: Any) -> Iterator[CheckMessage]:
@@ -98,9 +109,9 @@ def _kind(subject: Any, name: str, resolved: Any) -> Iterator[CheckMessage]:
     try:
         field = resolved.output_field
     except FieldError:
-        # Only the database knows.
+        # Only the database knows the type.
         return
-    # What a field of the project's own makes of a column, only its code knows.
+    # Only the project's code knows what its own field makes of a column.
     if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
         text = f"{name_of(subject)}.{name} is an expression of a {type(field).__name__}: {kind.what}."
         yield message(kind.code, text, kind.hint)

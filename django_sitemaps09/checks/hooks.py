@@ -1,4 +1,4 @@
-"""Methods that take the item: whether they are methods, and whether they can take one."""
+"""Check that hooks which take the item are methods, and can be called with one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
-from django_sitemaps09.sitemaps import EXTENDING, FIELDS, NewsSitemap, Sitemap
-from django_sitemaps09.sources import MACHINERY
+from django_sitemaps09.sitemaps import EXTENDING, FIELDS, MACHINERY, NewsSitemap, Sitemap
 
 #: contrib's switches, which can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
@@ -22,7 +21,7 @@ _OF_NEWS = ("title",)
 
 
 def check_hooks(subject: Any) -> Iterator[CheckMessage]:
-    """The hooks of our class that can be methods."""
+    """Check the hooks of our class that can be methods."""
     for name in EXTENDING:
         value = data(subject, name)
         if value is not None:
@@ -40,7 +39,7 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
                 f"Set {switch} = True, or define `def {switch}(self, item)`.",
             )
     if any(raw(subject, name) is not raw(Sitemap, name) for name in MACHINERY):
-        # It may call its hooks as it likes.
+        # An opaque sitemap may call its hooks as it likes.
         return
     news = issubclass(class_of(subject), NewsSitemap)
     for hook in (*_TAKING_THE_ITEM, *_OF_NEWS) if news else _TAKING_THE_ITEM:
@@ -54,7 +53,7 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
 
 
 def _bound(subject: Any, name: str) -> Any:
-    """A hook without its `self`; `None` where it is none, or where only its own code could tell."""
+    """Return a hook without its `self`; `None` if there is none, or if only its own code could say."""
     value = raw(subject, name)
     kind = type(value)
     if kind is staticmethod:
@@ -62,11 +61,11 @@ def _bound(subject: Any, name: str) -> Any:
     if kind is classmethod:
         return MethodType(value.__func__, class_of(subject))
     if kind is FunctionType:
-        # Of an instance: functions are not bound there.
+        # Functions that are attributes of an instance are not bound.
         own = class_of(subject) is not subject and name in getattr(subject, "__dict__", {})
         return value if own else MethodType(value, class_of(subject))
     if kind is partial or hasattr(kind, "__get__"):
-        # Python 3.14 binds a partial, and none before it does.
+        # Python 3.14 binds a partial; earlier versions do not.
         return None
     return value if callable(value) else None
 
@@ -75,10 +74,10 @@ def _takes_one(hook: Any) -> bool:
     if hook is None:
         return True
     try:
-        # Of the outermost: a decorator may give the function inside what it wants.
+        # The outermost signature counts: a decorator may pass other arguments to the function inside.
         signature = inspect.signature(hook, follow_wrapped=False)
     except (ValueError, TypeError):
-        # Of builtins and the like nothing is known.
+        # The signatures of builtins and the like may be unknown.
         return True
     try:
         signature.bind(object())

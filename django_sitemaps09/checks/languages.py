@@ -1,4 +1,4 @@
-"""Sections in several languages: the codes, and switches that have no effect."""
+"""Check sections in several languages: their codes, and switches that have no effect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ITERABLE = (list, tuple, set, frozenset)
 
 
 def check_languages(subject: Any) -> Iterator[CheckMessage]:
-    """`i18n`, `languages`, `alternates` and `x_default`, where they are data."""
+    """Check `i18n`, `languages`, `alternates` and `x_default`, where they are data."""
     languages = data(subject, "languages")
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
         yield message(
@@ -39,7 +39,7 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
         languages = None
     i18n = raw(subject, "i18n")
     if own_init(subject) or is_code(i18n):
-        # Whether the rest has any effect, only an instance knows.
+        # Only an instance knows whether the rest has any effect.
         return
     if is_off(i18n):
         yield from _without_effect(subject, languages)
@@ -72,7 +72,7 @@ def _code(subject: Any, code: object) -> Iterator[CheckMessage]:
             f"LANGUAGES has: {', '.join(known)}.",
         )
     if is_off(raw(subject, "alternates")):
-        # It is only the links to each other that name languages.
+        # Languages are named only in links between them.
         return
     try:
         if not isinstance(code, str):
@@ -117,6 +117,6 @@ def _x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
 
 
 def _as_in_contrib(subject: Any) -> bool:
-    """Whether no code of the user's says what the languages of an item are."""
+    """Return whether contrib's own code determines the languages of an item."""
     names = ("get_languages_for_item", "_languages")
     return all(raw(class_of(subject), name) is raw(contrib.Sitemap, name) for name in names)

@@ -1,8 +1,9 @@
-"""Where items are: `location`, the names of URL patterns, and their arguments."""
+"""Check where items are: `location`, the names of URL patterns, and their arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from django.core.checks import CheckMessage
@@ -15,7 +16,7 @@ from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 
 def check_locations(subject: Any) -> Iterator[CheckMessage]:
-    """A `location` that is data, and the `viewnames` of static views."""
+    """Check a `location` that is data, and the `viewnames` of static views."""
     route = data(subject, "location")
     fixed = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
     if issubclass(class_of(subject), ModelSitemap) and fixed:
@@ -34,10 +35,14 @@ def check_locations(subject: Any) -> Iterator[CheckMessage]:
 
 
 def _route_problem(route: Route) -> str | None:
-    """Why `reverse()` could take no value at all, or `None`: the name, or the arguments."""
+    """Return why `reverse()` would fail for all values, be it the name or the arguments; or `None`."""
     resolver = urlconf.root()
     if resolver is None:
         return None
+    if not isinstance(route.viewname, str):
+        # It is a view, which reverse() also takes.
+        is_known = bool(resolver.reverse_dict.getlist(route.viewname))
+        return None if is_known else "a Route takes the name of a URL pattern first"
     *namespaces, view = route.viewname.split(":")
     for namespace in namespaces:
         instances = resolver.app_dict.get(namespace, [])
@@ -46,18 +51,25 @@ def _route_problem(route: Route) -> str | None:
             return f"there is no namespace {namespace!r}"
         prefix, resolver = resolver.namespace_dict[chosen]
         if "(" in prefix or "%" in prefix:
-            # Arguments of the include() come on top of the pattern's.
+            # The include() takes arguments in addition to those of the pattern.
             return None
     candidates = resolver.reverse_dict.getlist(view)
     if not candidates:
-        return f"there is no URL pattern named {view!r}"
+        names = [name for name in resolver.reverse_dict if isinstance(name, str)]
+        near = get_close_matches(view, names, n=1)
+        return f"there is no URL pattern named {view!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
+    takes = set()
     for possibilities, _, defaults, _ in candidates:
         for _, parameters in possibilities:
+            takes.add(", ".join(parameters) or "no arguments")
             missing = set(route.kwargs).symmetric_difference(parameters).difference(defaults)
             if len(route.args) == len(parameters) if route.args else not missing:
                 return None
     given = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
-    return f"no URL pattern named {view!r} takes the arguments it has ({given})"
+    return (
+        f"no URL pattern named {view!r} takes the arguments it has ({given}); it takes: "
+        f"{'; or '.join(sorted(takes))}"
+    )
 
 
 def _viewnames(subject: Any) -> Iterator[CheckMessage]:

@@ -1,4 +1,4 @@
-"""A message of a check: its id, and never without a hint."""
+"""Create check messages, each with an id and a hint."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from django.core.checks import CheckMessage, Error, Warning
 
 
 def message(code: str, text: str, hint: str) -> CheckMessage:
-    """`E010` is an error, `W010` a warning; a code is told at one place of this package."""
+    """Return an error for a code such as `E010`, or a warning for one such as `W010`.
+
+    A code is used in only one place of this package.
+    """
     kind = Error if code.startswith("E") else Warning
     return kind(text, hint=hint, id=f"sitemaps09.{code}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType, MethodType
 from typing import Any
 
 from django.apps import apps
@@ -14,15 +15,26 @@ from django.db.models.query import RawQuerySet
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.expressions import check_expressions
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import class_of, data, is_code, name_of, own_init, raw, shown
-from django_sitemaps09.rows import can_reorder
-from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, Sitemap
+from django_sitemaps09.checks.subjects import (
+    class_of,
+    data,
+    is_code,
+    is_ours,
+    name_of,
+    own_init,
+    raw,
+    shown,
+)
+from django_sitemaps09.rows import HIDES_COLUMNS, LACKS_GROUP, can_reorder, hides_columns, lacks_group
+from django_sitemaps09.sitemaps import MACHINERY, ModelSitemap, NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps.models import queryset_problem
 from django_sitemaps09.sources.keys import KeyColumns
 
 
 def check_rows(subject: Any) -> Iterator[CheckMessage]:
-    """What a `ModelSitemap` says of its rows, where they are known."""
+    """Check what a `ModelSitemap` declares about its rows, where they are known."""
     if not issubclass(class_of(subject), ModelSitemap):
+        yield from _ignored_rows(subject)
         return
     rows = _rows(subject)
     model: type[Model] | None = None if rows is None else rows.model
@@ -38,17 +50,40 @@ def check_rows(subject: Any) -> Iterator[CheckMessage]:
             f"{name_of(subject)} has no rows.",
             "Set `queryset` or `model`, or override `get_queryset()` or `items()`.",
         )
+    elif _own_rows(subject) and _is_no_queryset(queryset := raw(subject, "queryset")):
+        yield message(
+            "E062",
+            f"{name_of(subject)}.queryset {queryset_problem(queryset)}",
+            "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`.",
+        )
     yield from _site_field(subject, model)
     yield from _news(subject, model)
+
+
+def _ignored_rows(subject: Any) -> Iterator[CheckMessage]:
+    """Rows of a plain `Sitemap`, which takes none."""
+    untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *MACHINERY))
+    for name in ("model", "queryset"):
+        if is_ours(subject) and untouched and raw(subject, name) is not None:
+            yield message(
+                "E063",
+                f"{name_of(subject)} has no items: a Sitemap ignores `{name}`.",
+                "Subclass ModelSitemap instead of Sitemap, or override `items()`.",
+            )
+
+
+def _is_no_queryset(value: object) -> bool:
+    """Whether a raw attribute is surely not one. What else is code, such as a property, may give one."""
+    # Not isinstance(), which would ask a lazy object for its class.
+    if issubclass(type(value), (FunctionType, MethodType, type)):
+        return True
+    return value is not None and not is_code(value) and not hasattr(value, "all")
 
 
 def _own_rows(subject: Any) -> bool:
     """Whether rows are those of `queryset` and `model`."""
     declared = class_of(subject)
-    return (declared.items, declared.get_queryset) == (  # type: ignore[attr-defined]
-        ModelSitemap.items,
-        ModelSitemap.get_queryset,
-    )
+    return all(raw(declared, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
 
 
 def _says_nothing(subject: Any) -> bool:
@@ -70,6 +105,10 @@ def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
 
 
 def _ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
+    if isinstance(rows, QuerySet) and lacks_group(rows.query):
+        yield message("E064", f"{name_of(subject)}: {LACKS_GROUP[0]}", LACKS_GROUP[1])
+    if isinstance(rows, QuerySet) and hides_columns(rows):
+        yield message("E065", f"{name_of(subject)}: {HIDES_COLUMNS[0]}", HIDES_COLUMNS[1])
     if not can_reorder(rows):
         some = issubclass(class_of(subject), NewsSitemap) or data(subject, "site_field") is not None
         sliced = not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator

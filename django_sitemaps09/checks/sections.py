@@ -1,10 +1,11 @@
-"""The sections that are registered, set, or passed in the URLconf, and what their classes declare."""
+"""Check sections that are registered, set, or passed in the URLconf, and what their classes declare."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
@@ -13,23 +14,55 @@ from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.declarations import check_declarations
 from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.settings import export_settings
+from django_sitemaps09.checks.urlconf import Passed
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+
+_READERS = ("__iter__", "keys", "values", "items")
+_BUILT_IN = {dict, OrderedDict}
 
 
 def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Every section that there is to see, each mapping and each class once."""
+    """Check every section that can be found, each mapping and each class once."""
     found: list[CheckMessage] = []
-    known: Mapping[Any, Any] = {}
-    try:
-        known = sections.mapping()
-    except (ImproperlyConfigured, ImportError) as error:
-        hint = "Mend the setting SITEMAPS, or the sitemaps.py that is named."
-        found.append(message("E005", str(error), hint))
+    known: object = None
     passed = urlconf.passed()
+    try:
+        known = _known(passed)
+    except Exception as error:  # noqa: BLE001 the modules of a project can raise anything
+        is_told = isinstance(error, (ImproperlyConfigured, ImportError))
+        hint = "Fix the setting SITEMAPS, or the sitemaps.py that is named."
+        found.append(message("E005", excerpt(error, MAX_MESSAGE) if is_told else reason_of(error), hint))
     on_our_road = [known, *(one.sitemaps for one in passed if one.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in on_our_road}.values():
         try:
-            sections.named(sitemaps)
+            sections.named(_read(sitemaps))
         except ImproperlyConfigured as error:
             found.append(message("W006", str(error), "Only contrib's own views take any name."))
     every = [known, *(one.sitemaps for one in passed)]
-    return [*found, *check_declarations(chain.from_iterable(sitemaps.values() for sitemaps in every))]
+    return [*found, *check_declarations(chain.from_iterable(_read(one).values() for one in every))]
+
+
+def _known(passed: Iterable[Passed]) -> object:
+    """Return the sections that are declared without a URLconf.
+
+    The `sitemaps` modules of apps are imported only if their sections are served or exported. A project
+    that passes a mapping may have old modules that can no longer be imported.
+    """
+    if conf.sitemaps is not None:
+        return sections.mapping()
+    is_served = any(one.sitemaps is None for one in passed)
+    return sections.registered(discover=is_served or bool(export_settings(conf.given)))
+
+
+def _read(sitemaps: object) -> dict[Any, Any]:
+    """Return the sections of a dict, or none for another mapping, which may query when it is read.
+
+    A subclass, such as `defaultdict`, is a dict unless a project's class changes how it is read.
+    """
+    kind = type(sitemaps)
+    if not issubclass(kind, dict):
+        return {}
+    readers = {next(base for base in kind.__mro__ if name in vars(base)) for name in _READERS}
+    return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if readers <= _BUILT_IN else {}

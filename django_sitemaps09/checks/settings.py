@@ -1,4 +1,4 @@
-"""The keys and values of `SITEMAPS09`."""
+"""Check the keys and values of `SITEMAPS09`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_sitemaps09.checks.messages import message
 
 
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """The keys and values of `SITEMAPS09`."""
+    """Check the keys and values of `SITEMAPS09`."""
     try:
         given = conf.conf.given
     except ImproperlyConfigured as error:
@@ -62,7 +62,7 @@ def _engine(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _engine_problem(name: str) -> str | None:
-    # Here alone: what an export needs is no part of what a site starts with.
+    # Imported only here: what an export needs is not part of what a site starts with.
     from django_sitemaps09.export import engines
 
     try:
@@ -72,14 +72,19 @@ def _engine_problem(name: str) -> str | None:
     return None
 
 
+def export_settings(given: Mapping[str, Any]) -> list[str]:
+    """Return the settings that set up an export."""
+    found = [f"SITEMAPS09[{key!r}]" for key in ("STORAGE", "ROOT", "ROBOTS_TXT") if given.get(key)]
+    if "sitemaps" in settings.STORAGES and not given.get("STORAGE"):
+        found.append("STORAGES['sitemaps']")
+    return found
+
+
 def _base(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """An export has no request whose host it could take."""
+    """Check that an export has a host, since it has no request to take one from."""
     if given.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites"):
         return
-    reasons = [f"SITEMAPS09[{key!r}]" for key in ("STORAGE", "ROOT", "ROBOTS_TXT") if given.get(key)]
-    if "sitemaps" in settings.STORAGES and not given.get("STORAGE"):
-        reasons.append("STORAGES['sitemaps']")
-    if reasons:
+    if reasons := export_settings(given):
         yield message(
             "W008",
             f"{' and '.join(reasons)} set up an export, which has no host to write URLs with.",

@@ -1,4 +1,4 @@
-"""What is known of a class or an instance that declares a section, without a call of the user's."""
+"""Inspect a class or an instance that declares a section, without calling the project's code."""
 
 from __future__ import annotations
 
@@ -19,66 +19,69 @@ _PLAIN = (str, bytes, int, float, bool, Decimal, date, datetime, type(None))
 
 
 def is_declaration(section: object) -> bool:
-    """Whether a section is a class or an instance, and not a factory."""
+    """Return whether a section is a class or an instance, and not a factory."""
     return issubclass(class_of(section), contrib.Sitemap)
 
 
 def is_ours(subject: object) -> bool:
-    """Whether a declaration is on our class: what we added to contrib's means nothing elsewhere."""
+    """Return whether a declaration uses our class; on others, what we added to contrib's means nothing."""
     return issubclass(class_of(subject), Sitemap)
 
 
 def class_of(subject: object) -> type:
-    """The class that is declared."""
+    """Return the class of a declaration, which is a class or an instance."""
     return cast("type", subject) if _is_class(subject) else type(subject)
 
 
 def _is_class(subject: object) -> bool:
-    # isinstance() would have a lazy object made.
+    # isinstance() would evaluate a lazy object.
     return issubclass(type(subject), type)
 
 
 def name_of(subject: object) -> str:
-    """The class as messages name it."""
+    """Return the name of the class as messages show it."""
     described = class_of(subject)
     return f"{described.__module__}.{described.__qualname__}"
 
 
 def raw(subject: object, name: str) -> Any:
-    """An attribute as it is declared, no descriptor asked; `None` where there is none."""
+    """Return an attribute as declared, without calling a descriptor; `None` if there is none."""
     return inspect.getattr_static(subject, name, None)
 
 
 def is_code(value: object) -> bool:
-    """Whether a raw attribute is a method, a property, a lazy object: the user's to run."""
+    """Return whether a raw attribute is the project's code: a method, a property, or a lazy object."""
     kind = type(value)
     return callable(value) or hasattr(kind, "__get__") or issubclass(kind, (LazyObject, Promise))
 
 
 def data(subject: object, name: str) -> Any:
-    """An attribute that is data; `None` where it is code."""
+    """Return an attribute that is data; `None` if it is code."""
     value = raw(subject, name)
     return None if is_code(value) else value
 
 
 def own_init(subject: object) -> bool:
-    """Whether what a class has can only be known of its instances."""
+    """Return whether a class has its own `__init__()`, so that only instances show what it has."""
     return _is_class(subject) and class_of(subject).__init__ is not object.__init__  # type: ignore[misc]
 
 
 def is_off(switch: object) -> bool:
-    """Whether a raw switch is off. Not its truth: that of a queryset is a query."""
+    """Return whether a raw switch is off, without testing its truth: that of a queryset is a query."""
     return switch is None or switch is False
 
 
 def is_strict(subject: object) -> bool:
-    """Whether a class declares a `Route` or an expression, and so was not written for contrib."""
+    """Return whether a class declares a `Route` or an expression, and so was not written for contrib."""
     hooks = [data(subject, name) for name in FIELDS]
     return any(isinstance(hook, Route) or is_expression(hook) for hook in hooks)
 
 
 def shown(value: object) -> str:
-    """A value as messages show it. `repr()` of what is not plain could be a query, as a queryset's is."""
+    """Return a value as messages show it.
+
+    `repr()` is called only for plain values, since that of a queryset, for example, is a query.
+    """
     kind = type(value)
     if kind is Route:
         value = cast("Route", value)

@@ -1,34 +1,45 @@
-"""The root URLconf: the mappings of sections that it passes to our views."""
+"""Find the mappings of sections and the templates that the root URLconf passes to views."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from django_sitemaps09.checks.subjects import is_code
-
-_VIEWS = "django_sitemaps09.views."
+_OURS = ("django_sitemaps09.views.",)
 _CONTRIBS_ROAD = "django_sitemaps09.views.contrib"
+_CONTRIBS = "django.contrib.sitemaps.views"
+_TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
+_WITHOUT_SECTIONS = "robots_txt"
 
 
 class Passed(NamedTuple):
-    """A mapping that a view gets, and whether its names become those of our URLs."""
+    """Value that a view gets as `sitemaps`, and whether its names become part of our URLs.
 
-    sitemaps: Mapping[Any, Any]
+    `sitemaps` is `None` for a view that serves the sections of the setting or of the registry.
+    """
+
+    sitemaps: object
     names_urls: bool
 
 
+class Template(NamedTuple):
+    """Template of a view, and the value that the view gets as `sitemaps`."""
+
+    name: Any
+    sitemaps: object
+
+
 def root() -> URLResolver | None:
-    """The resolver of the site; `None` where there is none, or none that can be used."""
+    """Return the URL resolver of the site; `None` if there is none that can be used."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return None
     resolver: URLResolver = get_resolver()
     try:
-        # Asked for now: whatever is wrong anywhere below, Django's own check of the URLconf says.
+        # Loads the URLconf now; Django's own check reports whatever is wrong in it.
         _ = resolver.reverse_dict
     except Exception:  # noqa: BLE001 the modules of a project can raise anything
         return None
@@ -36,36 +47,53 @@ def root() -> URLResolver | None:
 
 
 def passed() -> list[Passed]:
-    """What `{"sitemaps": ...}` of a pattern, or of an `include()` around it, gives to a view of ours."""
+    """Return the `sitemaps` that a pattern, or an `include()` around it, passes to each of our views."""
+    return [
+        Passed(sitemaps, _module(view) != _CONTRIBS_ROAD)
+        for view, arguments in _views(_OURS)
+        for sitemaps in [arguments.get("sitemaps")]
+        if sitemaps is not None or getattr(view, "__name__", "") != _WITHOUT_SECTIONS
+    ]
+
+
+def templates() -> list[Template]:
+    """Return the template of each of contrib's views and of the compatibility views."""
+    return [
+        Template(arguments.get("template_name", _TEMPLATES[view.__name__]), arguments.get("sitemaps"))
+        for view, arguments in _views((_CONTRIBS_ROAD, _CONTRIBS))
+        if getattr(view, "__name__", "") in _TEMPLATES
+    ]
+
+
+def _views(modules: tuple[str, ...]) -> list[tuple[Any, dict[str, Any]]]:
+    """Return each view that is from one of these modules, with the arguments that it gets."""
     resolver = root()
-    return [] if resolver is None else list(_below(resolver, None, ()))
+    return [] if resolver is None else list(_below(resolver, modules, {}, ()))
 
 
-def _below(resolver: URLResolver, sitemaps: Any, above: tuple[int, ...]) -> Iterator[Passed]:
+def _below(
+    resolver: URLResolver, modules: tuple[str, ...], outer: dict[str, Any], above: tuple[int, ...]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
     if id(resolver.url_patterns) in above:
-        # A module that includes itself.
+        # The module includes itself.
         return
     above = (*above, id(resolver.url_patterns))
     for pattern in resolver.url_patterns:
+        # Inner arguments override outer ones, as they do when a request is resolved.
         if isinstance(pattern, URLResolver):
-            # The inner one counts, as where a request is resolved.
-            inner = pattern.default_kwargs.get("sitemaps", sitemaps)
-            yield from _below(pattern, inner, above)
-        elif isinstance(pattern, URLPattern) and (module := _our_module(pattern.callback)):
-            given = pattern.default_args.get("sitemaps", sitemaps)
-            if not is_code(given) and isinstance(given, Mapping):
-                yield Passed(given, module != _CONTRIBS_ROAD)
+            yield from _below(pattern, modules, outer | pattern.default_kwargs, above)
+        elif isinstance(pattern, URLPattern) and (view := _view(pattern.callback, modules)) is not None:
+            yield view, outer | pattern.default_args
 
 
-def _our_module(view: Any) -> str | None:
-    """Where a view of ours is from, however often it is decorated; `None` for one of another's."""
+def _view(view: Any, modules: tuple[str, ...]) -> Any:
+    """Return the view of these modules inside any decorators; `None` if it is from elsewhere."""
     try:
-        innermost = inspect.unwrap(view, stop=lambda wrapper: _module(wrapper).startswith(_VIEWS))
+        innermost = inspect.unwrap(view, stop=lambda wrapper: _module(wrapper).startswith(modules))
     except ValueError:
         # It wraps itself.
         return None
-    module = _module(innermost)
-    return module if module.startswith(_VIEWS) else None
+    return innermost if _module(innermost).startswith(modules) else None
 
 
 def _module(view: Any) -> str:

@@ -11,14 +11,24 @@ from django_sitemaps09.entries.batches import (
     ItemError,
     Plain,
     Version,
-    reason_of,
 )
 from django_sitemaps09.entries.extensions import NAMESPACES, Extension
 from django_sitemaps09.entries.media import Image, News, Platform, Restriction, Video
-from django_sitemaps09.entries.text import NOT_XML
+from django_sitemaps09.entries.text import (
+    MAX_MESSAGE,
+    MAX_SHOWN,
+    NOT_TEXTS,
+    NOT_XML,
+    excerpt,
+    reason_of,
+    shown,
+)
 
 __all__ = [
+    "MAX_MESSAGE",
+    "MAX_SHOWN",
     "NAMESPACES",
+    "NOT_TEXTS",
     "NOT_XML",
     "Alternate",
     "Batch",
@@ -34,5 +44,7 @@ __all__ = [
     "Restriction",
     "Version",
     "Video",
+    "excerpt",
     "reason_of",
+    "shown",
 ]

@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeAlias
 
 from django_sitemaps09.entries.extensions import Extension
 from django_sitemaps09.entries.media import Image, News, Video
+from django_sitemaps09.entries.text import excerpt
 
 
 class Alternate(NamedTuple):
     """The same content in another language: `Alternate("de", "https://www.example.de/")`.
 
-    `language` is a code as Django or hreflang has it, or `x-default`; `location` a path or an absolute URL,
-    on any host.
+    `language` is a code of Django or hreflang, or `x-default`. `location` is a path, or an absolute URL on
+    any host.
     """
 
     language: str
@@ -22,48 +23,34 @@ class Alternate(NamedTuple):
 
 
 class IndexEntry(NamedTuple):
-    """One file that an index names; `lastmod` is W3C text."""
+    """One file that an index lists; `lastmod` is text in the W3C format."""
 
     location: str
     lastmod: str | None
 
 
 class ItemError(NamedTuple):
-    """What was left out of a page: a whole item where `field` is `location`, else that element."""
+    """An element that was skipped, and the reason; if `field` is `location`, the whole item is skipped."""
 
     key: str
     field: str
     reason: str
 
     def __str__(self) -> str:
-        # Keys and reasons hold what is in the rows: no line end of theirs may end a line of a log.
-        text = f"item {self.key}: {self.field} {self.reason}"
-        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-# A value that cannot be written may be of any length, and is quoted there.
-_LONGEST_REASON = 1_000
-
-
-def reason_of(error: Exception) -> str:
-    """What an exception says; its class alone, where it fails to say anything."""
-    try:
-        return f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
-    except Exception:  # noqa: BLE001 a user's __str__ can raise anything
-        return type(error).__name__
+        return f"item {excerpt(self.key)}: {self.field} {excerpt(self.reason)}"
 
 
 class Plain(tuple[str, ...]):
-    """Texts that are known to be none of them empty, and to have nothing that XML must escape.
+    """A safe column: texts that are known to be non-empty and to need no escaping in XML.
 
-    Whoever makes one has looked; nobody has to look again.
+    The code that creates one has checked it, so that it is never checked again.
     """
 
     __slots__ = ()
 
 
 class Composed(NamedTuple):
-    """A column of texts in parts: what all share, and columns of what differs between those."""
+    """A template column: literals that all texts share, and columns of the texts between the literals."""
 
     literals: Sequence[str]
     columns: Sequence[Sequence[str]]
@@ -73,14 +60,14 @@ class Composed(NamedTuple):
         return list(map(template.__mod__, zip(*self.columns, strict=True)))
 
     def part(self, positions: Sequence[int]) -> Composed:
-        """The texts at these positions."""
+        """Return the template column reduced to the texts at these positions."""
         return Composed(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def within(self, most: int) -> bool:
-        """Whether no text has more characters; one that has half as many may be taken for too long."""
+        """Return whether no text is longer than `most`. A text half as long may count as too long."""
         room = (most - len("".join(self.literals))) // (2 * len(self.columns))
-        # A line of twice as many characters would fill one of the steps, which costs less to find
-        # than the length of each line.
+        # A line of `2 * room` characters would fill at least one step. To look for a full step costs
+        # less than to measure each line.
         lines = map("\n".join, self.columns)
         return room > 0 and all(
             "\n" in column[start : start + room]
@@ -94,12 +81,12 @@ Column: TypeAlias = "str | Sequence[str | None] | None"
 
 
 class Version(NamedTuple):
-    """One location of each item: its only one, or that in a language; `None` where it has none there.
+    """One location of each item: the only one, or the one in a language. `None` for items without it.
 
-    A location is a URI, or a path that begins with a slash, those of a `Composed` in its first literal; the
-    writer joins paths to the base.
-    `language` is as hreflang has it, empty for one that is not linked. One that is not `listed` has
-    links that lead to it, and no entry of its own.
+    A location is a URI, or a path that begins with a slash (in a `Composed`, its first literal does). The
+    writer joins paths to the base. `language` is in the form of hreflang, and empty for a version that is
+    not linked. A version that is not `listed` has no entry of its own, but links lead to it. Its locations
+    can also begin with the colon after a scheme.
     """
 
     language: str
@@ -111,12 +98,12 @@ class Version(NamedTuple):
         return isinstance(self.locations, Composed) or None not in self.locations
 
     def texts(self) -> Sequence[str | None]:
-        """The locations one by one."""
+        """Return the locations as one text for each item."""
         found = self.locations
         return found.texts() if isinstance(found, Composed) else found
 
     def part(self, positions: Sequence[int]) -> Version:
-        """Those of the items at these positions."""
+        """Return the version reduced to the items at these positions."""
         found = self.locations
         if isinstance(found, Composed):
             return self._replace(locations=found.part(positions))
@@ -125,12 +112,12 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some hundred or thousand items of one page, column by column, as text that is not yet escaped.
+    """Hundreds or thousands of items of one page, in columns of text that is not yet escaped.
 
-    An item has an entry for each of its listed locations, at least one; they are never parted. Its versions
-    in different languages link to each other, and so do all of them to the `alternates`. Keys are opaque
-    here; the source that made them can write them down. `foreign` is XML text already, in namespaces of the
-    project, as the writer's `extension_text` has found it well-formed; `extensions` says which.
+    An item has an entry for each of its listed locations, and at least one; its entries stay together. Its
+    versions in different languages link to each other and to the `alternates`. Keys are opaque here; the
+    source that made them can serialize them. `foreign` is XML text that the writer's `extension_text` has
+    returned, in the namespaces of the project's `extensions`.
     """
 
     keys: Sequence[Hashable]
@@ -148,11 +135,11 @@ class Batch:
 
     @property
     def listed(self) -> Sequence[Version]:
-        """Those that are entries."""
+        """The versions that have entries of their own."""
         return [version for version in self.versions if version.listed]
 
     def counts(self) -> Sequence[int]:
-        """How many entries each item has."""
+        """Return how many entries each item has."""
         listed = self.listed
         if all(version.complete for version in listed):
             return [len(listed)] * len(self.keys)

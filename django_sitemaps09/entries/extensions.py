@@ -1,4 +1,4 @@
-"""Extensions of the sitemap that a project brings itself, and the names that are taken."""
+"""Sitemap extensions that a project provides, and the prefixes and namespaces that are taken."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_sitemaps09.entries.fields import shown, text
+from django_sitemaps09.entries.fields import text
+from django_sitemaps09.entries.text import shown
 
-#: The extensions that we write: what their prefixes stand for.
+#: The namespaces of the extensions that this package writes, by prefix.
 NAMESPACES: Mapping[str, str] = MappingProxyType(
     {
         "xhtml": "http://www.w3.org/1999/xhtml",
@@ -25,9 +26,9 @@ _TAKEN = {
     "http://www.w3.org/XML/1998/namespace",
     "http://www.w3.org/2000/xmlns/",
 }
-# An NCName of ASCII, https://www.w3.org/TR/xml-names/#NT-NCName
+# An NCName in ASCII, https://www.w3.org/TR/xml-names/#NT-NCName
 _PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
-# RFC 3986: a scheme, and what may stand in a URI as it is.
+# RFC 3986: a scheme, then the characters and escapes that a URI can contain.
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
@@ -35,7 +36,7 @@ _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'(
 class Extension:
     """Elements of a namespace of the project's choice, at the end of each `<url>`.
 
-    `xml` is called with an item, and gives well-formed elements that use `prefix`, or an empty text.
+    `xml` is called with an item, and returns well-formed elements that use `prefix`, or an empty text.
     """
 
     prefix: str

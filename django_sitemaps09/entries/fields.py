@@ -1,6 +1,6 @@
-"""What the fields of the value objects hold: each check gives the value to keep, or says what is wrong.
+"""Checks for the fields of the value objects: each returns the value to keep, or raises `ValueError`.
 
-`name` is that of the field, as in `Video.title`; every `ValueError` names it first.
+`name` is the name of the field, such as `Video.title`; every `ValueError` names it first.
 """
 
 from __future__ import annotations
@@ -13,62 +13,60 @@ from itertools import islice
 from numbers import Number
 from typing import Any, TypeAlias
 
-from django_sitemaps09.entries.text import NOT_XML
+from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, shown
 
 Check: TypeAlias = Callable[[str, Any], Any]
 
-#: Seconds of a video, https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+#: Seconds of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 MAX_DURATION = 28_800
-#: Views: what the largest integer column of a database holds.
+#: Views: the maximum of the largest integer column of a database.
 MAX_VIEWS = 2**63 - 1
-# No rating needs as many digits; a decimal as short as 1e-9999 would otherwise fill pages.
+# No rating needs so many digits. Without a limit, a decimal as short as 1e-9999 would fill pages.
 _RATING_DIGITS = 400
+#: Characters of a text without a documented limit: the longest of the documented limits.
+MAX_TEXT = 2_048
+# Characters of a location: enough for every text that can become a URI of at most 2,047.
+_MAX_LOCATION = 5_000
+#: Countries of a restriction: as many as there are codes of two letters.
+MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SHOWN = 100
-_NO_TEXTS = (bytes, bytearray, memoryview, Number, list, tuple, set, frozenset, dict)
 
 
 def checked(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
-    """Each field of a frozen value object gets what its check makes of it; `None` is no value."""
+    """Replace each field of a frozen value object by the result of its check; skip an optional `None`."""
     for field, check in checks.items():
         given = getattr(value, field)
         if given is not None or field in required:
             object.__setattr__(value, field, check(f"{type(value).__name__}.{field}", given))
 
 
-def shown(value: object) -> str:
-    """A value as messages have it, not longer than their reader likes."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
+    """Return the text of a string, or of an object with its own `__str__()`, such as a lazy translation.
 
-
-def optional_text(name: str, value: object, most: int | None = None) -> str:
-    """The text of a string or, as with lazy translations, of an object that is one when asked.
-
-    What is most likely a mistake has no text: numbers, bytes, collections, functions and methods.
+    Raise `ValueError` for likely mistakes: numbers, bytes, collections, functions and methods.
     """
     if isinstance(value, str):
-        # Not str(value): that of an enum's member is its name.
+        # Not str(value), which is the name for a member of an enum.
         text = value if type(value) is str else str.__str__(value)
     elif (
         value is None
-        or isinstance(value, _NO_TEXTS)
+        or isinstance(value, (*NOT_TEXTS, Number))
         or callable(value)
-        # An expression, a queryset, a generator: what it says is how it is written in code.
+        # An expression, a queryset or a generator, whose str() is its repr().
         or type(value).__str__ is object.__str__
     ):
         raise ValueError(f"{name} must be a text, not {shown(value)}")
     else:
         text = str(value)
-    if most is not None and len(text) > most:
+    if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, it has {len(text):,}")
-    # Nearly all texts are printable, and what is printable XML can hold.
+    # Nearly all texts are printable, and XML can contain every printable character.
     if not text.isprintable() and (wrong := NOT_XML.search(text)):
         raise ValueError(f"{name} must not hold {wrong[0]!r}, a character that XML cannot hold")
     return text
 
 
-def text(name: str, value: object, most: int | None = None) -> str:
+def text(name: str, value: object, most: int = MAX_TEXT) -> str:
     found = optional_text(name, value, most)
     if not found or found.isspace():
         raise ValueError(f"{name} must not be empty")
@@ -76,15 +74,22 @@ def text(name: str, value: object, most: int | None = None) -> str:
 
 
 def optional_location(name: str, value: object) -> str:
-    """A URL or a path, which is judged where the page's own location is known; a string only."""
+    """Return a URL or a path, which must be a string. The source, which knows the page, validates it."""
     if not isinstance(value, str):
-        # Of the class: a file that is not there has no URL and says so by an error.
+        # Looked up on the class: for a missing file, the property itself raises an error.
         hint = ": give its .url" if hasattr(type(value), "url") else ""
         raise ValueError(f"{name} must be a text with a URL or a path, not {shown(value)}{hint}")
-    found = optional_text(name, value)
+    found = optional_text(name, value, _MAX_LOCATION)
     if not found.isprintable() and _CONTROL.search(found):
         raise ValueError(f"{name} must not hold control characters, as {shown(found)} does")
     return found
+
+
+def is_plain_location(value: object) -> bool:
+    """Return `True` only if `location` would return a value unchanged, in a fraction of its time."""
+    return (
+        type(value) is str and 0 < len(value) <= _MAX_LOCATION and value.isprintable() and value[0] != " "
+    )
 
 
 def location(name: str, value: object) -> str:
@@ -95,7 +100,7 @@ def location(name: str, value: object) -> str:
 
 
 def moment(name: str, value: object) -> date:
-    """A date or a datetime; an aware one has to be one of the years 1 to 9999 in UTC as well."""
+    """Return a date or a datetime. An aware one must be in the years 1 to 9999 in UTC as well."""
     if not isinstance(value, date):
         raise ValueError(f"{name} must be a date or a datetime, not {shown(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -107,7 +112,7 @@ def moment(name: str, value: object) -> date:
 
 
 def seconds(name: str, value: object) -> int:
-    """Whole seconds; those of a timedelta without their fraction."""
+    """Return whole seconds, given as an int or a timedelta. The fraction of a timedelta is dropped."""
     if isinstance(value, timedelta):
         value = value // timedelta(seconds=1)
     return whole_number(name, value, 1, MAX_DURATION, "seconds as an int, or a timedelta,")
@@ -124,9 +129,12 @@ def whole_number(name: str, value: object, least: int, most: int, what: str) -> 
 
 
 def rating(name: str, value: object) -> Decimal:
-    """From 0.0 to 5.0, with the digits that a float is printed with."""
+    """Return a number from 0.0 to 5.0 as a `Decimal`, with the digits that a float is printed with."""
     wrong = f"{name} must be a number from 0.0 to 5.0, not {shown(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
+        raise ValueError(wrong)
+    if isinstance(value, int) and not 0 <= value <= 5:
+        # Converting a very long int to a decimal is slow.
         raise ValueError(wrong)
     # Decimal(0.3) has 54 digits.
     number = Decimal(float.__repr__(value) if isinstance(value, float) else value)
@@ -145,12 +153,11 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def texts(name: str, value: object, most: int | None = None) -> tuple[str, ...]:
-    """Texts in their order; those of a set, which has none, are sorted."""
+def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
+    """Return texts in their order. The texts of a set, which has no order, are sorted."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise ValueError(f"{name} must be a list or a tuple of texts, not {shown(value)}")
-    some = value if most is None else islice(value, most + 1)
-    found = tuple(text(f"each of {name}", each) for each in some)
-    if most is not None and len(found) > most:
+    found = tuple(text(f"each of {name}", each) for each in islice(value, most + 1))
+    if len(found) > most:
         raise ValueError(f"{name} must be at most {most}")
     return tuple(sorted(found)) if isinstance(value, (set, frozenset)) else found

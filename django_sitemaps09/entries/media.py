@@ -1,7 +1,7 @@
-"""Images, videos and news of a page, as Google's extensions of the sitemap have them.
+"""Images, videos and news of a page, with the fields of Google's sitemap extensions.
 
-Each value object is checked where it is made: `ValueError` names the field, `TypeError` a tag that
-Google does not know any more. Names are those of Google's tags,
+Each value object is checked when it is created: `ValueError` names the field, `TypeError` a tag that
+Google no longer supports. Fields have the names of Google's tags,
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview
 """
 
@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from django_sitemaps09.entries import fields
+from django_sitemaps09.entries.text import shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,18 +24,18 @@ if TYPE_CHECKING:
 Relationship = Literal["allow", "deny"]
 PlatformName = Literal["web", "mobile", "tv"]
 
-#: Characters and numbers of a video, from Google's page on video sitemaps and from the XSD.
+#: Limits of a video in characters, and of its tags, from Google's page on video sitemaps and the XSD.
 MAX_VIDEO_TITLE = 100
 MAX_VIDEO_DESCRIPTION = 2_048
 MAX_VIDEO_UPLOADER = 255
 MAX_VIDEO_TAGS = 32
 
-# ISO 3166-1 alpha-2 in its form; which of these are countries changes from year to year.
+# The form of ISO 3166-1 alpha-2. The codes themselves change from year to year, and are not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
 
 class _Current:
-    """Refuses tags that Google does not know any more, in words that tell what to do."""
+    """A base class that refuses tags that Google no longer supports, and says what to do."""
 
     __slots__ = ()
 
@@ -51,8 +52,8 @@ class _Current:
 class Image:
     """One image of a page.
 
-    `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. The other fields have had no effect
-    with Google since August 2022; they are written where they are given, for whoever else reads them.
+    `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. Google has ignored the other fields since
+    August 2022. They are written if they are given, for other readers. Texts have at most 2,048 characters.
     """
 
     loc: str
@@ -63,21 +64,20 @@ class Image:
     license: str | None = None
 
     def __post_init__(self) -> None:
-        loc = self.loc
-        # Sites have millions of images, and nearly all of them are known by this to be right.
-        if type(loc) is str and loc.isprintable() and loc and loc[0] != " " and self.bare:
+        # Sites have millions of images, and this fast check is enough for nearly all of them.
+        if self.bare and fields.is_plain_location(self.loc):
             return
         fields.checked(self, _IMAGE, ("loc",))
 
     @property
     def bare(self) -> bool:
-        """Whether there is nothing to write but `loc`."""
+        """Return whether `loc` is the only field to write."""
         return self.caption is self.geo_location is self.title is self.license is None
 
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The countries where alone a video may be seen, or where it may not; by their ISO 3166 codes."""
+    """The only countries where a video may be shown, or those where it may not, as ISO 3166 codes."""
 
     relationship: Relationship
     countries: Iterable[str]
@@ -88,7 +88,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The devices on which alone a video may be seen, or on which it may not."""
+    """The only platforms on which a video may be shown, or those on which it may not."""
 
     relationship: Relationship
     platforms: Iterable[PlatformName]
@@ -101,8 +101,8 @@ class Platform:
 class Video(_Current):
     """One video of a page, with at least one of `content_loc` and `player_loc`.
 
-    `duration` is in seconds if it is no timedelta, and is kept as seconds; `rating` is from 0.0 to 5.0.
-    None of the locations may be that of the page. Naive datetimes are in Django's time zone.
+    `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
+    No location may be that of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
     """
 
     dropped = frozenset(
@@ -143,9 +143,9 @@ class Video(_Current):
 
 @dataclass(frozen=True, slots=True)
 class News(_Current):
-    """The news article that a page is, of the last two days.
+    """The news article of a page, published in the last two days.
 
-    `language` is that of the publication, `publication_date` when the article appeared first.
+    `language` is the language of the publication. `publication_date` is when the article first appeared.
     """
 
     dropped = frozenset(("access", "genres", "keywords", "stock_tickers"))
@@ -166,8 +166,8 @@ def _relationship(name: str, value: object) -> str:
 
 def _word(name: str, value: object, words: tuple[str, ...]) -> str:
     if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, not {fields.shown(value)}")
-    # Not the value itself, which may be an enum's member.
+        raise ValueError(f"{name} must be one of {', '.join(words)}, not {shown(value)}")
+    # Not the value itself, which may be a member of an enum.
     return words[words.index(value)]
 
 
@@ -180,7 +180,7 @@ def _countries(name: str, value: object) -> tuple[str, ...]:
     found = _some(name, value)
     for each in found:
         if not _COUNTRY.fullmatch(each):
-            wrong = fields.shown(each)
+            wrong = shown(each)
             raise ValueError(f"each of {name} must be an ISO 3166 code of two letters, not {wrong}")
     return tuple(each.upper() for each in found)
 
@@ -194,7 +194,7 @@ def _some(name: str, value: object) -> tuple[str, ...]:
 
 def _instance(name: str, value: object, of: type) -> object:
     if not isinstance(value, of):
-        raise ValueError(f"{name} must be a {of.__name__}, not {fields.shown(value)}")
+        raise ValueError(f"{name} must be a {of.__name__}, not {shown(value)}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The export: every section rendered to staged files, then published, the index last."""
+"""Export sitemaps to files: stage the pages of every section, then publish them, the index last."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.asked import Asked, Options
+from django_sitemaps09.export.callbacks import outwards, unchanged
 from django_sitemaps09.export.changes import Published, UrlChange
+from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.render import Renderer
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
-from django_sitemaps09.export.run import Outcome, Run, Wanted
+from django_sitemaps09.export.run import Listeners, Outcome, Run, Wanted
 from django_sitemaps09.export.section import export_section
 from django_sitemaps09.export.tree import Told, Tree, check_removals, opened
+from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
 
 __all__ = ["PageFile", "Published", "Report", "SectionReport", "UrlChange", "export", "export_hosts"]
@@ -48,19 +51,25 @@ def export(
     on_published: Callable[[Published], object] | None = None,
     progress: Callable[[SectionReport], object] = lambda section: None,
     on_page: Callable[[str, PageFile], object] = lambda section, file: None,
+    on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
 ) -> Report:
-    """Renders the named sections, or all, to files, and tells what came of it.
+    """Render the named sections, or all of them, to files and return a report.
 
-    What is not given is taken from the settings. `strict` publishes nothing if anything at all had
-    to be left out. `changed_only` renders no page whose rows are what they were, as far as the database
-    tells. `rebalance` cuts all pages anew. `force` publishes sections that shrink too much, `remove` takes
-    out sections that are published and not declared any more. Several `workers` find the sections by the
-    setting or the registry. `progress` is called after each section, `on_page` after each page rendered,
-    `on_published` after something was published, as the signal is sent; with `changes` both are told
-    which URLs were added, removed and changed.
+    Arguments that are not given default to the settings. `strict` publishes nothing if a section failed or
+    anything was skipped. `changed_only` does not render pages whose rows have not changed, as far as the
+    database can tell. `rebalance` cuts all pages anew. `force` names sections to publish even if they
+    shrink too much. `remove` names sections to remove that are published but no longer declared. With
+    several `workers`, sections must be found through the setting or the registry.
 
-    `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` where it cannot start, or where
-    the index cannot be written: nothing published is touched then.
+    `on_plan` is called before the first page with the number of pages that each section will have, `None`
+    if unknown; it may be called again. `progress` is called after each section, `on_page` after each
+    rendered page. Exceptions of these callbacks end the export before anything is published. `on_published`
+    is called, and the signal is sent, after something was published. With `changes`, both also receive the
+    URLs that were added, removed and changed. An exception of `on_published` becomes a warning in the
+    report.
+
+    Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
+    index cannot be written. Published files are not changed then.
     """
     options = Options(
         names=names,
@@ -78,7 +87,8 @@ def export(
         sitemaps=sitemaps,
         changes=changes,
     )
-    [report] = _exports([base_url], options, on_published, progress, on_page, several=False)
+    told = Listeners(on_plan, on_page, progress)
+    [report] = _exports([base_url], options, on_published, told, several=False)
     return report
 
 
@@ -90,17 +100,19 @@ def export_hosts(
     on_published: Callable[[Published], object] | None = None,
     progress: Callable[[SectionReport], object] = lambda section: None,
     on_page: Callable[[str, PageFile], object] = lambda section, file: None,
+    on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
     **options: Any,
 ) -> dict[str, Report]:
-    """The same for several hosts, by the URLs that each begins with: a tree of files for each of them.
+    """Export to several hosts, given by their base URLs, and return a report for each of them.
 
     Each host has a folder of its name below the target. Rows are read once for all hosts where only the
-    host differs, and once for each for sections with a `site_field` and those of others.
+    host differs. They are read once for each host in opaque sitemaps and in sections with a `site_field`.
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
     asked = Options(names, **options)
-    reports = _exports(base_urls, asked, on_published, progress, on_page, several=True)
+    told = Listeners(on_plan, on_page, progress)
+    reports = _exports(base_urls, asked, on_published, told, several=True)
     return dict(zip(base_urls, reports, strict=True))
 
 
@@ -108,21 +120,21 @@ def _exports(
     base_urls: Sequence[str | None],
     options: Options,
     on_published: Callable[[Published], object] | None,
-    progress: Callable[[SectionReport], object],
-    on_page: Callable[[str, PageFile], object],
+    listeners: Listeners,
     *,
     several: bool,
 ) -> list[Report]:
-    """The reports of all hosts, in their order; of `several`, each has a folder."""
+    """Return the reports of all hosts in the given order; if `several`, each host has its own folder."""
     started = time.perf_counter()
-    # What is refused is refused before anything is touched, and before anything asks a database.
+    # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
+    # a database, since it depends on the connections that are open.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
     asked = [Asked.of(options, url, several=several) for url in base_urls]
     if len({one.folder for one in asked}) < len(asked):
         raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
     now = datetime.now(timezone.utc)
     wanted = Wanted(now, options.changed_only, options.rebalance, frozenset(options.force))
-    with ExitStack() as locked:
+    with unchanged(), ExitStack() as locked:
         trees = [locked.enter_context(opened(one, options, now)) for one in asked]
         check_removals(trees, options.remove)
         with engine as elsewhere:
@@ -135,15 +147,16 @@ def _exports(
                 [tree.taken for tree in trees],
                 wanted,
                 elsewhere,
-                on_page,
+                Listeners(*(outwards(listener) for listener in listeners)),
             )
-            outcomes = _outcomes(run, trees, progress)
+            outcomes = _outcomes(run, trees)
         told: list[Told] = []
         try:
             for tree, own in zip(trees, outcomes, strict=True):
-                told.append(tree.end(own, options, now))
+                with uninterrupted():
+                    told.append(tree.end(own, options, now))
         except BaseException:
-            # What is published is told of, whatever happened to the next host.
+            # Report the hosts that are already published, whatever happened to the next one.
             for one in told:
                 one.report(time.perf_counter() - started, on_published)
             raise
@@ -151,14 +164,19 @@ def _exports(
     return [one.report(seconds, on_published) for one in told]
 
 
-def _outcomes(
-    run: Run, trees: Sequence[Tree], progress: Callable[[SectionReport], object]
-) -> list[dict[str, Outcome]]:
-    """Those of each host by section: in one pass where only the host differs, else in one for each."""
+def _outcomes(run: Run, trees: Sequence[Tree]) -> list[dict[str, Outcome]]:
+    """Return the outcomes of each host by section.
+
+    A section is exported in one pass where only the host differs, otherwise once for each host.
+    """
     found: list[dict[str, Outcome]] = [{} for _ in trees]
-    for name, section in trees[0].asked.chosen.items():
-        befores = [tree.record(name) for tree in trees]
-        if len(trees) == 1 or sources.shareable(section):
+    chosen = trees[0].asked.chosen
+    published = {name: [tree.record(name) for tree in trees] for name in chosen}
+    shared = {name: len(trees) == 1 or sources.shareable(section) for name, section in chosen.items()}
+    run.listeners.plan({name: _pages(published[name], shared=shared[name]) for name in chosen})
+    for name, section in chosen.items():
+        befores = published[name]
+        if shared[name]:
             made = export_section(run, name, section, befores)
         else:
             made = [
@@ -167,5 +185,14 @@ def _outcomes(
             ]
         for own, outcome in zip(found, made, strict=True):
             own[name] = outcome
-            progress(outcome.report)
+            run.listeners.section(outcome.report)
     return found
+
+
+def _pages(befores: Sequence[SectionRecord], *, shared: bool) -> int | None:
+    """Return how many pages will be rendered, judged by what is published; `None` if unknown.
+
+    Pages of a `shared` section are rendered once for all hosts, others once for each host.
+    """
+    counts = [len(before.pages) for before in befores]
+    return (max(counts) if shared else sum(counts)) if all(counts) else None

@@ -1,4 +1,4 @@
-"""What is published after a run: the next manifest, and the steps that lead to it."""
+"""Build the manifest that a run publishes, and the steps that publish it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from django_sitemaps09.manifest import Manifest, SectionRecord
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The manifest that follows `before`, and the indexes; those `between` name old and new pages.
+    """Publication that follows `before`: the next manifest and its indexes.
 
-    `due` is to be deleted, `gone` is named no more from now on; `stage` is the folder of the run, `None` in
-    a dry one.
+    `between` has the indexes that name both old and new pages, `documents` the final ones. `due` names
+    files to delete, `gone` files that no index names from now on. `stage` is the folder of the run, `None`
+    in a dry run.
     """
 
     before: Before
@@ -42,13 +43,13 @@ class Next:
         started: float,
         stage: str | None,
     ) -> Next:
-        """What follows from the sections' outcomes; `dropped` are sections that go without one."""
+        """Build the publication from the sections' outcomes; `dropped` sections lose all their pages."""
         old = before.manifest
         found = dict(old.sections)
         found |= {name: outcome.record for name, outcome in outcomes.items()}
         found |= {name: replace(found[name], pages=()) for name in dropped}
         ordered = {name: found[name] for name in dict.fromkeys((*order, *found)) if name in found}
-        # Where there are several indexes, a URL can also move from one that is replaced later than another.
+        # With several indexes, a URL can also move between two that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > indexes.LIMITS.urls
         several = several or len(old.indexes) > 1
         shrinking = [
@@ -58,7 +59,7 @@ class Next:
         ]
         sections = indexes.assigned(ordered, old.sections, shrinking, old.url)
         cascade = conf.cascade
-        # A page whose index has taken another one's place is named by both for a while.
+        # A page whose index takes the place of another one is named by both for a while.
         shrinking += [
             name for name in sections if name not in shrinking and _moved(old, name, sections[name])
         ]
@@ -76,7 +77,7 @@ class Next:
         return cls(before, manifest, outcomes, between, documents, tuple(due), tuple(sorted(gone)), stage)
 
     def written(self, place: Place) -> list[str]:
-        """The files that differ from what is published."""
+        """Return the names of the files that differ from what is published."""
         return [*self._pages(), *(name for name, _ in self._changed(place, self.documents))]
 
     def _pages(self) -> Iterator[str]:
@@ -87,18 +88,18 @@ class Next:
     def _changed(
         place: Place, documents: Mapping[str, bytes], earlier: Mapping[str, bytes] | None = None
     ) -> Iterator[tuple[str, bytes]]:
-        """Those that differ from what is published, or from what takes its place earlier."""
+        """Yield documents that differ from the published ones, or from `earlier` ones published first."""
         for name, content in documents.items():
             try:
                 known = (earlier or {}).get(name) or place.target.read(name, len(content))
             except ExportError:
-                # No plain file, or a longer one.
+                # It is not a regular file, or it is longer.
                 known = None
             if known != content:
                 yield name, content
 
     def publish(self, place: Place, folder: str, robots: Callable[[bool], None]) -> None:
-        """Takes the place of what is published; nothing at all is written where nothing differs."""
+        """Publish the staged files; if nothing has changed, only bring robots.txt up to date."""
         before, after = self.before.manifest, self.manifest
         steps = self._steps(place, folder)
         same = before.sections == after.sections and before.removed == after.removed
@@ -127,7 +128,7 @@ class Next:
         publish.clean_state(place.state, stored.files)
 
     def _steps(self, place: Place, folder: str) -> list[Step]:
-        """What is staged, in the order in which it takes its place."""
+        """Return the steps in order: pages, `between` indexes, pages that shrink, final indexes."""
         digests = {
             file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
         }

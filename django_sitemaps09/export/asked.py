@@ -1,4 +1,4 @@
-"""What an export is asked to do: its arguments, and the settings in place of those that are not given."""
+"""Resolve the options of an export: its arguments, and settings for those that are not given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django_sitemaps09.stores import host_folder
 
 
 class Options(NamedTuple):
-    """The arguments of `export()`, as they are described there."""
+    """Arguments of `export()`, described there."""
 
     names: Sequence[str] = ()
     output: Path | str | None = None
@@ -37,11 +37,11 @@ class Options(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked for one host.
+    """Options of an export, resolved for one host.
 
-    `chosen` are the sections to export, `known` all that there are; `url` is where the files will be.
-    `whole` says that no section was named. `folder` is the one of its files below the target, empty where
-    they have all of it.
+    `chosen` has the sections to export, `known` all sections. `url` is where the files will be. `whole` is
+    true if no section was named. `folder` is the host's folder below the target; it is empty if one host
+    has the whole target.
     """
 
     chosen: Mapping[str, Section]
@@ -56,8 +56,9 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, options: Options, base_url: str | None, *, several: bool) -> Asked:
-        """The errors of `export()` for what it cannot start with."""
-        known = sections.named(options.sitemaps)
+        """Resolve the options for one host; raise the errors of `export()` for a run that cannot start."""
+        # Read once, without `bool()` and `len()`, which contrib's views do not call either.
+        known = dict(sections.named(options.sitemaps).items())
         if not known:
             raise ExportError(_NO_SECTION)
         names = options.names
@@ -92,9 +93,9 @@ _HOST = "{host}"
 
 
 def export_base(base_url: str | None) -> Base:
-    """What locations are joined to where no request tells.
+    """Return the base that locations are joined to where there is no request.
 
-    `base_url`, else the setting, else the current `Site` with https.
+    It is `base_url`, otherwise the setting, otherwise the domain of the current `Site` with https.
     """
     if base_url is not None:
         try:

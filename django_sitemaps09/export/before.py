@@ -1,4 +1,4 @@
-"""What is published before a run: as its manifest says, or as far as the files themselves tell."""
+"""Read what is published before a run, from its manifest or from the files themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import publish, published
 from django_sitemaps09.export.publish import Journal, Place
@@ -17,14 +18,15 @@ from django_sitemaps09.manifest import Manifest, SectionRecord, UnreadableError
 logger = logging.getLogger(__name__)
 
 
-#: Tells robots.txt the indexes of a run that is finished late.
+#: Callback that names the indexes of a killed run in robots.txt, when the run is finished late.
 Tell: TypeAlias = "Callable[[Sequence[str], bool], None]"
 
 
 class Before(NamedTuple):
-    """The manifest, the files that are there, and those that a killed run had still to bring.
+    """State before a run: the manifest, and the files in the target with their sizes.
 
-    `doubted` says that there is a journal whose steps can never be taken.
+    `recovered` names the files of a killed run that has been finished now, `None` if there was none.
+    `doubted` is true if there is a journal whose steps can no longer be taken.
     """
 
     manifest: Manifest
@@ -36,10 +38,10 @@ class Before(NamedTuple):
 def found(
     place: Place, url: str, base: str, now: float, *, dry_run: bool, whole: bool, robots: Tell
 ) -> Before:
-    """What is published. A run that was killed while it published is finished first, but by a dry run.
+    """Return the state before a run. A run that was killed while it published is finished first.
 
-    `ExportError` for what belongs to another project, and where an index has to be kept that cannot be
-    read: that is where not the `whole` of it is made anew.
+    A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
+    an index cannot be read but has to be kept, because the export does not make the `whole` of it anew.
     """
     journal = publish.read_journal(place.state)
     recovered = journal is not None and not dry_run and publish.roll_forward(place, journal, robots)
@@ -55,18 +57,18 @@ def found(
             adopted = Manifest("", url, base)
         if manifest is None:
             manifest = _remembered(place, adopted)
-        elif journal is not None:
+        if journal is not None and doubted:
             manifest = _doubted(manifest, adopted, journal, names, now)
     late = tuple(step.name for step in journal.steps) if journal is not None and recovered else None
     return Before(_reserved(manifest, names), names, late, doubted)
 
 
 def _read(place: Place, url: str, base: str) -> Manifest | None:
-    """The manifest, `None` where there is none that can be read."""
+    """Return the manifest, or `None` if there is none that can be read."""
     try:
         manifest = manifests.read(place.state)
     except UnreadableError as error:
-        logger.error("%s: all pages are cut anew.", error)
+        logger.error("%s: all pages are cut anew.", excerpt(error, MAX_MESSAGE))
         return None
     if manifest is not None and (manifest.url, manifest.base) != (url, base):
         raise ExportError(
@@ -78,7 +80,10 @@ def _read(place: Place, url: str, base: str) -> Manifest | None:
 
 
 def _remembered(place: Place, adopted: Manifest) -> Manifest:
-    """With what can still be read of this manifest and of the one before it: numbers, counts, removals."""
+    """Return the adopted manifest with all that can be read of the manifest and its backup.
+
+    That is highest page numbers, URL counts and removals.
+    """
     sections = dict(adopted.sections)
     removed: dict[str, float] = {}
     for name in (manifests.BACKUP, manifests.ROOT):
@@ -97,7 +102,7 @@ def _remembered(place: Place, adopted: Manifest) -> Manifest:
 
 
 def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
-    """What is adopted, with what a section is measured against, and the numbers it never has again."""
+    """Return the adopted record with the known URL counts and the highest page number ever used."""
     found = adopted or SectionRecord(known.suffix)
     urls = {page.number: page.urls for page in known.pages}
     return replace(
@@ -111,9 +116,10 @@ def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> Section
 def _doubted(
     manifest: Manifest, adopted: Manifest, journal: Journal, names: Iterable[str], now: float
 ) -> Manifest:
-    """The manifest with the sections of a journal as their index names them: no more is sure of them.
+    """Return the manifest with the sections of a journal as their indexes name them.
 
-    What else the killed run had brought, or was about to take out, is to be removed.
+    Nothing else about them is certain. Other files of the journal, which the killed run had published or
+    was about to remove, are marked as removed.
     """
     sections = dict(manifest.sections)
     for name in journal.sections:
@@ -135,7 +141,7 @@ def _pages(sections: Mapping[str, SectionRecord], names: Iterable[str]) -> set[s
 
 
 def _reserved(manifest: Manifest, names: Iterable[str]) -> Manifest:
-    """No page gets a number that a file of ours has, whatever the manifest says."""
+    """Return the manifest with all page numbers reserved that files in the target have."""
     highest = published.highest_numbers(names)
     sections = {
         name: replace(record, highest=max(record.highest, highest.get(name, 0)))

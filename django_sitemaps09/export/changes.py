@@ -1,20 +1,20 @@
-"""What an export changes, URL by URL: found by comparing the files that change, and no others."""
+"""Find what an export changes, URL by URL, by comparing only the files that change."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import logging
+import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from tempfile import TemporaryFile
-from typing import IO, Literal, NamedTuple
+from typing import IO, BinaryIO, Literal, NamedTuple, cast
 from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
@@ -24,6 +24,7 @@ from django_sitemaps09.export.run import Outcome
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.plain import named
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ Kind = Literal["added", "removed", "changed"]
 
 
 class UrlChange(NamedTuple):
-    """A URL that is new, gone, or has another lastmod or another element than before."""
+    """URL that was added or removed, or whose lastmod or any other element has changed."""
 
     kind: Kind
     section: str
@@ -44,11 +45,11 @@ class UrlChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What an export has changed: URLs of files, and the report.
+    """Changes made by an export: URLs of files, and the report.
 
-    `written` are pages and indexes that are new or changed, `removed` those that no index names any more.
-    `urls` gives the changes of single URLs, as often as it is called until the hooks have returned;
-    `None` where nobody asked for them.
+    `written` has pages and indexes that are new or changed, `removed` those that no index names any longer.
+    `urls` yields the changes of single URLs; it can be called repeatedly until the hooks have returned. It
+    is `None` unless changes were requested.
     """
 
     report: Report
@@ -58,7 +59,7 @@ class Published:
 
 
 class Spool:
-    """Changes that wait on disk until all is published. They are counted."""
+    """Changes that are counted, and kept on disk until everything is published."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
@@ -76,7 +77,7 @@ class Spool:
     def fill(
         self, target: Store, before: Mapping[str, SectionRecord], outcomes: Mapping[str, Outcome]
     ) -> None:
-        """The changes of all sections, of which nothing is published yet."""
+        """Write the changes of all sections, before any of them is published."""
         for name, outcome in outcomes.items():
             old = before.get(name, SectionRecord(outcome.record.suffix))
             for change in _section(target, name, old, outcome):
@@ -93,17 +94,21 @@ def _section(target: Store, name: str, before: SectionRecord, outcome: Outcome) 
     after = outcome.record
     names_after = {page_name(name, page.number, after.suffix) for page in after.pages}
     for old, new in _parts(before, after):
-        before_files = [page_name(name, page.number, before.suffix) for page in old]
-        gone = [file for file in before_files if file in outcome.staged or file not in names_after]
-        after_files = [page_name(name, page.number, after.suffix) for page in new]
-        come = [outcome.staged[file] for file in after_files if file in outcome.staged]
+        before_files = {page_name(name, page.number, before.suffix): page for page in old}
+        gone = {
+            file: page
+            for file, page in before_files.items()
+            if file in outcome.staged or file not in names_after
+        }
+        after_files = {page_name(name, page.number, after.suffix): page for page in new}
+        come = {outcome.staged[file]: page for file, page in after_files.items() if file in outcome.staged}
         if gone or come:
             for kind, url in _difference(_lines(target, gone), _lines(target, come)):
                 yield UrlChange(kind, name, url)
 
 
 def tell(told: Published, hook: Callable[[Published], object] | None) -> list[str]:
-    """Calls the hook and the receivers of the signal, if anything has changed. Gives their failures."""
+    """Call the hook and send the signal if anything has changed; return the failures of both."""
     failures: list[tuple[object, object]] = []
     if not (told.written or told.removed):
         return []
@@ -125,7 +130,7 @@ Pages = Sequence[PageRecord]
 
 
 def _parts(before: SectionRecord, after: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
-    """Old and new pages of the same ranges: as few as two bounds have between them that both know."""
+    """Yield old and new pages that cover the same range, cut at each bound that both have."""
     common = {page.until for page in before.pages} & {page.until for page in after.pages}
     if before.identity is None or before.identity != after.identity or None not in common:
         yield before.pages, after.pages
@@ -143,7 +148,7 @@ def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
 
 
 def _difference(before: Iterable[bytes], after: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
-    """What two urlsets differ in, by a table on disk: there is no saying how large they are."""
+    """Yield the differences between two urlsets, using a table on disk since they can be of any size."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
         _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", before)
@@ -167,25 +172,38 @@ def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None
 
 def _url(line: bytes) -> str:
     if line.startswith(b"http"):
-        # Of a text file.
-        return line.decode().rstrip("\n")
-    return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(), _ENTITIES)
+        # A line of a text file.
+        return line.decode(errors="replace").rstrip("\n")
+    return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(errors="replace"), _ENTITIES)
 
 
-def _lines(target: Store, names: Iterable[str]) -> Iterator[bytes]:
-    """The entries of some files of ours, which have a line each."""
-    for name in names:
+def _lines(target: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
+    """Yield the entries of several exported files, which have one line each."""
+    for name, page in files.items():
         opened = target.open(name)
         if opened is None:
             continue
-        with opened, gzip.open(opened) if name.endswith(".gz") else opened as file:
-            try:
-                # No line of ours is longer, and no page: what is, was put there by somebody else.
-                for line in islice(iter(partial(file.readline, _LINE), b""), 2 * protocol.MAX_URLS):
-                    if line.startswith((b"<url>", b"http")):
-                        yield line
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                # It is replaced like any other.
+        with opened, named(f"{target.label}/{name}"):
+            if page.digest and opened.seek(0, os.SEEK_END) != page.size:
                 logger.warning(
-                    "%s: %s is not whole, so that nobody knows what it held.", target.label, name
+                    "%s: %s was not written by an export; nobody knows what it held.", target.label, name
                 )
+                continue
+            opened.seek(0)
+            # Others may be able to write there, so read no more bytes than were exported.
+            most = page.bytes if page.digest else protocol.MAX_BYTES
+            with gzip.open(opened) if name.endswith(".gz") else nullcontext(opened) as file:
+                try:
+                    yield from _entries(cast(BinaryIO, file), most)
+                except (EOFError, gzip.BadGzipFile, zlib.error):
+                    # The damaged file is replaced like any other.
+                    logger.warning(
+                        "%s: %s is not whole, so that nobody knows what it held.", target.label, name
+                    )
+
+
+def _entries(file: BinaryIO, most: int) -> Iterator[bytes]:
+    while most > 0 and (line := file.readline(min(most, _LINE))):
+        most -= len(line)
+        if line.startswith((b"<url><loc>", b"http")):
+            yield line

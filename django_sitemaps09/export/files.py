@@ -1,9 +1,7 @@
-"""One file of an export: hashed, compressed and staged while its rows are read; or left as it is."""
+"""Write one file of an export: hash it while its rows are read, compress and stage it if it differs."""
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,45 +9,34 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import BinaryIO
 
 from django_sitemaps09.compression import Compressor
-from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores import Store, create
-from django_sitemaps09.stores.local import sync
+from django_sitemaps09.stores.plain import named
 
-# Bytes that go to a file's thread at once, and how many times that wait there.
+# Bytes that a file's thread gets at once, and how many such chunks may wait there.
 _CHUNK = 1_000_000
 _WAITING = 2
-# Bytes that are compressed at once of those that have waited for it.
+# Bytes that are compressed at once after they have waited in a temporary file.
 _READ = 1_000_000
 
-#: Opens a new file that is whole, and on disk, when it is left without an error.
+#: Opens a new file, which is complete and on disk when its block ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
 
 
-@contextmanager
-def staged_file(store: Store, name: str) -> Iterator[BinaryIO]:
-    """A new file of a store."""
-    with store.staged(name) as path, create(path, store.mode) as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
 class Unwanted(Exception):
-    """Told to the place of a file that is not wanted any more."""
+    """Passed to the context manager of a staged file to discard it."""
 
 
 class Sink:
-    """Where the bytes of one file go: counted, hashed, compressed, and written if there is a place.
+    """Output of one file: counts, hashes and compresses its bytes, and writes them if there is a place.
 
-    Hashing and compressing have a thread each, and leave Python to the reading of rows. Not more than a
-    few chunks wait there; errors are raised by the next `write`, or at the end.
+    Hashing and compressing have a thread each, and release the GIL to the reading of rows. Only a few
+    chunks wait there. Errors are raised by the next `write`, or at the end.
 
-    With the digest of a file that is published, bytes wait as they are, in a temporary file, until it is
-    known whether they are other ones: only then are they compressed and written.
+    If the digest of the published file is `known`, uncompressed bytes wait in a temporary file. They are
+    compressed and written only if their digest differs.
     """
 
     def __init__(self, place: Open | None, stream: Compressor | None, known: str | None = None) -> None:
@@ -66,16 +53,16 @@ class Sink:
         elif place is not None:
             self._file = self._open.enter_context(place())
         self._thread = ThreadPoolExecutor(1, "sitemap-file")
-        # Where entries have many links, this takes half as long as compressing.
+        # Hashing takes half as long as compressing where entries have many links.
         self._hashing = ThreadPoolExecutor(1, "sitemap-digest")
         self._gathered: list[bytes] = []
         self._waiting: deque[Future[None]] = deque()
         self._hashed: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
-        """Bytes before compression."""
+        """Write uncompressed bytes."""
         self._gathered.append(data)
-        # Two threads take turns at Python, and each turn costs both.
+        # Threads take turns at the GIL, and each switch costs both of them time.
         if sum(map(len, self._gathered)) >= _CHUNK:
             self._hand_over()
 
@@ -89,7 +76,8 @@ class Sink:
 
     def _take(self, data: bytes) -> None:
         if self._known is not None and self._file is not None:
-            self._file.write(data)
+            with _named(self._file):
+                self._file.write(data)
         else:
             self._compress(data)
 
@@ -99,13 +87,14 @@ class Sink:
     def _out(self, data: bytes) -> None:
         self.size += len(data)
         if self._file is not None:
-            self._file.write(data)
+            with _named(self._file):
+                self._file.write(data)
 
     def end(self) -> Callable[[], str]:
-        """Nothing comes any more. What is given back waits until the file is on disk.
+        """End the file, and return a function that waits until it is on disk.
 
-        It gives the hexadecimal SHA-256 of what was given to `write`. Who has something else to do
-        meanwhile, such as the next page, does not wait for the thread.
+        That function returns the hexadecimal SHA-256 of the bytes that were given to `write`. Until it is
+        called, the caller can do something else, such as render the next page.
         """
         if self._gathered:
             self._hand_over()
@@ -125,7 +114,7 @@ class Sink:
             if self._known is None:
                 self._flush()
                 return
-            # All that is to be hashed was handed over before this was.
+            # Everything to hash was handed over before this task was.
             self._hashing.shutdown()
             self.unchanged = self._digest.hexdigest() == self._known
             if not self.unchanged:
@@ -148,53 +137,25 @@ class Sink:
             self._out(self._stream.flush())
 
     def give_up(self) -> None:
-        """Closed, and nothing of it is left."""
+        """Close the file and discard what was written."""
         self._thread.shutdown(cancel_futures=True)
         self._hashing.shutdown(cancel_futures=True)
         with suppress(Unwanted):
             self._open.__exit__(Unwanted, Unwanted(), None)
 
 
+def _named(file: BinaryIO) -> AbstractContextManager[None]:
+    """Name the file in errors, or the folder of temporary files if it has no name."""
+    name = getattr(file, "name", None)
+    return named(name if isinstance(name, (str, Path)) else gettempdir())
+
+
 @contextmanager
 def sink(place: Open | None, stream: Compressor | None, known: str | None = None) -> Iterator[Sink]:
-    """A `Sink` that is closed where its writer fails; `end()` it otherwise."""
+    """Open a `Sink` that is discarded if the block fails; otherwise the block must call `end()`."""
     opened = Sink(place, stream, known)
     try:
         yield opened
     except BaseException:
         opened.give_up()
         raise
-
-
-def read_regular(path: Path, most: int) -> bytes | None:
-    """The content of a file, `None` where there is none. `ExportError` for what is no plain file."""
-    if not path.exists():
-        return None
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        raise ExportError(f"{path} is no plain file of at most {most:,} bytes.")
-    return path.read_bytes()
-
-
-def replace(path: Path, content: bytes) -> None:
-    """A file whole, by a temporary one beside it; it keeps its mode and owner, and a link stays a link."""
-    path = path.resolve()
-    found = path.stat() if path.exists() else None
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    try:
-        with create(temporary, None if found is None else stat.S_IMODE(found.st_mode)) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if found is not None and (found.st_uid, found.st_gid) != _owner(temporary):
-            os.chown(temporary, found.st_uid, found.st_gid, follow_symlinks=False)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync(path.parent)
-
-
-def _owner(path: Path) -> tuple[int, int]:
-    found = path.lstat()
-    return found.st_uid, found.st_gid

@@ -9,9 +9,10 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09.rows import can_reorder
-from django_sitemaps09.sitemaps import FIELDS, HOOKS, Sitemap
-from django_sitemaps09.sources import MACHINERY, Source
+from django_sitemaps09.sitemaps import FIELDS, HOOKS, MACHINERY, Sitemap, is_original
+from django_sitemaps09.sources import QuerySource, Source
 from django_sitemaps09.sources.costs import Cost, Costs, Step
+from django_sitemaps09.sources.members import Members
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.urls import UrlsSource
 
@@ -37,8 +38,8 @@ _CALLS: dict[Step, str] = {
 _UNION, _LIST, _OBJECTS = "a union", "a list of rows", "a list"
 
 
-def hints(source: Source, costs: Costs) -> tuple[str, ...]:
-    """One line of text for each step that is worth it, the costliest first."""
+def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
+    """One line of text for each step that is worth it, the costliest first, and one for slow querysets."""
     items = max((cost.items for cost in costs.steps.values()), default=0)
     found = []
     for step, cost in sorted(costs.steps.items(), key=lambda entry: -entry[1].seconds):
@@ -49,7 +50,25 @@ def hints(source: Source, costs: Costs) -> tuple[str, ...]:
         elif items >= _WORTH_TIMING and cost.seconds >= _least(step, source) * costs.seconds:
             what, instead = _slow(step, source, costs)
             found.append(f"{what}: {_time(cost, costs, items)} an item. {instead}")
+    if urls >= _WORTH_TIMING and isinstance(source, QuerySource):
+        found += _form(source.members)
     return tuple(found)
+
+
+def _form(members: Members) -> list[str]:
+    """Return a hint for rows that are costly to choose, with the factor of the project's benchmark."""
+    if members.looks_beyond:
+        what, factor = "The queryset has a window function", "1.5 to 4"
+    elif members.written is not None:
+        what, factor = "The queryset joins many rows to one", "1 to 3.5"
+    elif members.are_grouped:
+        what, factor = "The queryset or a declared expression has an aggregate", "1.5 to 4"
+    else:
+        return []
+    return [
+        f"{what}: benchmarks measured {factor} times the time of a plain queryset of its table "
+        "with integer keys. Where you can, filter by Exists(), or by columns of the model itself."
+    ]
 
 
 def _time(cost: Cost, costs: Costs, items: int) -> str:
@@ -72,7 +91,7 @@ def _least(step: Step, source: Source) -> float:
 
 
 def _slow(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
-    """What a step that takes long is, and what to do instead."""
+    """Return the name of a step that takes long, and what to do instead."""
     if step == "get_urls":
         return _own_urls(_sitemap(source))
     if step == "items":
@@ -98,10 +117,7 @@ def _slow(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
 
 
 def _asking(step: Step, source: Source) -> tuple[str, str]:
-    """What a step that asks the database for each item is, and what to do about it."""
-    if step == "positions" and _kind(source) == _UNION:
-        what = "reading rows of a union"
-        return what, "Django annotates none, so each row is asked for its expressions: use methods there."
+    """Return the name of a step that queries the database for each item, and what to do about it."""
     if step in ("instances", "positions"):
         return "reading rows", "Look at __init__(), from_db() and the signals of the model."
     instead = "Add select_related() or prefetch_related() to the queryset"
@@ -116,7 +132,7 @@ def _own_urls(sitemap: Any) -> tuple[str, str]:
     if not isinstance(sitemap, Sitemap):
         what = f"read through its own get_urls(), since {kind} is no Sitemap of django_sitemaps09"
         return what, "Where the class is yours, import its base from there."
-    names = [name for name in MACHINERY if not _inherited(sitemap, name)]
+    names = [name for name in MACHINERY if not is_original(sitemap, name)]
     what = f"read through its own get_urls(), since {kind} overrides {_listed(names)}"
     return what, "Without that, a queryset is read by ranges of its key, and expressions as columns."
 
@@ -142,7 +158,7 @@ def _has_columns(source: Source) -> bool:
 
 
 def _kind(source: Source) -> str:
-    """What the items are."""
+    """Return what kind of items the source has."""
     if not isinstance(source, PositionSource):
         return "a plain queryset"
     if not isinstance(source.items, QuerySet):

@@ -1,4 +1,4 @@
-"""The indexes: which page is named by which, and their documents."""
+"""Assign pages to indexes, and build the documents of the indexes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from django_sitemaps09.export.published import INDEX, entries, index_name, page_
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.writer import Limits
 
-#: Of one index.
+#: The limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
-# As long as a lastmod gets, since the size of an index must not depend on what it says.
+# The longest lastmod, since the size of an index must not depend on the values in it.
 _LASTMOD = "9999-12-31T23:59:59Z"
 
 Sections = Mapping[str, SectionRecord]
 
 
 def assigned(sections: Sections, before: Sections, shrinking: Collection[str], url: str) -> Sections:
-    """The sections with an index for each page: its own, or for a new page the first one with room.
+    """Return the sections with an index for each page: its own, or for a new page the first with room.
 
-    Of the `shrinking` sections, what was published before is named for a while, too. Where the first index
-    would be empty, the next one takes its place: it is the one that everybody knows.
+    Room is also kept for the previously published pages of `shrinking` sections, which are named for a
+    while. If the first index would be empty, the next one takes its place, since the first is the one that
+    crawlers know.
     """
     counts: Counter[int] = Counter()
     bytes_: Counter[int] = Counter()
@@ -58,7 +59,7 @@ def assigned(sections: Sections, before: Sections, shrinking: Collection[str], u
 
 
 def _renumbered(record: SectionRecord, first: int) -> SectionRecord:
-    """With the pages of the index `first` in index 1."""
+    """Return the record with the pages of the index `first` moved to index 1."""
     pages = (page._replace(index_number=1) if page.index_number == first else page for page in record.pages)
     return replace(record, pages=tuple(pages))
 
@@ -66,9 +67,9 @@ def _renumbered(record: SectionRecord, first: int) -> SectionRecord:
 def documents(
     sections: Sections, before: Sections, shrinking: Collection[str], url: str, *, cascade: bool
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The indexes that name old and new pages, and those from then on, by their names; root last.
+    """Return the indexes that name old and new pages, and the final ones, by file name, the root last.
 
-    The former only where some section is `shrinking`; none at all where there is no page.
+    There are none of the former unless a section is `shrinking`, and none at all without pages.
     """
     after = {name: entries(url, name, record) for name, record in sections.items()}
     final = sorted({number for found in after.values() for number in found})
@@ -96,5 +97,5 @@ def documents(
 
 
 def to_announce(names: Iterable[str], *, cascade: bool) -> list[str]:
-    """The indexes that a robots.txt names: the root of a cascade, else all of them."""
+    """Return the indexes that robots.txt names: the root of a cascade, otherwise all of them."""
     return [INDEX] if cascade else sorted(names, key=lambda name: (len(name), name))

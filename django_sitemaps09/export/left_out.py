@@ -1,4 +1,4 @@
-"""What was left out of a section."""
+"""Items and elements of a section that were skipped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django_sitemaps09.entries import ItemError
 
 logger = logging.getLogger(__name__)
 
-# A section in which every item fails must not fill a report; all are counted.
+# All are counted, but a section in which every item fails must not fill a report.
 _NAMED_ERRORS = 1_000
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """Items and elements, each once: a page that is cut reads some rows twice."""
+    """Skipped items and elements, each counted once although splitting a page reads rows twice."""
 
     section: str
     left_out: int = 0
@@ -23,7 +23,7 @@ class LeftOut:
     before: frozenset[ItemError] = frozenset()
 
     def add(self, errors: tuple[ItemError, ...]) -> None:
-        # What is read twice is read again for the very next page.
+        # Rows that are read twice are read again for the very next page.
         known, self.before = self.before, frozenset(errors)
         for error in dict.fromkeys(errors):
             if error in known:

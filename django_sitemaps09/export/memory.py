@@ -1,4 +1,4 @@
-"""How much memory a run took."""
+"""Measure the peak memory of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 try:
     import resource
 except ImportError:
-    # Windows does not tell.
+    # Windows has no such module.
     resource = None  # type: ignore[assignment]
 
 # Linux counts in units of 1,024 bytes, macOS in bytes.
@@ -15,7 +15,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def peaks() -> tuple[int | None, int | None]:
-    """The peak of this process, and of its largest child that has ended, in bytes; `None`: not known."""
+    """Return the peaks of this process and of its largest ended child, in bytes; `None` if unknown."""
     if resource is None:
         return None, None
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

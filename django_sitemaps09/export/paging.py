@@ -1,9 +1,11 @@
-"""The pages of a section: which there are, which of them are made anew, and what is published next."""
+"""Plan the pages of a section: which exist, which are rendered anew, and what is published next."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 from itertools import chain, count
@@ -15,24 +17,26 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.left_out import LeftOut
 from django_sitemaps09.export.published import page_name
 from django_sitemaps09.export.records import Moves, Records
-from django_sitemaps09.export.render import Rendered, Task, twice
+from django_sitemaps09.export.render import Rendered, Task
+from django_sitemaps09.export.retry import RetriedSource
 from django_sitemaps09.export.run import Outcome, Run
 from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import QuerySource, Source
 from django_sitemaps09.sources.costs import Costs
+from django_sitemaps09.sources.positions import PositionSource
 
-# Pages that are merged away in one run: a part of all, and at least so many.
+# Limits of the pages merged away in one run: a fraction of all pages, or this many if that is more.
 _MERGED_PART, _MERGED = 10, 4
-# A transaction that is open for longer than this can bring rows that are older than what was seen.
+# A transaction that is open for longer than this can commit rows older than those already read.
 _HOT = timedelta(minutes=10)
-# What stands before the name of a staged file.
+# An optional prefix before the name of a staged file.
 _PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
 
 
 class Kept(NamedTuple):
-    """A page whose rows are what they were: nothing was rendered."""
+    """Page that was not rendered because its rows have not changed."""
 
     number: int
 
@@ -43,11 +47,11 @@ class Kept(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """The pages of a section before they are rendered.
+    """Pages of a section before they are rendered.
 
-    `pages` gives all of them in order. `known` has the records of those that are published under their
-    number; of these, `closed` can be halved, and `kept` need not even be rendered. `fingerprints` are those
-    that were read now. `split` is filled meanwhile.
+    `pages` yields all of them in order. `known` has the records of those that are published under their
+    number. Of these, `closed` pages can be halved, and `kept` pages are not even rendered. `fingerprints`
+    has those that were read in this run. `split` is filled while pages are rendered.
     """
 
     pages: Iterator[Page]
@@ -58,11 +62,19 @@ class Plan:
     merged: int = 0
     split: set[int] = field(default_factory=set)
 
+    def divide(self, page: Page, rendered: Rendered | Kept) -> Key | None:
+        """Record that a page is split, and return the last key of its first part."""
+        self.split.add(page.number)
+        if isinstance(rendered, Rendered) and page.number in self.closed:
+            return rendered.file.middle
+        return rendered.cut
+
 
 class SectionPages(NamedTuple):
-    """The pages of one section in one run, the same for all hosts. `befores` is what each has of them.
+    """Pages of one section in one run, the same for all hosts.
 
-    `before` is what they have in common, `known` the records of these pages, of each host by number.
+    `befores` has the published record of each host, `before` what they have in common. `known` has the
+    records of those common pages, for each host by number.
     """
 
     run: Run
@@ -75,63 +87,70 @@ class SectionPages(NamedTuple):
     costs: Costs
 
     @property
+    def rows(self) -> RetriedSource:
+        return RetriedSource(self.source, f"Section {self.name!r}")
+
+    @property
     def suffix(self) -> Suffix:
-        """Of the files of this run."""
+        """Suffix of the section's files in this run."""
         return self.run.renderer.suffix(self.source)
 
     def outcomes(self, rows_on_page: int) -> list[Outcome]:
-        """Plans them, has them rendered, and says what is to be published for each host."""
+        """Plan the pages, have them rendered, and return what is to be published for each host."""
         plan = self._planned(rows_on_page)
-        about = self.name, self.source, self.run.wanted, self.suffix
+        if isinstance(self.source, PositionSource):
+            self.run.listeners.plan({self.name: -(-self.source.count // rows_on_page)})
+        about = self.name, self.rows, self.run.wanted, self.suffix
         hosts = [
             Records(*about, before, {number: known[number] for number in plan.known})
             for before, known in zip(self.befores, self.known, strict=True)
         ]
-        for page, made in self._rendered(plan):
-            for place, host in enumerate(hosts):
-                if isinstance(made, Kept):
-                    host.keep(page)
-                else:
-                    fingerprint = self._fingerprint_now(page, made, plan)
-                    host.add(page, made.files[place], made.staged[place], fingerprint)
+        with closing(self._rendered(plan)) as rendered:
+            for page, made in rendered:
+                for place, host in enumerate(hosts):
+                    if isinstance(made, Kept):
+                        host.keep(page)
+                    else:
+                        fingerprint = self._fingerprint_now(page, made, plan)
+                        host.add(page, made.files[place], made.staged[place], fingerprint)
         moves = Moves(plan.closed, plan.split, plan.kept, plan.merged)
         highest = max(before.highest for before in self.befores)
         return [host.outcome(moves, highest) for host in hosts]
 
     def _fingerprint_now(self, page: Page, made: Rendered, plan: Plan) -> Fingerprint | None:
-        """That of the rows of a page that was rendered, if the next run may go by it."""
+        """Return the fingerprint of a rendered page's rows, if the next run may rely on it."""
         found = made.file.fingerprint or plan.fingerprints.get(page)
         old = plan.known.get(page.number)
         same = old is not None and old.digest == made.file.digest
-        if found is None and old is not None and same and self.before.declared == self.source.declared:
+        if found is None and old is not None and same and self.before.declared == self.rows.declared:
             found = old.fingerprint
-        return None if made.errors or self._came_too_soon(found) else found
+        return None if made.errors else found
 
     def _planned(self, rows_on_page: int) -> Plan:
-        """The pages: those that are published, and new ones behind them, or all of them new."""
-        rows, before = Patient(self.source, f"Section {self.name!r}"), self.before
+        """Return the plan of pages: the published ones and new ones after them, or all cut anew."""
+        rows, before = self.rows, self.before
         fresh = count(before.highest + 1)
         if self.source.fleeting:
-            # Files that are updated, and not multiplied: what was in them is gone soon in any case.
+            # File names are reused: the entries of a transient section are gone soon in any case.
             known = {page.number: page for page in before.pages}
             free = (number for number in count(1) if not self._is_taken(number))
             return Plan(pages.each_page(rows, rows_on_page, free), known)
         bounds = [page.until for page in before.pages if page.until is not None]
-        if self.source.identity is None and (
-            not self.source.in_order(bounds)
+        if rows.identity is None and (
+            not rows.in_order(bounds)
             or self.run.wanted.rebalance
             or before.identity is not None
             or len(bounds) + 1 < len(before.pages)
         ):
-            # What is on which page moves: pages keep their numbers.
+            # Rows move from page to page here, so pages keep their numbers.
             known = {page.number: page for page in before.pages}
             return Plan(pages.each_page(rows, rows_on_page, chain(known, fresh)), known)
         if (
             self.run.wanted.rebalance
             or not before.pages
             or any(self._is_taken(page.number) for page in before.pages)
-            or before.identity != self.source.identity
-            or not self.source.in_order(bounds)
+            or before.identity != rows.identity
+            or not rows.in_order(bounds)
         ):
             return Plan(pages.each_page(rows, rows_on_page, fresh))
         plan, ranges = self._as_published()
@@ -144,15 +163,15 @@ class SectionPages(NamedTuple):
         return plan
 
     def _is_taken(self, number: int) -> bool:
-        """Whether somebody else has a file of the name that a page would have."""
+        """Return whether a file that is not ours has the name that a page would have."""
         file = page_name(self.name, number, self.suffix)
         return any(file in taken for taken in self.run.taken)
 
     def _as_published(self) -> tuple[Plan, list[Page]]:
-        """The pages as they are published, less those that are merged away."""
+        """Return the plan and the pages as they are published, without those that are merged away."""
         before = self.before.pages
-        # Pages of a paginator are not ours to put together: the next cut would part them again.
-        most = 0 if self.source.identity is None else max(_MERGED, len(before) // _MERGED_PART)
+        # Pages of a paginator are not merged, since the next run would divide them again.
+        most = 0 if self.rows.identity is None else max(_MERGED, len(before) // _MERGED_PART)
         groups = pages.merge(before, sources.page_limits(self.source, conf.limits), most)
         ranges: list[Page] = []
         after: Key | None = None
@@ -166,17 +185,17 @@ class SectionPages(NamedTuple):
         if (
             self.run.wanted.changed_only
             and self.source.skippable
-            and self.before.declared == self.source.declared
+            and self.before.declared == self.rows.declared
         ):
             fingerprints = [(page, self._fingerprint(alone.get(page.number))) for page in ranges]
-            changed = pages.changed(fingerprints, self.source.fingerprint)
+            changed = pages.changed(fingerprints, self.rows.fingerprint)
             plan.kept = frozenset(page.number for page in ranges if page.number not in changed)
             read = {page: changed.get(page.number) for page in ranges}
             plan.fingerprints = {page: found for page, found in read.items() if found is not None}
         return plan, ranges
 
     def _fingerprint(self, record: PageRecord | None) -> Fingerprint | None:
-        """What the rows of a published page were; `None` where it has to be rendered in any case."""
+        """Return the published fingerprint of a page, or `None` if it must be rendered in any case."""
         found = None if record is None else record.fingerprint
         if record is None or found is None or self._is_hot(found):
             return None
@@ -187,21 +206,20 @@ class SectionPages(NamedTuple):
         return found
 
     def _is_hot(self, found: Fingerprint) -> bool:
-        """Whether rows that are not newer than the newest one can still come."""
+        """Return whether rows may still be committed that are not newer than the newest one."""
         if found.newest is None:
             return True
         since = self.run.wanted.started - _HOT
         if "T" not in found.newest:
-            # A date is compared as one, in the zone where it is the earliest.
+            # Dates are compared as dates, in the time zone where they are earliest.
             since -= timedelta(hours=12)
         return found.newest >= w3c(since, timezone.utc)[: len(found.newest)]
 
-    def _came_too_soon(self, found: Fingerprint | None) -> bool:
-        """Whether a fingerprint could miss what comes later: without a hash, a row that is no newer."""
-        return found is not None and found.hash is None and self._is_hot(found)
-
     def _digests(self, number: int) -> tuple[str | None, ...]:
-        """Those of a page's files, as far as these are told to be there without reading them."""
+        """Return the digest of a page's file on each host, without reading the file.
+
+        It is `None` if the file is not listed, has another size, or has another suffix in this run.
+        """
         file = page_name(self.name, number, self.suffix)
         found = []
         for before, known, names in zip(self.befores, self.known, self.run.names, strict=True):
@@ -210,60 +228,63 @@ class SectionPages(NamedTuple):
             found.append(record.digest or None if is_there and before.suffix == self.suffix else None)
         return tuple(found)
 
-    def _rendered(self, plan: Plan) -> Iterator[tuple[Page, Rendered | Kept]]:
-        """Each page with what was made of it."""
+    def _rendered(self, plan: Plan) -> Generator[tuple[Page, Rendered | Kept]]:
+        """Yield each page with its result."""
         run, source = self.run, self.source
         elsewhere = run.engine if isinstance(source, QuerySource) else None
         fingerprints = run.wanted.changed_only and source.skippable
-        declared = source.declared
+        declared = self.rows.declared
 
         def begin(page: Page) -> Callable[[], Rendered | Kept]:
             if page.number in plan.kept:
                 return lambda: Kept(page.number)
             known = self._digests(page.number) if page.number in plan.known else ()
             wanted = fingerprints and page not in plan.fingerprints
-            task = Task(self.name, page, known, wanted, declared)
+            using = source.bare.db if isinstance(source, QuerySource) else None
+            task = Task(self.name, page, known, wanted, declared, using=using)
             if elsewhere is None or page.after == page.until:
-                # The only page, from no key to none, is not worth a process.
-                return run.renderer.page(source, task, run.stores)
+                # The only page, whose range has no bounds, is not worth another process.
+                here.append(run.renderer.page(source, task, run.stores))
+                return here[-1]
             return elsewhere.begin(run.renderer, task)
 
-        def divide(page: Page, rendered: Rendered | Kept) -> Key | None:
-            plan.split.add(page.number)
-            if isinstance(rendered, Rendered) and page.number in plan.closed:
-                return rendered.file.middle
-            return rendered.cut
-
-        # Here the next page is read while the thread of this one's file ends it.
+        # In this process, the next page is read while a thread finishes the file of this one.
+        here: deque[Callable[[], Rendered]] = deque(maxlen=2)
         ahead = 2 if elsewhere is None else 2 * elsewhere.workers
         highest = 0 if source.fleeting else self.before.highest
-        made = pages.render_all(plan.pages, begin, ahead, divide=divide, highest=highest)
-        for page, rendered in made:
-            if isinstance(rendered, Rendered):
-                self._check(page, rendered)
-                self.errors.add(rendered.errors)
-                self.costs.add(rendered.costs)
-                run.progress(self.name, rendered.file)
-            yield page, rendered
+        # A crawler may have an index that names only such a page, so its file stays and is removed later.
+        ranged = plan.closed if self.rows.identity is not None else ()
+        made = pages.render_all(
+            plan.pages,
+            begin,
+            ahead,
+            divide=plan.divide,
+            retires=lambda page: page.number in ranged,
+            highest=highest,
+        )
+        try:
+            for page, rendered in made:
+                if isinstance(rendered, Rendered):
+                    self._check(page, rendered)
+                    self.errors.add(rendered.errors)
+                    self.costs.add(rendered.costs)
+                    run.listeners.page(self.name, rendered.file)
+                yield page, rendered
+        except BaseException:
+            # Wait for the threads of files, which must not write to a folder that is removed.
+            for ended in here:
+                with suppress(Exception):
+                    ended()
+            raise
 
     def _check(self, page: Page, rendered: Rendered) -> None:
-        """What a worker answers decides what is published under which name: no other than it was told."""
+        """Raise `ExportError` unless a worker's answer names the files that were requested.
+
+        The answer decides what is published, and under which name.
+        """
         name = page_name(self.name, page.number, self.suffix)
         answers = zip(self.run.renderer.targets, rendered.files, rendered.staged, strict=True)
         for target, file, staged in answers:
             prefix, found, rest = staged.removeprefix(f"{target.stage}/").partition(name)
             if file.name != name or not found or rest or _PREFIX.fullmatch(prefix) is None:
                 raise ExportError(f"A worker answered with {staged!r} for {name}.")
-
-
-class Patient(NamedTuple):
-    """Rows whose database may be gone for a moment."""
-
-    rows: Source
-    what: str
-
-    def is_empty(self) -> bool:
-        return twice(self.rows.is_empty, self.what)
-
-    def jump(self, after: Key | None, count: int) -> Key | None:
-        return twice(lambda: self.rows.jump(after, count), self.what)

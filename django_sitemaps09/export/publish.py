@@ -1,13 +1,13 @@
-"""What is staged takes its place: expanding before contracting, so that no reader ever misses a file.
+"""Publish staged files, adding before removing, so that a crawler never misses a file.
 
-First the pages that are new or only gain, then an index that names old and new ones if any page gives
-rows away, then those pages, the indexes as they are from now on, robots.txt, and the manifest. Before
-the first of these steps all of them are written to a journal; whoever finds one takes the steps again.
+Pages that are new or only gain rows come first. If any page gives rows away, an index that names old and
+new pages follows, then those pages. Then come the final indexes, robots.txt, and the manifest. Before the
+first of these steps, all of them are written to a write-ahead journal. A run that finds a journal takes its
+remaining steps.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import zlib
@@ -19,20 +19,20 @@ from typing import BinaryIO, NamedTuple
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.files import staged_file
 from django_sitemaps09.export.published import INDEX, is_index
-from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.manifest import Manifest, UnreadableError
 from django_sitemaps09.sections import NAME
 from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.stores.plain import named
 
 logger = logging.getLogger(__name__)
 
 JOURNAL = "journal.json"
-#: What stands before the name of an index that names old and new pages, where it is staged.
+#: Prefix of the staged name of an index that names old and new pages.
 BETWEEN = "between-"
-#: Folders in ours, one for the files of each run.
+#: Prefix of the folder that has the files of one run.
 RUN = "run-"
-# What a run is called, and its files; neither leads anywhere else.
+# Valid names of runs and of their files, which cannot lead to another folder.
 _RUN = re.compile(rf"{RUN}[0-9A-Za-z-]+")
 _STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
 _MOST = 1_000_000_000
@@ -41,7 +41,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Step(NamedTuple):
-    """A staged file and the name whose place it takes; `digest` is of the uncompressed content."""
+    """Step of publishing: a `staged` file replaces `name`; `digest` is of its uncompressed content."""
 
     staged: str
     name: str
@@ -49,10 +49,11 @@ class Step(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """All that publishing a run takes. `root` is the manifest's, `sections` those that change.
+    """Write-ahead journal of publishing a run.
 
-    `files` are all that the run brings or takes out of the indexes: what is left of them if the steps
-    can never be taken again. `delete` is due to be removed.
+    `root` is the new root of the manifest, `sections` names the sections that change. `files` has all their
+    old and new pages, from which to remove files if the steps can no longer be taken. `delete` names files
+    that are due to be deleted.
     """
 
     run: str
@@ -64,7 +65,7 @@ class Journal(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run publishes, and what is called before each step: it raises where the lock is lost."""
+    """Publish target, and `check`, which is called before each step and raises if the lock is lost."""
 
     target: Store
     state: Store
@@ -72,11 +73,11 @@ class Place(NamedTuple):
 
 
 def digest(target: Store, name: str) -> str | None:
-    """The SHA-256 of the uncompressed content of a file; `None` where it is not there, or not whole."""
+    """Return the SHA-256 of a file's uncompressed content; `None` if the file is missing or damaged."""
     opened = target.open(name)
     if opened is None:
         return None
-    with opened:
+    with opened, named(f"{target.label}/{name}"):
         try:
             return _digest(opened)
         except (zlib.error, EOFError):
@@ -106,28 +107,33 @@ def _digest(file: BinaryIO) -> str:
 
 
 def publish(place: Place, journal: Journal, robots: Callable[[bool], None]) -> None:
-    """The journal, and all its steps. The sections' files of the manifest are there already.
+    """Write the journal and take all its steps; the section files of the manifest must exist already.
 
-    `robots` brings robots.txt up to date, with true while old and new files are named.
+    `robots` updates robots.txt. It is called with `True` while old and new files are named.
     """
     place.check()
-    # What is staged is there, names and all, before anything says so.
+    # Staged files must be on disk, with their names, before the journal names them.
     place.target.sync()
-    place.state.write(JOURNAL, json.dumps(journal).encode())
+    place.state.write(JOURNAL, manifests.sealed(journal._asdict()))
     _take(place, journal, robots)
 
 
-def _take(place: Place, journal: Journal, robots: Callable[[bool], None]) -> None:
+def _take(place: Place, journal: Journal, robots: Callable[[bool], None], taken: int = 0) -> None:
+    """Take all steps except the first `taken`, which have been taken before."""
     target, state = place.target, place.state
-    for before, step in zip((None, *journal.steps), journal.steps, strict=False):
+    for number, step in enumerate(journal.steps):
+        before = journal.steps[number - 1] if number else None
         if before is not None and is_index(before.name) != is_index(step.name):
-            # What an index names is there before the index is, whatever happens to the machine.
+            # Pages must be on disk before an index that names them, even if the machine crashes.
             target.sync()
-        if not _is_between(step) and ((before and _is_between(before)) or step.name == INDEX):
-            # All indexes are there, those of before and those of now, and each page is in one of them.
+        if step.name == INDEX or (before and _is_between(before) and not _is_between(step)):
+            # All other indexes are in place, and each page will be in one of them. robots.txt names them
+            # before the first index, which may have named those pages until now, changes.
+            target.sync()
             robots(True)
-        place.check()
-        target.promote(step.staged, step.name)
+        if number >= taken:
+            place.check()
+            target.promote(step.staged, step.name)
     target.sync()
     robots(False)
     place.check()
@@ -146,7 +152,7 @@ def _is_between(step: Step) -> bool:
 
 
 def replace_manifest(state: Store, root: bytes) -> None:
-    """The root of the manifest; the one before is kept beside it."""
+    """Replace the root of the manifest, and keep the previous one as a backup."""
     before = state.read(manifests.ROOT, _MOST)
     if before == root:
         return
@@ -156,31 +162,32 @@ def replace_manifest(state: Store, root: bytes) -> None:
 
 
 def read_journal(state: Store) -> Journal | None:
-    """What a run left that was killed while it published; `None` if none was."""
+    """Return the journal of a run that was killed while it published; `None` if there is none."""
     content = state.read(JOURNAL, _MOST)
     if content is None:
         return None
     try:
-        run, steps, root, *names = json.loads(content)
-        sections = manifests.plain(NAME, names[0])
-        files, delete = (manifests.plain(manifests.PUBLISHED, some) for some in names[1:])
-        taken = tuple(Step(*map(str, step)) for step in steps)
-        manifests.plain(_RUN, [run])
-        manifests.plain(manifests.PUBLISHED, (step.name for step in taken))
-        manifests.plain(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in taken))
-        return Journal(run, taken, str(root), tuple(sections), tuple(files), tuple(delete))
-    except (ValueError, TypeError, IndexError, RecursionError) as error:
+        found = manifests.unsealed(content)
+        [run] = manifests.plain(_RUN, [found["run"]])
+        sections = manifests.plain(NAME, found["sections"])
+        files, delete = (manifests.plain(manifests.PUBLISHED, found[key]) for key in ("files", "delete"))
+        steps = tuple(Step(*map(str, step)) for step in found["steps"])
+        manifests.plain(manifests.PUBLISHED, (step.name for step in steps))
+        manifests.plain(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
+        manifests.parse_root(found["root"], "its manifest")
+        return Journal(run, steps, found["root"], tuple(sections), tuple(files), tuple(delete))
+    except (*manifests.UNFIT, UnreadableError) as error:
         raise ExportError(
-            f"{state.label}: {JOURNAL} cannot be read ({error}). Remove it and {manifests.ROOT}: all pages "
-            "are then cut anew, and what is published stays until they are."
+            f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}: "
+            "all pages are then cut anew, and what is published stays until they are."
         ) from error
 
 
 def roll_forward(place: Place, journal: Journal, robots: Callable[[Sequence[str], bool], None]) -> bool:
-    """The steps of a run that was killed, taken again; false where that is not possible.
+    """Take the remaining steps of a killed run; return `False` if that is not possible.
 
-    `robots` is told the names of its indexes. A step was taken if its staged file is gone; so those that
-    are gone are the first ones, or somebody else took them away.
+    `robots` is called with the names of the run's indexes. A step was taken if its staged file is gone. If
+    files of other steps than the first ones are gone, somebody else has removed them.
     """
     folder = f"{STATE}/{journal.run}"
     staged = place.target.names(folder)
@@ -200,35 +207,36 @@ def roll_forward(place: Place, journal: Journal, robots: Callable[[Sequence[str]
         )
         return False
     logger.warning("%s: an export was killed while it published; it is finished now.", place.target.label)
-    names = json.loads(journal.root)["indexes"]
-    _take(place, journal._replace(steps=tuple(remaining)), partial(robots, names))
+    names = manifests.parse_root(journal.root, JOURNAL).indexes
+    _take(place, journal, partial(robots, names), len(taken))
     return True
 
 
 def stage(target: Store, folder: str, documents: Iterable[tuple[str, str, bytes]]) -> list[Step]:
-    """Small documents as staged files: what each is called there, the name it is for, its content."""
+    """Stage small documents, given as staged name, published name and content; return their steps."""
     steps = []
     for staged, name, content in documents:
-        with staged_file(target, f"{folder}/{staged}") as file:
+        with target.staged(f"{folder}/{staged}") as file:
             file.write(content)
         steps.append(Step(f"{folder}/{staged}", name, sha256(content).hexdigest()))
     return steps
 
 
 def write_sections(state: Store, before: Manifest, after: Manifest) -> Manifest:
-    """The files of the sections that differ; the manifest with the names of all of them."""
+    """Write the files of sections that differ; return the manifest with the file names of all sections."""
     files = {}
     for name, record in after.sections.items():
         known = before.files.get(name)
         if known is None or before.sections.get(name) != record:
-            known = manifests.section_file(name, after.run)
-            state.write(known, manifests.section_document(record))
+            document = manifests.section_document(record)
+            known = manifests.section_file(name, document)
+            state.write(known, document)
         files[name] = known
     return replace(after, files=files)
 
 
 def clean(target: Store) -> None:
-    """Removes what killed runs left behind."""
+    """Remove what killed runs left behind."""
     for folder in target.folders(STATE):
         if folder.startswith(RUN):
             target.delete_folder(f"{STATE}/{folder}")
@@ -236,7 +244,7 @@ def clean(target: Store) -> None:
 
 
 def clean_state(state: Store, manifest: Mapping[str, str]) -> None:
-    """Removes the files of sections that neither this manifest nor the one before it names."""
+    """Remove the files of sections that neither this manifest nor the previous one names."""
     try:
         backup = manifests.read_root(state, manifests.BACKUP)
     except ExportError:

@@ -17,33 +17,36 @@ from django_sitemaps09.stores import Store
 
 INDEX = "sitemap.xml"
 
-_PAGE = re.compile(rf"sitemap-({NAME.pattern})-([1-9][0-9]*)\.(xml|xml\.gz|txt)")
+# Files that others put into the target must not use up the numbers. A file with a longer number is not
+# ours, unless a manifest lists it.
+_NUMBER = "[1-9][0-9]{0,7}"
+_PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
 # No section's page can have such a name.
-_INDEX = re.compile(r"sitemap(?:-([1-9][0-9]*))?\.xml")
+_INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
 
 
 def page_name(section: str, number: int, suffix: Suffix) -> str:
-    """The file of a page, and the end of its URL: live pages have the same."""
+    """Return the file name of a page, with which the URL of a live page ends, too."""
     return f"sitemap-{section}-{number}.{suffix}"
 
 
 def page_names(section: str, record: SectionRecord) -> list[str]:
-    """The files of a section."""
+    """Return the file names of a section's pages."""
     return [page_name(section, page.number, record.suffix) for page in record.pages]
 
 
 def index_name(number: int, *, cascade: bool = False) -> str:
-    """The file of an index. In a cascade the first one has another name too: the root names them all."""
+    """Return the file name of an index; in a cascade, the root has the usual name of the first one."""
     return INDEX if number == 1 and not cascade else f"sitemap-{number}.xml"
 
 
 def is_index(name: str) -> bool:
-    """Whether a file is an index by its name."""
+    """Return whether a file name is that of an index."""
     return _INDEX.fullmatch(name) is not None
 
 
 def highest_numbers(names: Iterable[str]) -> dict[str, int]:
-    """The highest number that a page of each section has among these files."""
+    """Return the highest page number of each section among these files."""
     found: dict[str, int] = defaultdict(int)
     for match in filter(None, map(_PAGE.fullmatch, names)):
         found[match[1]] = max(found[match[1]], int(match[2]))
@@ -51,17 +54,17 @@ def highest_numbers(names: Iterable[str]) -> dict[str, int]:
 
 
 def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None]) -> Manifest:
-    """What the published indexes name, where no manifest tells: pages by their names alone.
+    """Return a manifest of the pages that the published indexes name, if there is no readable one.
 
-    Their ranges are not known, so that such a section is cut anew, to numbers that no file here has. An
-    index that names none of them is somebody else's, whatever it is called.
-    `ExportError` where an index cannot be read.
+    The ranges of these pages are not known, so such a section is cut anew, with numbers that no file here
+    has. Except for `sitemap.xml`, an index that names none of these files is not ours. Raise `ExportError`
+    if an index cannot be read.
     """
     highest = highest_numbers(names)
     pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest}
     suffixes: dict[str, Suffix] = {}
     indexes = []
-    # The first one is asked for in any case: what is a link, say, is among no names.
+    # The first one is read in any case: a symbolic link, for example, is not among the names.
     found_indexes = filter(None, map(_INDEX.fullmatch, {INDEX, *names}))
     for index, name in sorted((int(match[1] or 1), match[0]) for match in found_indexes):
         ours = name == INDEX and name in names
@@ -72,7 +75,7 @@ def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None])
             ours = True
             if suffixes.setdefault(match[1], cast(Suffix, match[3])) == match[3]:
                 page = PageRecord(int(match[2]), None, 0, 0, 0, None, entry.lastmod, "", None, index)
-                # What is left of a cascade that was switched off names pages a second time.
+                # Leftovers of a cascade that was switched off name pages a second time.
                 pages[match[1]].setdefault(page.number, page)
         if ours:
             indexes.append(name)
@@ -86,9 +89,9 @@ def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None])
 
 
 def read_index(target: Store, name: str = INDEX) -> list[IndexEntry]:
-    """The entries of a published index; none where there is no index yet.
+    """Return the entries of a published index; an empty list if there is no index yet.
 
-    `ExportError` for what is none: a part of an index could only be replaced together with the rest.
+    Raise `ExportError` if the file is not an index, since the entries of other sections would be lost.
     """
     content = target.read(name, protocol.MAX_BYTES)
     if content is None:
@@ -114,7 +117,7 @@ def read_index(target: Store, name: str = INDEX) -> list[IndexEntry]:
 
 
 def entries(url: str, section: str, record: SectionRecord) -> dict[int, list[IndexEntry]]:
-    """What the indexes say of a section, by the numbers of the indexes."""
+    """Return the index entries of a section's pages, by the number of the index."""
     found: dict[int, list[IndexEntry]] = defaultdict(list)
     for page in record.pages:
         location = f"{url}{page_name(section, page.number, record.suffix)}"
@@ -123,5 +126,5 @@ def entries(url: str, section: str, record: SectionRecord) -> dict[int, list[Ind
 
 
 def union(before: Sequence[IndexEntry], after: Sequence[IndexEntry]) -> list[IndexEntry]:
-    """The entries of both, each location once."""
+    """Return the entries of both, with each location once."""
     return list({entry.location: entry for entry in (*before, *after)}.values())

@@ -1,4 +1,4 @@
-"""What is noted, staged and reported of the pages of a section, for one host."""
+"""Collect records, staged files and reports of a section's pages, for one host."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from django_sitemaps09.export.published import page_name, page_names
 from django_sitemaps09.export.report import PageFile, SectionReport
+from django_sitemaps09.export.retry import RetriedSource
 from django_sitemaps09.export.run import Outcome, Wanted
 from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
-from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past, w3c
-from django_sitemaps09.sources import Source
 
-#: What a section loses is measured against the most of so many seconds.
+#: Seconds for which URL counts are kept; a section's loss is measured against the largest of them.
 BASELINE = 7 * 24 * 3600
 
 
 class Moves(NamedTuple):
-    """What became of published pages: these are `closed`, or `split`, or `kept`; so many are merged."""
+    """Numbers of published pages that are `closed`, `split` or `kept`, and how many are `merged` away."""
 
     closed: Collection[int]
     split: Collection[int]
@@ -28,12 +28,38 @@ class Moves(NamedTuple):
     merged: int
 
 
+def published_files(name: str, record: SectionRecord) -> list[PageFile]:
+    """Return the files of a section as they are published."""
+    bounds = [None, *(page.until for page in record.pages)]
+    return [
+        _published_file(name, record.suffix, page, after)
+        for page, after in zip(record.pages, bounds, strict=False)
+    ]
+
+
+def _published_file(name: str, suffix: Suffix, record: PageRecord, after: Key | None) -> PageFile:
+    return PageFile(
+        name=page_name(name, record.number, suffix),
+        after=after,
+        until=record.until,
+        urls=record.urls,
+        bytes=record.bytes,
+        size=record.size,
+        lastmod=record.newest,
+        digest=record.digest,
+        unchanged=True,
+    )
+
+
 @dataclass(slots=True)
 class Records:
-    """One section of one host. `known` are its pages that keep their number, of which `before` is told."""
+    """Records of one section for one host.
+
+    `before` is its published record, `known` has the published pages that keep their number.
+    """
 
     name: str
-    source: Source
+    source: RetriedSource
     wanted: Wanted
     suffix: Suffix
     before: SectionRecord
@@ -43,25 +69,13 @@ class Records:
     staged: dict[str, str] = field(default_factory=dict)
 
     def keep(self, page: Page) -> None:
-        """A page that was not rendered."""
-        record = self.known[page.number]
-        self.pages.append(record._replace(until=page.until))
-        self.files.append(
-            PageFile(
-                name=page_name(self.name, page.number, self.before.suffix),
-                after=page.after,
-                until=page.until,
-                urls=record.urls,
-                bytes=record.bytes,
-                size=record.size,
-                lastmod=record.newest,
-                digest=record.digest,
-                unchanged=True,
-            )
-        )
+        """Add a page that was not rendered."""
+        record = self.known[page.number]._replace(until=page.until)
+        self.pages.append(record)
+        self.files.append(_published_file(self.name, self.before.suffix, record, page.after))
 
     def add(self, page: Page, made: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
-        """A page that was rendered; one without URLs is not written, and the next begins where it began."""
+        """Add a rendered page; skip one without URLs, so that the next page begins where it began."""
         if not made.urls:
             return
         record = self._record(page, made, fingerprint)
@@ -77,7 +91,7 @@ class Records:
         if same is not None:
             changed = same.changed
         elif not any(known.digest for known in self.before.pages):
-            # Nothing is known of a time before this one.
+            # Without an earlier digest, the time of the last change is not known.
             changed = past(made.lastmod)
         return PageRecord(
             number=page.number,
@@ -93,7 +107,7 @@ class Records:
         )
 
     def outcome(self, moves: Moves, highest: int) -> Outcome:
-        """All of it; `highest` is the highest number that a page had before this run."""
+        """Return the outcome of the section; `highest` is the highest page number before this run."""
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
         after = SectionRecord(
@@ -116,7 +130,7 @@ class Records:
             split=len(moves.split),
             merged=moves.merged,
         )
-        # Where the open end has a closed page now, that one may also have been merged into it just before.
+        # If the open end is a closed page now, another page may also have been merged with it just before.
         ranged = self.before.identity is not None
         shrinks = {
             page_name(self.name, record.number, after.suffix)
@@ -127,10 +141,10 @@ class Records:
         return Outcome(report, after, self.staged, frozenset(shrinks & names_before))
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
-        """What the section is measured against the next time."""
+        """Return the URL counts that the next run is measured against."""
         before, started = self.before, self.wanted.started.timestamp()
         if self.name in self.wanted.force:
-            # What was right once is what comes is measured against, not what was before.
+            # A forced result is the new baseline, so earlier counts are dropped.
             return ()
         if not before.pages or sum(page.urls for page in self.pages) == before.urls:
             return before.counts
@@ -139,14 +153,14 @@ class Records:
 
 
 def common(befores: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
-    """What several hosts have of a section, as far as they have the same pages, and those by their numbers.
+    """Return what several hosts' records of a section have in common, and each host's pages by number.
 
-    Where they have others, all pages are cut anew, to numbers that none of them ever had.
+    If their pages differ, all pages are cut anew, with numbers that no host has ever used.
     """
     first, *others = befores
     highest = max(record.highest for record in befores)
     if all(_cut_alike(first, other) for other in others):
-        # Limits are those of the largest of them.
+        # The largest of the hosts' files is compared with the limits.
         several = zip(*(record.pages for record in befores), strict=True)
         pages = [some[0]._replace(bytes=max(page.bytes for page in some)) for some in several]
         known = [{page.number: page for page in record.pages} for record in befores]

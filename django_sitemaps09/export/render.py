@@ -1,4 +1,4 @@
-"""One page rendered to a staged file, in this process or in another one."""
+"""Render one page to a staged file, in this process or in another one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import InterfaceError, OperationalError
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09 import sections, sources, stores, writer
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
-from django_sitemaps09.export.files import Sink, sink, staged_file
+from django_sitemaps09.export.files import Sink, sink
 from django_sitemaps09.export.published import page_name
 from django_sitemaps09.export.report import PageFile
+from django_sitemaps09.export.retry import retry
 from django_sitemaps09.manifest import Suffix
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
@@ -32,17 +33,16 @@ from django_sitemaps09.writer import Out, Written
 
 logger = logging.getLogger(__name__)
 
-WorkT = TypeVar("WorkT")
-
-#: What says all in its message; anything else may be a mistake in a project, which a traceback shows.
+#: Exceptions whose message says everything. Others may be mistakes in a project, so their traceback is
+#: logged.
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
 class Target(NamedTuple):
-    """Where the files of one host go: to a `folder` of the target, or to all of it if that is empty.
+    """Publish target of one host: a `folder` of it, or all of it if `folder` is empty.
 
-    `output` tells the target with the settings; `stage` is for what is not published yet, `None` in a dry
-    run.
+    `output` and the settings determine the target. `stage` is the folder of files that are not published
+    yet, `None` in a dry run.
     """
 
     base: Base
@@ -55,10 +55,11 @@ class Target(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A page to be rendered; `known` are the digests of the files that are published under its name.
+    """Page to render; `known` are the digests of the files that are published under its name.
 
-    `fingerprint` says that the fingerprint of its rows is wanted, which is read before they are.
-    `declared` is the digest of the declaration, `prefix` what stands before the name in the staging folder.
+    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `declared` is the
+    declaration digest. `prefix` precedes the file name in the staging folder. `using` is the alias of the
+    database that the command reads.
     """
 
     section: str
@@ -67,6 +68,7 @@ class Task(NamedTuple):
     fingerprint: bool = False
     declared: str = ""
     prefix: str = ""
+    using: str | None = None
 
     @property
     def label(self) -> str:
@@ -74,9 +76,9 @@ class Task(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A page, what was left out of it, and what it cost.
+    """Rendered page: its files, what was skipped, and what it cost.
 
-    `files` has the same range for each host, `staged` the paths of their new files.
+    `files` has one file with the same range for each host, `staged` the paths of the new files.
     """
 
     files: tuple[PageFile, ...]
@@ -86,7 +88,7 @@ class Rendered(NamedTuple):
 
     @property
     def file(self) -> PageFile:
-        """That of the first host; ranges, cuts and URLs are those of all."""
+        """File of the first host; ranges, cuts and URL counts are the same for all hosts."""
         return self.files[0]
 
     @property
@@ -96,9 +98,9 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """How pages of this run are rendered: the same rows for all hosts.
+    """Renders the pages of one run, with the same rows for all hosts.
 
-    It can be pickled: targets are found again by the settings.
+    It can be pickled, since stores are opened again through the settings.
     """
 
     targets: tuple[Target, ...]
@@ -112,11 +114,11 @@ class Renderer:
 
     @property
     def stage(self) -> str | None:
-        """Of the first host."""
+        """Staging folder of the first host."""
         return self.targets[0].stage
 
     def suffix(self, source: Source) -> Suffix:
-        """What the names of a source's files end with: those of URLs alone are not compressed."""
+        """Return the suffix of a source's file names; text files are never compressed."""
         if source.format == "text":
             return "txt"
         return "xml.gz" if self.gzip else "xml"
@@ -124,15 +126,15 @@ class Renderer:
     def page(
         self, source: Source, task: Task, stores: Sequence[Store] | None = None
     ) -> Callable[[], Rendered]:
-        """One page to its staged files; what is given back waits until these are on disk."""
+        """Render one page to its staged files, and return a function that waits until they are on disk."""
         found = stores or [target.store() for target in self.targets]
-        return twice(partial(self._page_once, source, task, found), task.label)
+        return retry(partial(self._page_once, source, task, found), task.label)
 
     def _page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
-        # Before the rows, never after: what changes in between is then seen by the next run.
+        # Read before the rows, never after them, so that the next run sees changes made in between.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
         with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as opened:
             sinks = [
@@ -162,7 +164,7 @@ class Renderer:
         self, store: Store, staged: str, known: str | None, file_name: str, *, linked: bool
     ) -> AbstractContextManager[Sink]:
         stream = compressor(conf.gzip_level, linked=linked) if file_name.endswith(".gz") else None
-        place = None if self.stage is None else partial(staged_file, store, staged)
+        place = None if self.stage is None else partial(store.staged, staged)
         return sink(place, stream, known)
 
 
@@ -193,7 +195,7 @@ def _page_file(
 
 
 def same_declaration(source: Source, task: Task) -> None:
-    """`ExportError` where this process would not render what was asked for."""
+    """Raise `ExportError` if this process would not render what was requested."""
     if source.declared != task.declared:
         raise ExportError(
             f"it is incompatible, with another section {task.section!r}, in its query, its settings, its "
@@ -204,30 +206,30 @@ def same_declaration(source: Source, task: Task) -> None:
 def render_page(
     renderer: Renderer, task: Task, *, check: Callable[[Source, Task], None] = lambda source, task: None
 ) -> Rendered:
-    """One page in a process of its own, where the section is found by its name.
+    """Render one page where the section is found by its name, as in another process.
 
-    `check` is asked before, and raises where this process is not to render it.
+    `check` is called first, and raises if this process must not render the page.
     """
 
     def rendered() -> Rendered:
-        source = _found_again(renderer, task.section)
+        source = _found_again(renderer, task)
         check(source, task)
         return renderer._page_once(source, task, [target.store() for target in renderer.targets])()
 
     try:
         with _surroundings(renderer):
-            return twice(rendered, task.label)
+            return retry(rendered, task.label)
     except EXPECTED:
         raise
     except Exception as error:
-        # Not every exception survives the way to another process; its text does.
+        # Not every exception survives the transfer to another process; its text does.
         logger.exception("%s could not be rendered", task.label)
-        raise ExportError(f"{type(error).__name__}: {error}") from None
+        raise ExportError(reason_of(error)) from None
 
 
 @contextmanager
 def _surroundings(renderer: Renderer) -> Iterator[None]:
-    """All that a process knows of where the export was begun; it may have other things to do after."""
+    """Use the script prefix, URLconf and locale of the export, and restore the previous ones afterwards."""
     before = get_script_prefix(), get_urlconf()
     set_script_prefix(renderer.script_prefix)
     set_urlconf(renderer.urlconf)
@@ -239,19 +241,9 @@ def _surroundings(renderer: Renderer) -> Iterator[None]:
         set_urlconf(before[1])
 
 
-def _found_again(renderer: Renderer, section: str) -> Source:
-    """The source of a section that is found by the setting or the registry."""
+def _found_again(renderer: Renderer, task: Task) -> Source:
+    """Return the source of a section that is found by its name, in the setting or the registry."""
     known = sections.named()
-    if section not in known:
-        raise sections.unknown(section, known)
-    return sources.source(section, known[section], renderer.bases, conf.limits)
-
-
-def twice(work: Callable[[], WorkT], what: str) -> WorkT:
-    """What `work` gives, tried again once where the database was gone."""
-    try:
-        return work()
-    except (OperationalError, InterfaceError) as error:
-        logger.warning("%s: the database failed, trying again: %s", what, error)
-        close_old_connections()
-        return work()
+    if task.section not in known:
+        raise sections.unknown(task.section, known)
+    return sources.source(task.section, known[task.section], renderer.bases, conf.limits, task.using)

@@ -1,4 +1,4 @@
-"""What an export did."""
+"""Report what an export did."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ from typing import Any, Literal
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.pages import Fingerprint, Key
 
-#: What became of robots.txt; `stale` where it would change, and nothing was to be written.
+#: State of robots.txt; `stale` if it would change, but nothing was to be written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with what it counts: "1 page", "1,234 pages"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """One page: its range, what it holds, and what the file takes.
+    """Page of a section: its range, its contents, and its file.
 
-    `bytes` is before, `size` after compression; `digest` is of the former. `lastmod` is the newest one in
-    it, if all have one. `cut` is the last key it holds, where its limits did not admit the rest of its
-    range, and `middle` one about half way to it. `unchanged` says that the published file is the same.
+    `bytes` is the size before compression, `size` the one after it; `digest` is of the uncompressed
+    content. `lastmod` is the newest one on the page, if all entries have one. `cut` is the last key on the
+    page, if its limits did not admit the rest of its range. `middle` is a key about halfway to it.
+    `unchanged` is true if the published file is the same.
     """
 
     name: str
@@ -39,12 +45,17 @@ class PageFile:
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """One section. `files` are all its pages; `left_out` counts items and elements of those rendered.
+    """Result of one section.
 
-    Of its files so many were `written`, `unchanged`, and `removed` from the index; `skipped` are those of
-    the unchanged ones that were not even rendered. So many pages were `split`, and `merged` away. `errors`
-    names the first of what was left out. `failure` says why nothing of it was published; what was
-    published before stays. `hints` name what made it slow, and what to declare instead.
+    `files` has all its pages. `left_out` counts items and elements that were skipped on rendered pages;
+    `errors` names the first of them. `written` and `unchanged` count files, `removed` those that were
+    removed from the index. If the run published nothing, they count what would have been. `skipped` counts
+    the unchanged pages that were not even rendered, `split` and `merged` those that were split and merged
+    away.
+
+    `failure` says why nothing of the section was published. What was published before stays then, and
+    `files` has it. `hints` name what made the section slow, and what to declare instead. `ignored_keys` are
+    the first five keys in dicts of its `get_urls()` that exports do not write.
     """
 
     section: str
@@ -54,6 +65,7 @@ class SectionReport:
     errors: Sequence[ItemError] = ()
     failure: str | None = None
     hints: Sequence[str] = ()
+    ignored_keys: Sequence[str] = ()
     written: int = 0
     unchanged: int = 0
     skipped: int = 0
@@ -76,15 +88,15 @@ class SectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. `published` is false for a dry run, and where nothing may be published.
+    """Result of a run. `published` is false for a `dry_run`, and if nothing may be published.
 
-    `written` names the files that differ from what was published, in a dry run those that would;
-    `deleted` those that no index has named for long enough.
+    `written` names the files that differ from what was published; in a dry run, those that would. `deleted`
+    names those that no index has named for long enough.
 
-    `folder` is the local one, `None` for a storage without a path; `target` names either. `memory` is the
-    peak of this process and, apart from it, of its largest worker, in bytes; `None` where the system
-    does not tell. `recovered` says that an earlier run had been killed while it published, and was
-    finished first. `changes` counts URLs that were added, removed and changed, if that was asked for.
+    `folder` is the local folder, `None` for a storage without a path; `target` names either. `memory` is
+    the peak of this process, `workers_memory` that of its largest worker, in bytes; `None` if unknown.
+    `recovered` is true if an earlier run had been killed while it published, and was finished first.
+    `changes` counts URLs that were added, removed and changed, if requested.
     """
 
     sections: Sequence[SectionReport]
@@ -104,13 +116,14 @@ class Report:
     changes: Mapping[str, int] | None = None
     memory: int | None = None
     workers_memory: int | None = None
+    dry_run: bool = False
 
     @property
     def urls(self) -> int:
         return sum(section.urls for section in self.sections)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON has it."""
+        """Return the report as a dict for JSON."""
         found = asdict(self)
         found["folder"] = self.folder and str(self.folder)
         found["robots_path"] = self.robots_path and str(self.robots_path)

@@ -1,23 +1,34 @@
-"""The robots.txt that an export keeps up to date."""
+"""Keep a robots.txt up to date after exports."""
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 from django_sitemaps09 import robots
-from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export import files
+from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores.plain import create_whole, named, read_plain, sync
+
+_MOST = 10 * robots.MAX_BYTES
+# Attempts to update a file that changes before it can be replaced.
+_ATTEMPTS = 20
+# Symbolic links that Linux follows in one path.
+_LINKS = 40
 
 
 @dataclass(slots=True)
 class Robots:
-    """A robots.txt that is to name the indexes at `urls`: what became of it, and what to say of it.
+    """robots.txt that is to name the indexes at `urls`, with the state and messages of its update.
 
-    `earlier` are those that it was to name before.
+    `earlier` are the URLs of the indexes that it was to name before.
     """
 
     path: Path | None
@@ -29,27 +40,122 @@ class Robots:
     failures: Sequence[str] = ()
 
     def publish(self, between: bool) -> None:
-        """Brings it up to date; or names the indexes of now and then, while both are needed."""
+        """Update the file; if `between`, name both earlier and new indexes, while both are needed.
+
+        A file is left alone if an earlier check or update of it failed.
+        """
+        if self.state == "failed":
+            return
         if not between:
             self.update()
         elif self.earlier and {*self.earlier} != {*self.urls}:
             Robots(self.path, self.base, [*dict.fromkeys((*self.earlier, *self.urls))]).update()
 
     def update(self, *, write: bool = True) -> None:
-        """Brings it up to date, or only looks. What goes wrong is no error: the sitemap is published."""
+        """Update the file, or only compare it unless `write`.
+
+        Failures are noted and not raised, since the sitemap is published in any case.
+        """
         if self.path is None:
             return
         try:
-            before = files.read_regular(self.path, 10 * robots.MAX_BYTES)
-            after = robots.update(before, self.urls)
-            if write and after != before:
-                files.replace(self.path, after)
+            before, after = _updated(self.path, self.urls, write=write)
         except (SitemapError, OSError) as error:
             self.state = "failed"
             self.failures = [f"{self.path} was left as it is: {error}"]
             return
-        # The rules of a file say nothing about other hosts.
+        # The rules of a robots.txt do not apply to other hosts.
         here = [url for url in self.urls if url.startswith(f"{self.base}/")]
         found = (warning.removeprefix("robots.txt: ") for warning in robots.warnings(after, here))
         self.warnings = [f"{self.path}: {warning}" for warning in found]
         self.state = "unchanged" if after == before else "written" if write else "stale"
+
+
+def _updated(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | None, bytes]:
+    """Return the content before and after the update, which is written if it differs.
+
+    An owner may edit the file meanwhile; then the update starts again from its new content.
+    """
+    path = _followed(path)
+    if write:
+        _remove_leftovers(path)
+    for _ in range(_ATTEMPTS):
+        before = read_plain(path, _MOST)
+        after = robots.update(before, urls)
+        if after == before or not write or _replaced(path, before, after):
+            return before, after
+    raise RobotsError(f"it changed {_ATTEMPTS} times while it was to be replaced. Export again.")
+
+
+def _followed(path: Path) -> Path:
+    """Return the file that a path leads to.
+
+    Raise `RobotsError` for a symbolic link of another user, which could lead to any file of this one. The
+    folders above are the owner's choice.
+    """
+    user = getattr(os, "geteuid", lambda: None)()
+    for _ in range(_LINKS):
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return path
+        if not stat.S_ISLNK(found.st_mode):
+            return path
+        if user not in (None, found.st_uid):
+            raise RobotsError(
+                f"{path} is a symbolic link of another user. Replace it by one of the user who runs "
+                "exports, or name the file itself."
+            )
+        path = path.parent / path.readlink()
+    raise RobotsError(f"its symbolic links lead to each other, or there are more than {_LINKS}.")
+
+
+def _replaced(path: Path, before: bytes | None, content: bytes) -> bool:
+    """Replace the file atomically, keeping its mode, owner and attributes.
+
+    Return `False`, and leave the file as it is, if it is not what it was `before`.
+    """
+    temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
+    try:
+        found = None if before is None else path.lstat()
+    except FileNotFoundError:
+        return False
+    try:
+        with named(path):
+            create_whole(temporary, content, None if found is None else stat.S_IMODE(found.st_mode))
+        try:
+            if found is not None:
+                _keep_attributes(path, found, temporary)
+            if read_plain(path, _MOST) != before:
+                return False
+            temporary.replace(path)
+        except FileNotFoundError:
+            # The owner removed the file, or another export took the temporary one for a leftover.
+            return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(path.parent)
+    return True
+
+
+def _keep_attributes(path: Path, found: os.stat_result, copy: Path) -> None:
+    """Give a copy the owner and the extended attributes of the file."""
+    new = copy.lstat()
+    if (found.st_uid, found.st_gid) != (new.st_uid, new.st_gid):
+        os.chown(copy, found.st_uid, found.st_gid, follow_symlinks=False)
+    if hasattr(os, "listxattr"):
+        # The system sets several of them itself, and not every file system has them.
+        with suppress(OSError):
+            for name in os.listxattr(path, follow_symlinks=False):
+                with suppress(OSError):
+                    value = os.getxattr(path, name, follow_symlinks=False)
+                    os.setxattr(copy, name, value, follow_symlinks=False)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of exports that were killed."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.sitemaps09-[0-9a-f]{{16}}\.tmp")
+    # The folder may be missing, or may be writable but not readable.
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for name in [entry.name for entry in entries if ours.fullmatch(entry.name)]:
+            path.with_name(name).unlink(missing_ok=True)

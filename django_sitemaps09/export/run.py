@@ -1,4 +1,4 @@
-"""One run of an export: what it is asked for, and what comes of each section."""
+"""Options, shared state and section outcomes of one export run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django_sitemaps09.stores import Store
 
 
 class Wanted(NamedTuple):
-    """What a run is asked to do with its sections. `started` is its clock, with a zone."""
+    """Options of a run for its sections. `started` is the time when it began, with a time zone."""
 
     started: datetime
     changed_only: bool = False
@@ -24,10 +24,10 @@ class Wanted(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A section after its pages are staged. `record` is what to publish, the one before if it failed.
+    """Outcome of a section after its pages are staged.
 
-    `staged` has the files that are new or changed, and where they are; `shrinks` names those of them that
-    had rows before which are in another one now.
+    `record` is what to publish; it is the previous one if the section failed. `staged` maps the files that
+    are new or changed to their staged paths. `shrinks` names those that gave rows away to another file.
     """
 
     report: SectionReport
@@ -36,11 +36,23 @@ class Outcome(NamedTuple):
     shrinks: frozenset[str] = frozenset()
 
 
+class Listeners(NamedTuple):
+    """Callbacks for the progress of a run: with the expected pages, each page, and each section."""
+
+    plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None
+    page: Callable[[str, PageFile], object] = lambda section, file: None
+    section: Callable[[SectionReport], object] = lambda section: None
+
+
+_NOBODY = Listeners()
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all sections share. `stores` and `names`, the published files, are those of each host.
+    """State of a run that all its sections share.
 
-    `taken` are names that ours could have, of files that are none of ours. `progress` is told of each page.
+    `stores`, `names` and `taken` have a value for each host. `names` are the published files, `taken` names
+    of files that are not ours but that ours could have.
     """
 
     renderer: Renderer
@@ -49,10 +61,10 @@ class Run:
     taken: Sequence[Collection[str]]
     wanted: Wanted
     engine: Engine | None = None
-    progress: Callable[[str, PageFile], object] = lambda section, file: None
+    listeners: Listeners = _NOBODY
 
     def of_host(self, place: int) -> Run:
-        """The same for one of the hosts alone."""
+        """Return this run for one of its hosts alone."""
         return replace(
             self,
             renderer=replace(self.renderer, targets=(self.renderer.targets[place],)),

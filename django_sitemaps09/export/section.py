@@ -1,4 +1,4 @@
-"""One section exported: what goes wrong with it costs no other one."""
+"""Export one section; its failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from dataclasses import replace
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, reason_of
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.left_out import LeftOut
 from django_sitemaps09.export.paging import SectionPages
-from django_sitemaps09.export.records import BASELINE, common
-from django_sitemaps09.export.render import EXPECTED, twice
-from django_sitemaps09.export.report import SectionReport
+from django_sitemaps09.export.records import BASELINE, common, published_files
+from django_sitemaps09.export.render import EXPECTED
+from django_sitemaps09.export.report import SectionReport, counted
+from django_sitemaps09.export.retry import retry
 from django_sitemaps09.export.run import Outcome, Run
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources import Source
+from django_sitemaps09.sources import Source, UrlsSource
 from django_sitemaps09.sources.costs import Costs, recorded, step
 from django_sitemaps09.sources.positions import PositionSource
 
 logger = logging.getLogger(__name__)
 
-# What a section may lose in any case.
+# A section may lose fewer URLs than this in any case.
 _SHRUNK = 100
 
 
 def export_section(
     run: Run, name: str, section: Section, befores: Sequence[SectionRecord]
 ) -> list[Outcome]:
-    """All pages of a section, for each host. What goes wrong with one section costs no other."""
+    """Export all pages of a section, for each host; a failure does not affect other sections."""
     started = time.perf_counter()
     errors, costs = LeftOut(name), Costs()
     outcomes = [Outcome(SectionReport(name, (), 0.0), before) for before in befores]
@@ -39,27 +41,29 @@ def export_section(
     advice: Sequence[str] = ()
     fleeting = False
     try:
-        # Whatever is active where the export is called, in a request of an admin for one.
+        # Ignore the locale of the caller, such as that of a request in the admin.
         with site_locale():
-            source, rows, opened = twice(lambda: _opened(run, name, section), f"Section {name!r}")
+            source, rows, opened = retry(lambda: _opened(run, name, section), f"Section {name!r}")
             costs.add(opened)
             fleeting = source.fleeting
             before, known = common(befores)
             pages = SectionPages(run, name, source, befores, before, known, errors, costs)
             outcomes = pages.outcomes(rows)
-        advice = hints(source, costs) if outcomes[0].report.files else ()
+        report = outcomes[0].report
+        advice = hints(source, costs, report.urls) if report.files else ()
     except Exception as error:
-        failure = f"{type(error).__name__}: {error}"
         unexpected = not isinstance(error, EXPECTED)
+        failure = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
         logger.error("Section %r could not be rendered: %s", name, failure, exc_info=unexpected)
     ended = []
     pairs = list(zip(befores, outcomes, strict=True))
     found = (_failure(run, name, *pair, errors, fleeting=fleeting) for pair in pairs)
-    # What has the same pages on several hosts keeps them: it is published on all of them, or on none.
+    # Hosts share the same pages of a section, so it is published on all of them or on none.
     why = failure or next(filter(None, found), None)
     for before, outcome in pairs:
         if why is not None:
-            outcome = Outcome(SectionReport(name, (), 0.0), before)
+            files = published_files(name, before)
+            outcome = Outcome(SectionReport(name, files, 0.0, unchanged=len(files)), before)
         report = replace(
             outcome.report,
             seconds=time.perf_counter() - started,
@@ -67,15 +71,19 @@ def export_section(
             errors=tuple(errors.named),
             failure=why,
             hints=advice if why is None else (),
+            ignored_keys=costs.ignored_keys,
         )
         ended.append(outcome._replace(report=report))
     return ended
 
 
 def _opened(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
-    with recorded() as costs, step("items") as cost:
-        source = sources.source(name, section, run.renderer.bases, conf.limits)
-        cost.items = source.count if isinstance(source, PositionSource) else 0
+    with recorded() as costs:
+        with step("items") as cost:
+            source = sources.source(name, section, run.renderer.bases, conf.limits)
+            cost.items = source.count if isinstance(source, PositionSource) else 0
+        if isinstance(source, UrlsSource):
+            source.begin(1)
     return source, sources.rows_on_page(source, conf.limits), costs
 
 
@@ -88,7 +96,7 @@ def _failure(
     *,
     fleeting: bool,
 ) -> str | None:
-    """Why a section that was rendered may not be published, or `None`."""
+    """Return why a section that was rendered may not be published, or `None`."""
     after = outcome.record
     if not after.pages and errors.left_out:
         first = min(errors.named, key=lambda error: error.field != "location")
@@ -99,6 +107,6 @@ def _failure(
     if fleeting or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
         return None
     return (
-        f"it would shrink from {most:,} to {after.urls:,} URLs, which is more than "
+        f"it would shrink from {most:,} to {counted(after.urls, 'URL')}, which is more than "
         f"SITEMAPS09['MAX_SHRINK'] allows; what is published stays. If that is right: --force {name}"
     )

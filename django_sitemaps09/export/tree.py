@@ -1,4 +1,4 @@
-"""One host of an export: what is there before, what is published, and what is told of it."""
+"""Export to one host: its previous state, what is published, and its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import before as earlier
 from django_sitemaps09.export import indexes, publish
 from django_sitemaps09.export.after import Next
@@ -35,21 +35,22 @@ from django_sitemaps09.stores.local import LocalStore
 
 
 class _Ended(NamedTuple):
-    """How it ended. `written` names the files that differ from what was published."""
+    """Result of publishing. `written` names the files that differ from what was published."""
 
     published: bool
     failures: Sequence[str]
     announced: Sequence[str]
     robots: Robots
     written: Sequence[str]
+    warnings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files of one host while they are locked; `stage` is where new ones wait, `None` in a dry run.
+    """Files of one host while they are locked; `stage` is the folder of new ones, `None` in a dry run.
 
-    `undeclared` tells of sections that are published and not declared any more, `spool` keeps the changes
-    of single URLs if they are wanted.
+    `undeclared` has messages on sections that are published but no longer declared. `spool` collects the
+    changes of single URLs if requested.
     """
 
     asked: Asked
@@ -65,39 +66,50 @@ class Tree:
 
     @property
     def taken(self) -> frozenset[str]:
-        """The names of files that are there, and that no manifest says are ours."""
+        """Names of existing files that the manifest does not list as ours."""
         manifest = self.before.manifest
         pages = (page_names(name, record) for name, record in manifest.sections.items())
         return frozenset(self.before.names).difference(manifest.indexes, manifest.removed, *pages)
 
     def record(self, section: str) -> SectionRecord:
-        """What is published of a section."""
+        """Return the published record of a section."""
         return self.before.manifest.sections.get(section, SectionRecord())
 
     def end(self, outcomes: Mapping[str, Outcome], options: Options, started: datetime) -> Told:
-        """Publishes what may be published; a dry run only tells of it."""
+        """Publish what may be published; a dry run only reports it."""
         asked, place, before = self.asked, self.place, self.before.manifest
         removed = [name for name in options.remove if name in before.sections]
         after = Next.of(self.before, outcomes, asked.known, removed, started.timestamp(), self.stage)
         failures = _failures([outcome.report for outcome in outcomes.values()], strict=options.strict)
-        # The XSD wants one file in an index, and a robots.txt names no index that is not there.
+        # The XSD requires at least one file in an index, and robots.txt must not name a missing index.
         publishes = bool(after.documents) and not (options.strict and failures)
         announced = indexes.to_announce(after.documents or [INDEX], cascade=conf.cascade)
         robots = _robots(asked, after.documents or [INDEX], before.indexes)
         written = after.written(place) if publishes else []
         if self.spool is not None and publishes:
             self.spool.fill(place.target, before.sections, outcomes)
+        # A problem with robots.txt does not keep the export from being published.
+        robots.update(write=False)
         if publishes and after.stage is not None:
             after.publish(place, after.stage, robots.publish)
-        else:
-            robots.update(write=False)
-        ended = _Ended(publishes and after.stage is not None, failures, announced, robots, written)
+        warnings = [] if after.documents or failures else [_EMPTY]
+        warnings += [
+            _ignored(outcome.report) for outcome in outcomes.values() if outcome.report.ignored_keys
+        ]
+        if options.changes and after.stage is None:
+            warnings.append(_UNCOUNTED)
+        ended = _Ended(
+            publishes and after.stage is not None, failures, announced, robots, written, warnings
+        )
         return Told(self, after, ended)
 
 
 @contextmanager
 def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
-    """One host's files, for this export alone. A run of it that was killed is finished first."""
+    """Lock the files of one host for this export; finish a killed run of it first.
+
+    A dry run does neither.
+    """
     target = stores.target(asked.output, asked.folder)
     dry = options.dry_run
     with ExitStack() as inside:
@@ -114,7 +126,7 @@ def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
         )
         undeclared = _undeclared(before, asked.known, options.remove)
         stage = None if dry else inside.enter_context(_staging(place, started))
-        # Nothing is staged in a dry run that could be compared.
+        # A dry run stages no files that could be compared.
         spool = Spool() if options.changes and not dry else None
         try:
             yield Tree(asked, place, before, undeclared, stage, spool)
@@ -125,14 +137,14 @@ def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
 
 
 def _unlocked() -> None:
-    """A dry run takes no lock, and no step that would need one."""
+    """Do nothing: a dry run takes no lock, and no step that would need one."""
 
 
 @contextmanager
 def _staging(place: Place, started: datetime) -> Iterator[str]:
-    """The folder for the files of this run, which is not there before the first of them is.
+    """Yield the staging folder of this run, which exists as soon as its first file does.
 
-    It stays where publishing was broken off: the next run goes on with what is in it.
+    It stays if publishing was interrupted, so that the next run can finish with its files.
     """
     publish.clean(place.target)
     folder = f"{STATE}/{publish.RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
@@ -152,20 +164,23 @@ def _robots(asked: Asked, names: Iterable[str], names_before: Iterable[str]) -> 
 
 
 def _late_robots(asked: Asked, place: Place, names: Sequence[str], between: bool) -> None:
-    """robots.txt of a run that had been killed."""
-    root = manifests.read_root(place.state)
+    """Update robots.txt for a run that was killed and is finished late."""
+    try:
+        root = manifests.read_root(place.state)
+    except ManifestError:
+        root = None
     _robots(asked, names, root.indexes if root is not None else ()).publish(between)
 
 
 class Told(NamedTuple):
-    """A host whose export has ended, and what is told of it."""
+    """Host whose export has ended, from which its report is made."""
 
     tree: Tree
     after: Next
     ended: _Ended
 
     def report(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
-        """The report; if something was published, all who want to know are told before."""
+        """Return the report; if something was published, call the hook and send the signal first."""
         report = self._report(seconds)
         spool, url = self.tree.spool, self.tree.asked.url
         with nullcontext() if spool is None else spool:
@@ -195,7 +210,7 @@ class Told(NamedTuple):
             published=ended.published,
             robots=robots.state,
             robots_path=robots.path,
-            warnings=robots.warnings if after.documents or ended.failures else [_EMPTY, *robots.warnings],
+            warnings=[*ended.warnings, *robots.warnings],
             failures=[*failures, *_unannounced(after.documents, robots.path)],
             seconds=seconds,
             indexes=tuple(ended.announced),
@@ -205,14 +220,24 @@ class Told(NamedTuple):
             changes=None if tree.spool is None else tree.spool.counts,
             memory=own,
             workers_memory=of_workers,
+            dry_run=tree.stage is None,
         )
 
 
+def _ignored(report: SectionReport) -> str:
+    """Return a warning about keys that a project's template could write."""
+    return (
+        f"Section {report.section!r}: exports and native views do not write these keys of its get_urls(): "
+        f"{', '.join(report.ignored_keys)}. Add them by the hooks, such as images() or extensions."
+    )
+
+
 _EMPTY = "There is no URL in any section: nothing was written, and what was published stays as it was."
+_UNCOUNTED = "URLs that would change were not counted: a dry run keeps no files that could be compared."
 
 
 def check_removals(trees: Sequence[Tree], remove: Collection[str]) -> None:
-    """`ExportError` for a section that is declared, or that no host has published."""
+    """Raise `ExportError` for a section that is declared, or that no host has published."""
     for name in remove:
         if name in trees[0].asked.known:
             raise ExportError(f"The section {name!r} is declared, so that it cannot be removed.")
@@ -221,7 +246,7 @@ def check_removals(trees: Sequence[Tree], remove: Collection[str]) -> None:
 
 
 def _undeclared(before: Before, known: Mapping[str, Section], remove: Collection[str]) -> list[str]:
-    """What is published and not declared any more, but for what is to be removed."""
+    """Return messages on sections that are published but not declared, except those to be removed."""
     gone = {name for name, record in before.manifest.sections.items() if record.pages and name not in known}
     return [
         f"Section {name!r} is published and not declared any more; its files stay. To take it out of the "
@@ -231,7 +256,7 @@ def _undeclared(before: Before, known: Mapping[str, Section], remove: Collection
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
-    """Why the run cannot end well."""
+    """Return the reasons why the run fails."""
     failures = [
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
     ]
@@ -241,7 +266,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
 
 
 def _unannounced(documents: Collection[str], path: Path | None) -> list[str]:
-    """What no crawler would find: there is no place but robots.txt that names several indexes."""
+    """Return a failure if several indexes exist and no robots.txt or cascade leads crawlers to them."""
     if len(documents) < 2 or path is not None or conf.cascade:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The Sitemaps protocol 0.9: its limits, its words, and how its values are written.
+"""The Sitemaps protocol 0.9: its limits, its words, and the form of its values.
 
 "The protocol" is https://www.sitemaps.org/protocol.html; "the XSD" is the schema that it links to.
 """
@@ -20,6 +20,7 @@ from django_sitemaps09.protocol.links import check_links
 from django_sitemaps09.protocol.times import past, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
     Base,
+    joined,
     origin,
     parse_base,
     plain,
@@ -53,6 +54,7 @@ __all__ = [
     "check_links",
     "hreflang",
     "hreflang_warning",
+    "joined",
     "language_text",
     "news_language",
     "origin",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: The namespace is `http:` for ever; an `https:` one is another namespace.
+#: The namespace always begins with `http:`; with `https:` it would be another one.
 SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 
@@ -10,12 +10,13 @@ XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 MAX_URLS = 50_000
 #: Bytes of one uncompressed file: 50 MB since November 2016.
 MAX_BYTES = 52_428_800
-#: The limit of every edition before that, which at least one engine still states; our default.
+#: The limit of all earlier editions, which at least one engine still states; the default here.
 STRICTEST_MAX_BYTES = 10_485_760
-#: Characters of a `loc`: the prose says less than 2,048, the XSD 2,048 at most; this satisfies both.
+#: Characters of a `loc`: the prose says less than 2,048, the XSD at most 2,048. This satisfies both.
 MAX_LOCATION = 2_047
 
-#: What Google reads: images of one URL, articles in one file, and how many days these are news.
+#: Google's limits: images of one URL, articles in one file, and the days for which an article is news.
+#: The limit of images is also used for the videos of one URL.
 MAX_IMAGES = 1_000
 MAX_NEWS = 1_000
 NEWS_DAYS = 2

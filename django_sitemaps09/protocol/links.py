@@ -1,4 +1,4 @@
-"""Links between pages that say the same in several languages."""
+"""Links between the versions of a page in several languages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Collection, Sequence
 def check_links(
     links: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]], pages: Collection[str]
 ) -> None:
-    """`ValueError` for a set of links, languages with URLs, that crawlers ignore.
+    """Raise `ValueError` for a set of links, as pairs of language and URL, that crawlers ignore.
 
-    `others` are in the set already, and right. It may name no language twice, and has to name the `pages`
-    that it is on: "Each language version must list itself as well as all other language versions" (Google,
-    "Localized versions of your pages").
+    `others` are already in the set, and valid. The set must not name a language twice. It must name the
+    `pages` that it is on: "Each language version must list itself as well as all other language versions"
+    (Google, "Localized versions of your pages").
     """
     languages: set[str] = set()
     for language, _ in (*others, *links):

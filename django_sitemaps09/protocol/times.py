@@ -10,7 +10,8 @@ from datetime import date, datetime, timezone, tzinfo
 from django_sitemaps09.entries import Plain
 
 _TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
-# Tables for bytes that stand for numbers; what there is not becomes one that no sum of others is.
+# Tables for bytes that stand for numbers. Invalid months and days become numbers whose sums are not in
+# `_MONTH_ENDS`.
 _VALUES = bytes(max(byte - ord("0"), 0) for byte in range(256))
 _MONTHS = bytes(month if month <= 12 else 15 for month in range(256))
 _BEHIND_28 = bytes(max(day - 28, 0) if 1 <= day <= 31 else 63 for day in range(256))
@@ -21,26 +22,26 @@ _FRACTION = re.compile(r"(?<=:[0-9][0-9])\.[0-9]{1,6}(?=[+\n])")
 
 
 def w3c(value: date, zone: tzinfo) -> str:
-    """A date as `2026-01-31`, a datetime in UTC with whole seconds, as `2026-01-31T10:30:00Z`.
+    """Return a date as `2026-01-31`, and a datetime as `2026-01-31T10:30:00Z`: in UTC, in whole seconds.
 
-    Both forms are in the W3C note *and* in the XSD; most others are in one of them alone. A naive
-    datetime is taken in `zone`. Of two texts made here, the later one sorts behind the earlier one.
+    Both forms are in the W3C note *and* in the XSD; most others are in only one of them. A naive
+    datetime is taken to be in `zone`. Of two texts made here, the later one sorts after the earlier one.
     """
     if not isinstance(value, datetime):
         return value.isoformat()
     if value.tzinfo is None:
         value = value.replace(tzinfo=zone)
     if value.tzinfo is timezone.utc:
-        # The same as below, in half the time.
+        # This returns the same text as the line below, in half the time.
         return f"{value.isoformat('T', 'seconds')[:19]}Z"
     return f"{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat('T', 'seconds')}Z"
 
 
 def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Sequence[str | None] | None:
-    """Dates, or times in UTC, as databases write them: `2026-01-31 10:30:00.25`, with `zone` behind.
+    """Convert dates, or times in UTC, from the text of databases: `2026-01-31 10:30:00.25` and `zone`.
 
-    Just what `w3c` makes of these values, in a fifth of the time that it takes to make them; `None`
-    where one of them is not of that form, or is no day or time that there is.
+    The texts are those that `w3c` returns for these values, in a fifth of the time. Return `None` if a
+    text has another form, or names a day or time that does not exist.
     """
     given = [text for text in texts if text is not None] if None in texts else texts
     if not given:
@@ -54,7 +55,7 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
     if not joined.isascii() or joined.encode().translate(_TO_ZERO) != line.encode() * len(given):
         return None
     if zone and joined.count(f"{zone}\n") != len(given):
-        # Another one of as many digits.
+        # A text has another zone with the same number of digits.
         return None
     if not _are_days(joined, len(line)) or (times and not _are_times(joined, len(line))):
         return None
@@ -68,9 +69,9 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
 
 
 def _are_days(lines: str, width: int) -> bool:
-    """Whether there is such a day as each line begins with."""
+    """Return whether each line begins with a day that exists."""
     months, days = _two_digits(lines, 5, width), _two_digits(lines, 8, width)
-    # Month and days behind its 28th in one number, for all lines in one step.
+    # One number combines the month with the days after its 28th, for all lines in one step.
     ends = {*_sums(months.translate(_MONTHS), 4, days.translate(_BEHIND_28))}
     if "0000-" in lines or not ends <= _MONTH_ENDS:
         return False
@@ -79,24 +80,24 @@ def _are_days(lines: str, width: int) -> bool:
 
 
 def _are_times(lines: str, width: int) -> bool:
-    """Whether there is such a time as each line has behind its day."""
+    """Return whether the time after the day in each line exists."""
     hours, minutes, seconds = (_two_digits(lines, place, width) for place in (11, 14, 17))
     return {*hours} <= {*range(24)} and {*minutes, *seconds} <= {*range(60)}
 
 
 def _two_digits(lines: str, place: int, width: int) -> bytes:
-    """The number in two digits at a place of each line, one byte for each."""
+    """Return the two-digit number at a position of each line, one byte for each."""
     tens, ones = (lines[start::width].encode().translate(_VALUES) for start in (place, place + 1))
     return _sums(tens, 10, ones)
 
 
 def _sums(left: bytes, factor: int, right: bytes) -> bytes:
-    """`factor * left + right` for each pair of bytes; as one long number, since none of them carries."""
+    """Return `factor * left + right` for each pair of bytes, as one long number, since none carries."""
     total = factor * int.from_bytes(left, "big") + int.from_bytes(right, "big")
     return total.to_bytes(len(left), "big")
 
 
 def past(lastmod: str | None) -> str | None:
-    """A lastmod unless it is in the future: then none, since no lastmod is better than a wrong one."""
+    """Return a lastmod, or `None` if it is in the future: no lastmod is better than a wrong one."""
     now = w3c(datetime.now(timezone.utc), timezone.utc)
     return lastmod if lastmod is not None and lastmod <= now else None

@@ -1,4 +1,4 @@
-"""Locations: what a URL of a sitemap is made of, and how whatever a project has becomes one."""
+"""Locations: the URLs of a sitemap, and how the paths and URLs of a project are converted to them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,39 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote
 
-# RFC 3986: all that may stand behind the authority, where brackets may not, and "#" ends the URI.
-_NOT_IN_A_PATH = re.compile(r"[^A-Za-z0-9\-._~:/?@!$&'()*+,;=%]+|%(?![0-9A-Fa-f]{2})")
+from django_sitemaps09.entries import shown
+from django_sitemaps09.protocol.limits import MAX_LOCATION
+
+# RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
+# Brackets are not, and "#" ends the URI.
+_SAFE = ":/?@!$&'()*+,;=%"
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # unreserved
-    b":/?@!$&'()*+,;=%\n"  # reserved, what begins an escape, and what is put between URLs
+    b":/?@!$&'()*+,;=%\n"  # reserved, the start of an escape, and the separator between URLs
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]+)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]{0,4})?)?")
-# A name as DNS has them, stricter than RFC 3986: a typo is no host. The root's dot may stand.
+# A DNS name, which is stricter than RFC 3986, to detect typos. It may end with the dot of the root.
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
-# DNS has 253, in ASCII; to normalize a text takes time that grows with its square.
-_LONGEST_NAME = 1_000
-# So much of a text as is enough to find it by.
-_SHOWN = 200
+# The longest text that can become a location: accents in its host are composed to fewer characters.
+_LONGEST = 2 * MAX_LOCATION
+# IDNA 2003: the separators of labels, besides those that NFKC turns into a dot.
+_DOTS = re.compile("[.\u3002]")
+# Characters of a name and of a label, RFC 1035. Longer ones are refused before any costly step: the time
+# to normalize a text, or to encode a label, grows with the square of its length.
+_MAX_NAME = 253
+_MAX_LABEL = 63
+# Accents can be separate from their letters until NFKC composes them.
+_MAX_NOT_NORMALIZED = 2 * _MAX_NAME
 
 
 class Base(NamedTuple):
-    """What locations are joined to: `scheme` without colon, `domain` with the port if it has one."""
+    """The base that locations are joined to: `scheme` without colon, `domain` with its port, if any."""
 
     scheme: str
     domain: str
@@ -41,76 +51,81 @@ class Base(NamedTuple):
 
 
 def parse_base(url: str) -> Base:
-    """`https://www.example.com` as a `Base`; `ValueError` with the reason for anything else."""
+    """Parse a URL of the form `https://www.example.com`. Raise `ValueError` with the reason for others."""
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None:
-        raise ValueError(f"{url!r} is not of the form https://www.example.com")
+        raise ValueError(f"{shown(url)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
-        raise ValueError(f"{url!r} may hold a scheme, a host and a port, and nothing else")
+        raise ValueError(f"{shown(url)} may hold a scheme, a host and a port, and nothing else")
     try:
         return Base(scheme.lower(), _domain(*_host_and_port(authority)))
     except ValueError as error:
-        raise ValueError(f"{url!r} {error}") from error
+        raise ValueError(f"{shown(url)} {error}") from error
 
 
 def origin(url: str) -> Base:
-    """Scheme, host and port of an absolute URI, without the port that its scheme has anyway.
+    """Return the scheme, host and port of an absolute URI, without the default port of its scheme.
 
-    `ValueError` where it has none of them, or a user: browsers and Python differ on where the host
-    begins behind a backslash and a user.
+    Raise `ValueError` for anything else, and for a user or a backslash before the path. Browsers and
+    Python differ on where the host begins after these.
     """
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None or not parts[2].isascii():
-        raise ValueError(f"{url[:_SHOWN]!r} is not an absolute URI")
+        raise ValueError(f"{shown(url)} is not an absolute URI")
     scheme = parts[1].lower()
     try:
         host, port = _host_and_port(parts[2])
     except ValueError as error:
-        raise ValueError(f"{url[:_SHOWN]!r} {error}") from error
+        raise ValueError(f"{shown(url)} {error}") from error
     return Base(scheme, _domain(host, None if port == _DEFAULT_PORTS[scheme] else port))
 
 
 def uri(text: str) -> str:
-    """A path or an absolute URL, as a project has it, as a URI; what is one already stays as it is.
+    """Return the URI for a project's path or absolute URL. Text that is already encoded stays as it is.
 
-    Of a `%` it is not known what it was meant for: with two hexadecimal digits it is an escape,
-    otherwise itself. `ValueError` with the reason for what no crawler can ask for.
+    A `%` before two hexadecimal digits is taken for an escape, any other for the character itself.
+    Raise `ValueError` with the reason for a text that no crawler can request.
     """
     if problem := _never_a_uri(text):
-        raise ValueError(f"{text[:_SHOWN]!r} {problem}")
+        raise ValueError(f"{shown(text)} {problem}")
     if text.startswith("/"):
         return _quoted(text)
     parts = _ABSOLUTE.fullmatch(text)
     if parts is None:
-        raise ValueError(
-            f"{text[:_SHOWN]!r} is neither a path that begins with a slash nor an absolute URL"
-        )
+        raise ValueError(f"{shown(text)} is neither a path that begins with a slash nor an absolute URL")
     scheme, authority, rest = parts.groups()
     try:
         domain = _domain(*_host_and_port(authority))
     except ValueError as error:
-        raise ValueError(f"{text[:_SHOWN]!r} {error}") from error
+        raise ValueError(f"{shown(text)} {error}") from error
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quoted(rest)}"
 
 
-def plain(locations: Sequence[str], start: str, most: int) -> bool:
-    """Whether all of a column begin with `start`, have `most` characters at most, and are URIs as they are.
+def joined(base: str, location: str) -> str:
+    """Join a location to a base: a path to all of it, a text that begins with a colon to its scheme."""
+    if location[:1] == "/":
+        return f"{base}{location}"
+    return f"{base.partition(':')[0]}{location}" if location[:1] == ":" else location
 
-    `start` is a slash, or a base with its slash. To look at the joined column takes a tenth of the
-    time of looking at each.
+
+def plain(locations: Sequence[str], start: str, most: int) -> bool:
+    """Return whether all locations begin with `start`, have at most `most` characters, and are URIs.
+
+    `start` is a slash, or a base that ends in a slash. Checking the joined column takes a tenth of the
+    time of checking each location.
     """
     if not locations:
         return True
-    if not locations[0].startswith(start):
+    if not locations[0].startswith(start) or max(map(len, locations)) > most:
         return False
     joined = "\n".join(locations)
     between = len(locations) - 1
     if joined.count("\n") != between or joined.count(f"\n{start}") != between:
         return False
-    if max(map(len, locations)) > most or not joined.isascii():
+    if not joined.isascii():
         return False
-    # Brackets may stand around the host alone.
+    # Brackets are allowed only around the host.
     table = _PLAIN + b"[]" if "[" in start else _PLAIN
     if joined.encode().translate(None, table):
         return False
@@ -120,9 +135,11 @@ def plain(locations: Sequence[str], start: str, most: int) -> bool:
 
 
 def _never_a_uri(text: str) -> str | None:
-    """Why no quoting makes a URI of a text that a sitemap can hold."""
+    """Return the reason why quoting cannot turn a text into a URI for a sitemap, or `None`."""
     if not text:
         return "is empty"
+    if len(text) > _LONGEST:
+        return f"has {len(text):,} characters, {MAX_LOCATION:,} are allowed"
     if _CONTROL.search(text):
         return "holds a control character"
     if _SURROGATE.search(text):
@@ -133,12 +150,15 @@ def _never_a_uri(text: str) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A path with its query, percent-encoded where it has to be and is not yet."""
-    return _NOT_IN_A_PATH.sub(lambda found: quote(found[0], safe=""), text)
+    """Percent-encode a path with its query, except for the escapes that it already contains."""
+    if len(text) > MAX_LOCATION:
+        # Quoting never makes it shorter.
+        raise ValueError(f"{shown(text)} has {len(text):,} characters, {MAX_LOCATION:,} are allowed")
+    return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
-    """The host as DNS and URIs have it; `ValueError` with the reason, but not with the text."""
+    """Return the host as in DNS and URIs, and the port. A `ValueError` does not repeat the text."""
     if "@" in authority or "\\" in authority:
         raise ValueError("has a user or a backslash before its path")
     parts = _AUTHORITY.fullmatch(authority)
@@ -156,18 +176,41 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
 
 def _ipv6(address: str) -> str:
     IPv6Address(address)
-    # As it was given: not each Python writes one with an IPv4 address in it alike.
+    # Kept as given: Python versions differ in how they write one that contains an IPv4 address.
     return f"[{address.lower()}]"
 
 
 def _idna(name: str) -> str:
-    # Of compatible characters first: some of them are dots, which part labels.
-    if len(name) > _LONGEST_NAME:
+    if name.isascii():
+        host = name.lower()
+    elif len(name) > _MAX_NOT_NORMALIZED:
         raise ValueError("its name is too long")
-    host = unicodedata.normalize("NFKC", name).encode("idna").decode("ascii").lower()
+    else:
+        # Compatibility characters are replaced first: some of them are dots, which separate labels.
+        host = _ascii(unicodedata.normalize("NFKC", name))
+    _check_lengths(host)
     if not _NAME.fullmatch(host):
-        raise ValueError(f"{host[:_SHOWN]!r} is not the name of a host")
+        raise ValueError(f"{shown(host)} is not the name of a host")
     return host
+
+
+def _ascii(name: str) -> str:
+    """Encode a name label by label, and no more labels than a name can have."""
+    _check_lengths(name)
+    labels: list[str] = []
+    for label in _DOTS.split(name):
+        labels.append(label.encode("idna").decode("ascii").lower())
+        if sum(map(len, labels)) > _MAX_NAME:
+            raise ValueError("its name is too long")
+    return ".".join(labels)
+
+
+def _check_lengths(name: str) -> None:
+    # The final dot, of the root, does not count.
+    if len(name.removesuffix(".")) > _MAX_NAME:
+        raise ValueError("its name is too long")
+    if max(map(len, _DOTS.split(name))) > _MAX_LABEL:
+        raise ValueError("a part of its name is too long")
 
 
 def _domain(host: str, port: int | None) -> str:

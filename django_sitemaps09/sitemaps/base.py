@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from copy import copy
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from inspect import getattr_static
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
 from django.core.paginator import Paginator
-from django.db.models import Max, Model, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.rows import chunks, repeats_rows
-from django_sitemaps09.sitemaps.declared import alias, annotated, declared_expressions, declared_value
-from django_sitemaps09.sitemaps.hooks import with_hooks
+from django_sitemaps09.rows import chunks, count_rows, filters_window, in_any_order, pinned, repeats_rows
+from django_sitemaps09.sitemaps.declared import (
+    Newest,
+    alias,
+    annotated,
+    column_of,
+    declared_expressions,
+    declared_value,
+)
+from django_sitemaps09.sitemaps.hooks import on_host, with_hooks
 from django_sitemaps09.sitemaps.translated import Translated
 
-#: Instances in memory at a time, where contrib has all. All those of a page at once take half as long
-#: again, most of it for the garbage collector, and three times the memory.
+#: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
+#: again, mostly for the garbage collector, and three times the memory.
 AT_A_TIME = 1_000
 
 if TYPE_CHECKING:
@@ -44,7 +55,7 @@ else:
 if TYPE_CHECKING:
 
     class _Base(Generic[ItemT]):
-        """The surface of contrib's class, with each hook as all that it may be."""
+        """The interface of contrib's class, with every type that each hook can have."""
 
         limit: int
         protocol: str | None
@@ -84,25 +95,25 @@ if TYPE_CHECKING:
 else:
 
     class _Base(contrib.Sitemap, Generic[ItemT]):
-        """Contrib's class, so that `isinstance`, mixins and Django's own fixes hold."""
+        """Contrib's class, so that `isinstance()`, mixins and Django's own fixes work."""
 
 
 class Sitemap(_Base[ItemT]):
-    """A section of a site: override `items()`, and any of the hooks.
+    """A section of a site. Override `items()`, and any of the hooks.
 
-    A name that `django.contrib.sitemaps.Sitemap` has means the same here.
+    Each attribute of `django.contrib.sitemaps.Sitemap` has the same meaning here.
 
-    Beside contrib's switch, `alternates` can be a method that takes the item: the links, itself included
-    where there is no `i18n`, that `Alternate` describes. A method `x_default` says `True`, `False` or which
-    URL. `images`, `videos` and `news` are methods, too: what they give of an item, `news` one and the
-    others a list, is written into each of its entries. Nothing of these is needed.
+    Besides contrib's switch, `alternates` can be a method that takes the item and returns its links, as
+    `Alternate` describes them. Without `i18n`, they must include the item itself. A method `x_default`
+    returns `True`, `False` or a URL. The methods `images`, `videos` and `news` return what is written into
+    each entry of an item: `news` one object, the others a list. All of these are optional.
     """
 
-    #: Further hosts that absolute locations may be on: `https://shop.example.com`, or a name alone.
+    #: Further hosts that absolute locations can be on: `https://shop.example.com`, or only a name.
     hosts: Sequence[str] = ()
-    #: What files of an export are: `xml`, or `text`, which holds URLs and nothing else.
+    #: The format of exported files: `xml`, or `text`, which contains only URLs.
     format: Literal["xml", "text"] = "xml"
-    #: What else entries hold, in namespaces of your own.
+    #: Further elements of entries, in namespaces of your own.
     extensions: Sequence[Extension] = ()
 
     if TYPE_CHECKING:
@@ -112,61 +123,80 @@ class Sitemap(_Base[ItemT]):
         def news(self, item: ItemT) -> News | None: ...
 
     def default_location(self, item: ItemT) -> str:
-        """What `location` is where nothing else is declared: `item.get_absolute_url()`."""
-        return item.get_absolute_url()  # type: ignore[attr-defined, no-any-return]
+        """Return the location of an item if none is declared: `item.get_absolute_url()`."""
+        try:
+            url = item.get_absolute_url  # type: ignore[attr-defined]
+        except AttributeError as error:
+            raise AttributeError(f"{error}. {_no_location(self, item)}") from None
+        return url()  # type: ignore[no-any-return]
 
     if not TYPE_CHECKING:
 
         def location(self, item):
-            """Path or absolute URL of an item. Default: `default_location(item)`."""
+            """Return the path or absolute URL of an item. Default: `default_location(item)`."""
             return self.default_location(item)
 
     def get_latest_lastmod(self) -> date | None:
-        """The newest `lastmod` of all items, `None` where one has none: the index's on contrib's road.
+        """Return the newest `lastmod` of all items for contrib's index, `None` if one of them has none.
 
-        An expression is asked of the database, in at most two queries; a method is called for each
-        item, as in contrib, but for no further one when one has none. No items are kept.
+        The database evaluates an expression, mostly in at most two queries. A method is called for each
+        item, as in contrib, until one returns `None`. No items are kept in memory.
         """
         declared = getattr(self, "lastmod", None)
         if not is_expression(declared):
             if not callable(declared):
                 return super().get_latest_lastmod()
             try:
-                found = (declared(item) for some in chunks(self.items(), AT_A_TIME) for item in some)
-                return max(found, default=None)
+                with closing(in_any_order(self.items(), AT_A_TIME)) as found:
+                    return max((declared(item) for some in found for item in some), default=None)
             except TypeError:
                 return None
-        rows = annotated(self, self.items())
-        if rows.query.is_sliced or rows.query.combinator:
-            lastmods = [declared_value(declared, "lastmod", item) for item in rows]
+        rows, name = annotated(self, self.items()), alias("lastmod")
+        query = rows.query
+        if query.is_sliced or query.distinct_fields or name not in query.annotations:
+            parts = [column_of(declared, name, some) for some in chunks(rows, AT_A_TIME)]
+            lastmods = [value for part in parts for value in part]
             return None if None in lastmods else max(lastmods, default=None)
-        if rows.filter(**{f"{alias('lastmod')}__isnull": True}).exists():
+        asked: dict[str, Any] = {"newest": Newest(name, like=rows.query.annotations[name])}
+        if filters_window(rows.query):
+            # A filter would be applied before the window.
+            asked["without"] = Count("*") - Count(name)
+        elif rows.filter(**{f"{name}__isnull": True}).exists():
             return None
-        newest: date | None = rows.aggregate(newest=Max(alias("lastmod")))["newest"]
+        found = rows.aggregate(**asked)
+        newest: date | None = None if found.get("without") else found["newest"]
         return newest
 
     @property
     def paginator(self) -> Paginator[Any]:
-        """Contrib's, which counts rows without the joins that only declared columns need."""
-        # Contrib's list of items and languages, where a project may do with it what it likes.
-        untouched = type(self)._items is Sitemap._items and self.i18n
-        items = self._translated() if untouched else self._items()
-        if not isinstance(items, QuerySet) or not declared_expressions(self) or repeats_rows(items.query):
+        """Contrib's paginator, but rows are counted without the joins that only declared columns need."""
+        # A project that overrides `_items()` gets contrib's list of items and languages.
+        untouched = is_original(self, "_items") and self.i18n
+        items = _translated(self) if untouched else pinned(self._items())
+        if not isinstance(items, QuerySet):
             return Paginator(items, self.limit)
         made = _Paginator(items, self.limit)
-        made.counted = self.items()
+        bare = declared_expressions(self) and not repeats_rows(items.query)
+        made.counted = pinned(self.items(), items.db) if bare else items
         return made
 
     def _items(self) -> Any:
-        return list(self._translated()) if self.i18n else annotated(self, self.items())
-
-    def _translated(self) -> Translated:
-        return Translated.of(self, annotated(self, self.items()), uniform=has_same_languages(self))
+        return list(_translated(self)) if self.i18n else annotated(self, self.items())
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
-        """Contrib's, with what the hooks of ours say of each item, under their names."""
-        urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
-        return with_hooks(self, urls, f"{protocol}://{domain}")
+        """Return contrib's dicts, with the results of our own hooks for each item under their names."""
+        base = f"{protocol}://{domain}"
+        try:
+            urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
+        except TypeError:
+            # Contrib compares lastmods with each other, and one of them can be a string.
+            declared: Any = getattr(self, "lastmod", None)
+            if not callable(declared):
+                raise
+            dated = copy(self)
+            dated.lastmod = partial(_date, declared)
+            urls = super(Sitemap, dated)._urls(page, protocol, domain)  # type: ignore[misc]
+        return with_hooks(self, on_host(urls, base), base)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
@@ -175,15 +205,72 @@ class Sitemap(_Base[ItemT]):
         return super()._get(name, item, default)
 
 
+def _translated(sitemap: Sitemap[Any]) -> Translated:
+    items = pinned(annotated(sitemap, sitemap.items()))
+    return Translated.of(sitemap, items, uniform=has_same_languages(sitemap))
+
+
+def _no_location(sitemap: object, item: object) -> str:
+    name = type(sitemap).__qualname__
+    way = ", or use StaticViewSitemap for names of views" if isinstance(item, str) else ""
+    return f"{name} has no `location`: define `def location(self, item)` there{way}"
+
+
+def _date(lastmod: Callable[[Any], Any], item: Any) -> date | None:
+    """Return the result of a method if it is a date, else `None`."""
+    found = lastmod(item)
+    return found if isinstance(found, date) else None
+
+
 class _Paginator(Paginator):  # type: ignore[type-arg]
     counted: Any
 
     @cached_property
     def count(self) -> int:
-        return int(self.counted.count())
+        return count_rows(self.counted)
 
 
 def has_same_languages(sitemap: Any) -> bool:
-    """Whether no code of a project's says what the languages of an item are."""
-    name = "get_languages_for_item"
-    return getattr_static(sitemap, name) is getattr_static(Sitemap, name)
+    """Return whether no code of the project determines the languages of an item."""
+    return is_original(sitemap, "get_languages_for_item")
+
+
+#: Internals of contrib's class. A subclass that overrides one is an opaque sitemap.
+MACHINERY = (
+    "_get",
+    "_items",
+    "_location",
+    "_urls",
+    "_languages",
+    "get_urls",
+    "get_protocol",
+    "get_domain",
+    "paginator",
+)
+# As they are defined here: tests of a project can patch the base class, and their patches are called.
+_OURS = {name: vars(Sitemap)[name] for name in MACHINERY if name in vars(Sitemap)}
+
+
+def is_original(sitemap: object, name: str) -> bool:
+    """Return whether a method of our sitemap is the one defined here, and contrib's is not patched."""
+    contribs = getattr_static(contrib.Sitemap, name, None)
+    ours = _OURS.get(name, contribs)
+    return getattr_static(sitemap, name, None) is ours and _is_of_contrib(contribs, name)
+
+
+def is_contribs(sitemap: object, name: str) -> bool:
+    """Return whether an object's method is the one that contrib's class or ours defines."""
+    found = getattr_static(sitemap, name, None)
+    return (name in _OURS and found is _OURS[name]) or _is_of_contrib(found, name)
+
+
+def _is_of_contrib(found: Any, name: str) -> bool:
+    """Return whether a method or a property is defined in contrib's module.
+
+    A project can have patched the class before this package was imported. `functools.wraps()` copies the
+    names of a function, but not its globals.
+    """
+    function = found.fget if isinstance(found, property) else found
+    if not isinstance(function, FunctionType):
+        return False
+    return function.__name__ == name and function.__globals__ is vars(contrib)

@@ -1,7 +1,7 @@
-"""What the hooks of ours say of items, in the dicts of contrib's `get_urls()`.
+"""Add the results of our own hooks to the dicts of contrib's `get_urls()`.
 
-Where one fails, or gives what cannot stand, it is left out with a warning: it may be a method of the
-project's that means something else, and contrib's road has to go on.
+If a hook fails, or returns an invalid value, that value is skipped with a warning. The hook may be an
+unrelated method of the project, and the compatibility views must go on.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Extension, News, reason_of
+from django_sitemaps09.entries import Extension, News, excerpt, reason_of, shown
 
 logger = logging.getLogger(__name__)
 
 # A hook that fails for every item must not write thousands of lines for each request.
 _LOGGED = 20
-#: Where to tell what was left out, instead of in the log: item, hook and reason.
+#: The list that collects skipped values, instead of the log: item, hook and reason.
 _told_to: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
 
 
 class Told(list[Any]):
-    """What hooks of ours gave: other dicts can have keys of the same names."""
+    """The result of one of our own hooks. The type marks it, since other dicts can have the same keys."""
 
 
-#: Methods that say what an item has beside the elements of the protocol.
+#: Methods that return further content of an item, besides the elements of the protocol.
 Hook = Literal["alternates", "images", "videos", "news"]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
-#: Those that contrib has no switch for.
+#: The hooks that contrib has no switch for.
 EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
-    """The extensions of the project. `ImproperlyConfigured` for two that cannot be told apart."""
+    """Return the project's extensions. Raise `ImproperlyConfigured` if two share prefix or namespace."""
     found = getattr(sitemap, "extensions", ())
     listed = found if isinstance(found, (list, tuple)) else ()
     own = [some for some in listed if isinstance(some, Extension)]
@@ -53,7 +53,7 @@ def own_extensions(sitemap: object) -> list[Extension]:
 
 @contextmanager
 def left_out() -> Iterator[list[tuple[Any, str, str]]]:
-    """What is left out inside, instead of a line in the log for each."""
+    """Collect what is skipped inside the block, instead of logging a line for each."""
     found: list[tuple[Any, str, str]] = []
     token = _told_to.set(found)
     try:
@@ -62,25 +62,49 @@ def left_out() -> Iterator[list[tuple[Any, str, str]]]:
         _told_to.reset(token)
 
 
+def is_path(text: object) -> bool:
+    """Return whether a text after a host leaves the host the same: `.evil.com/` and `@evil.com/` do not."""
+    return str(text)[:1] in ("", "/", "?")
+
+
+def on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
+    """Return the entries whose location is on the host that contrib has prefixed to it."""
+    with _logged() as failed:
+        found = []
+        for url in urls:
+            if is_path(url["location"].removeprefix(base)):
+                found.append(url)
+            else:
+                failed.append((url["item"], "location", f"{shown(url['location'])} is not on {base}"))
+    return found
+
+
 def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
-    """Entries with `images`, `videos`, `news` and `extensions`, and with further links in `alternates`."""
+    """Return entries with `images`, `videos`, `news`, `extensions`, and further links in `alternates`."""
     hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
     own = own_extensions(sitemap)
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
     if not (hooks or own or x_default):
         return urls
-    # Whoever looks at a page has a language; what it says has that of the site.
-    with translation.override(conf.language), left_out() as failed:
+    # A request can have any language; the content of a page is in the language of the site.
+    with translation.override(conf.language), _logged():
         _add_to(urls, hooks, own, x_default, base, linked=bool(sitemap.alternates))
+    return urls
+
+
+@contextmanager
+def _logged() -> Iterator[list[tuple[Any, str, str]]]:
+    """Collect what is skipped inside the block, and pass it to an outer `left_out` or else to the log."""
+    with left_out() as failed:
+        yield failed
     outside = _told_to.get()
     if outside is not None:
         outside += failed
-        return urls
+        return
     for item, name, reason in failed[:_LOGGED]:
-        logger.warning("Item %s: %s was left out: %s", item, name, reason)
+        logger.warning("Item %s: %s was left out: %s", excerpt(item), name, reason)
     if len(failed) > _LOGGED:
         logger.warning("%d more were left out", len(failed) - _LOGGED)
-    return urls
 
 
 def _add_to(
@@ -96,10 +120,10 @@ def _add_to(
     told: dict[str, Any] = {}
     for url in urls:
         pair = url["item"]
-        # Where a project has items of its own, they may be no pairs.
+        # If the project overrides the items, they may not be pairs.
         item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
         if item is not before or not told:
-            # The languages of an item stand next to each other, and have the same.
+            # The languages of an item are adjacent, and share its results.
             before = item
             told = {name: _told(name, hook, item) for name, hook in hooks.items()}
             told["extensions"] = Told((some, _told(some.prefix, some.xml, item)) for some in own)
@@ -112,12 +136,12 @@ def _add_to(
 
 
 def _told(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
-    """What a hook says of an item; what it generates is made now, where its errors can be caught."""
+    """Return the result of a hook for an item. A generator is consumed here, where errors are caught."""
     try:
         found = hook(item)
         return found if found is None or isinstance(found, (str, bool, News)) else Told(found)
     except (DatabaseError, ImproperlyConfigured):
-        # A database or a project that is broken is no item.
+        # An error of the database or the configuration is not specific to an item.
         raise
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
         _leave_out(item, name, error)
@@ -132,13 +156,13 @@ def _leave_out(item: Any, name: str, error: Exception) -> None:
 
 def _absolute(location: Any, base: str) -> str:
     text = str(location)
-    # As browsers have it; a path does not begin with two slashes.
+    # As in browsers, a text that begins with two slashes is not a path.
     text = protocol.uri(f"{base.partition(':')[0]}:{text}" if text.startswith("//") else text)
     return f"{base}{text}" if text[0] == "/" else text
 
 
 def _with_x_default(url: dict[str, Any], told: bool | str | None, base: str) -> list[Any]:
-    """The links of an item whose x-default is another one than contrib has found, or none."""
+    """Return the links of an item with the x-default that its hook returned, or without one."""
     if told is True:
         return list(url["alternates"])
     others = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
@@ -150,11 +174,11 @@ def _with_x_default(url: dict[str, Any], told: bool | str | None, base: str) -> 
 
 
 def _links(url: dict[str, Any], told: Sequence[Any], base: str) -> list[dict[str, str]]:
-    """What a method `alternates` gives, as contrib has links."""
+    """Return the result of a method `alternates` in the form of contrib's links."""
     try:
         links = [(protocol.hreflang(language), _absolute(location, base)) for language, location in told]
         others = [(_spelled(link["lang_code"]), link["location"]) for link in url["alternates"]]
-        # Contrib's own set names the page already, as far as there is one.
+        # If contrib has links of its own, they name the page already.
         protocol.check_links(links, others, () if others else [_absolute(url["location"], base)])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:

@@ -1,42 +1,43 @@
-"""Sections of rows, of views, and contrib's generic ones."""
+"""Sitemaps of the rows of a model and of views, and contrib's generic sitemap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
-from functools import reduce
-from operator import or_
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
+from django_sitemaps09.rows import can_reorder, key_names, repeats_rows, selected
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
+from django_sitemaps09.sitemaps.sites import site_with
 
 
 class ModelSitemap(Sitemap[ModelT]):
-    """A section whose items are the rows of a model: set `queryset` or `model`, or `get_queryset()`.
+    """A section of the rows of a model: set `queryset` or `model`, or override `get_queryset()`.
 
-    Pages are ranges of `key`: the primary key, or a field that is unique, not null, and never
-    changes for a row that exists, which you declare by naming it.
+    Pages are ranges of `key`: the primary key, or a field that is unique and not null. By naming a field,
+    you declare that its values never change for an existing row.
 
-    `site_field` is the name of a relation to `Site`: then only the rows of the site that is served, or
-    exported, are listed.
+    `site_field` is the name of a relation to `Site`. With it, only the rows of the site that is served or
+    exported are listed.
     """
 
     queryset: QuerySet[ModelT] | None = None
     model: type[ModelT] | None = None
     key: str = "pk"
     site_field: str | None = None
-    _domain: str | None = None
+    # Attributes that are not hooks have a prefix, since a project's class can have any attribute.
+    _sitemaps09_domain: str | None = None
 
     def get_queryset(self) -> QuerySet[ModelT]:
-        """The rows of the section, in any order. Default: those of `queryset`, else all of `model`."""
+        """Return the rows of the section in any order. Default: `queryset`, or else all rows of `model`."""
         rows = self.queryset
         if rows is None and self.model is not None:
             rows = self.model._default_manager.all()
@@ -45,60 +46,68 @@ class ModelSitemap(Sitemap[ModelT]):
                 f"{type(self).__qualname__} has no rows: set `queryset` or `model`, "
                 "or override `get_queryset()` or `items()`."
             )
-        # A class attribute must not keep the rows of its first use.
+        if not isinstance(rows, RawQuerySet) and not hasattr(rows, "all"):
+            raise ImproperlyConfigured(f"{type(self).__qualname__}.queryset {queryset_problem(rows)}")
+        # A copy, as the queryset of a class attribute must not cache the rows of its first use.
         return rows.using(rows.db) if isinstance(rows, RawQuerySet) else rows.all()
 
-    def on_host(self, domain: str) -> ModelSitemap[ModelT]:
-        """The same section for the host that is served: another object, since one can serve several."""
-        if type(self).items is not ModelSitemap.items:
-            raise ImproperlyConfigured(
-                f"{type(self).__qualname__} has a site_field and an items() of its own, which could list "
-                "the rows of other sites: override get_queryset() instead."
-            )
-        found = copy(self)
-        found._domain = domain
-        return found
-
-    def _site_rows(self) -> QuerySet[ModelT]:
-        """Those of `get_queryset()`, of one site where there is a `site_field`."""
-        rows = self.get_queryset()
-        if self.site_field is None:
-            return rows
-        some: QuerySet[ModelT] = filtered(self, rows, {self.site_field: self._site()})
-        return some
-
-    def _site(self) -> Any:
-        sites = apps.get_model("sites", "Site").objects
-        if self._domain is None:
-            return sites.get_current()
-        names = {self._domain}
-        # A URL has the one spelling, and a Site may have the other.
-        with suppress(UnicodeError):
-            names.add(self._domain.encode("idna").decode())
-        with suppress(UnicodeError):
-            names.add(self._domain.encode().decode("idna"))
-        alike = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted(names)]))
-        found = min(alike, key=lambda site: (site.domain != self._domain, site.pk), default=None)
-        if found is None:
-            raise ImproperlyConfigured(
-                f"{type(self).__qualname__} lists the rows of one site, and there is no Site with the "
-                f"domain {self._domain!r}: add it, or serve and export another host."
-            )
-        return found
-
     def items(self) -> QuerySet[ModelT]:
-        """The rows in a defined order, that of the primary key where they have none and can take one."""
-        return self._in_order(self._site_rows())
+        """Return the rows in a defined order: their own, or else by primary key if that can be added."""
+        rows = self.get_queryset()
+        if self.site_field is not None:
+            rows = filtered(self, rows, {self.site_field: _site(self)})
+        return self._sitemaps09_in_order(rows)
 
-    def _in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
+    def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         query = rows.query if isinstance(rows, QuerySet) else None
         if query is None or rows.ordered or query.is_sliced or query.combinator or query.distinct_fields:
             return rows
-        return rows.order_by("pk")
+        if not can_reorder(rows) and (query.distinct or query.group_by is not None):
+            # For values, the key would be selected or added to GROUP BY, which would add rows.
+            return rows.order_by(*selected(query))
+        # A row can be repeated with other annotations.
+        return rows.order_by(*key_names(rows.model), *(selected(query) if repeats_rows(query) else ()))
+
+
+def on_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
+    """Return a copy of a section with a `site_field` for one host, since a section can serve several."""
+    if type(sitemap).items is not ModelSitemap.items:
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__} has a site_field and an items() of its own, which could list "
+            "the rows of other sites: override get_queryset() instead."
+        )
+    found = copy(sitemap)
+    found._sitemaps09_domain = domain
+    return found
+
+
+def _site(sitemap: ModelSitemap[Any]) -> Any:
+    """Return the site whose rows a sitemap lists."""
+    domain = sitemap._sitemaps09_domain
+    if domain is None:
+        return apps.get_model("sites", "Site").objects.get_current()
+    found = site_with(domain)
+    if found is None:
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__} lists the rows of one site, and there is no Site with the "
+            f"domain {domain!r}: add it, or serve and export another host."
+        )
+    return found
+
+
+def queryset_problem(value: object) -> str:
+    """Return what is wrong with a value that is not a queryset, as the end of a sentence."""
+    if isinstance(value, (FunctionType, MethodType)):
+        return (
+            "is a function, not a queryset. Call it, as in `Article.objects.all()`; for a method of the "
+            "class, override `get_queryset()`."
+        )
+    given = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
+    return f"must be a queryset, such as `Article.objects.all()`, not {given}."
 
 
 def filtered(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
-    """Some of the rows. `ImproperlyConfigured` for a queryset that cannot be narrowed."""
+    """Filter the rows. Raise `ImproperlyConfigured` for rows that cannot be filtered, such as a slice."""
     if not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists some of its rows, which a slice, a union or raw() cannot "
@@ -113,11 +122,11 @@ class StaticViewSitemap(Sitemap[str]):
     viewnames: Sequence[str] = ()
 
     def items(self) -> Iterable[str]:
-        """The names, as `reverse()` takes them."""
+        """Return the names of the views, as `reverse()` takes them."""
         return list(self.viewnames)
 
     def default_location(self, item: str) -> str:
-        """`reverse(item)`."""
+        """Return `reverse(item)`."""
         return reverse(item)
 
 

@@ -1,4 +1,4 @@
-"""`NewsSitemap`: what was published in the last two days, for Google News."""
+"""`NewsSitemap`: the articles of the last two days, for Google News."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from django_sitemaps09.sitemaps.models import ModelSitemap, filtered
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
-    """The rows of the last two days, the newest first: set `date_field` and `publication_name`, too.
+    """A section of the rows of the last two days, newest first.
 
-    Its files are updated and not multiplied: page 1 has the newest, whatever else comes and goes.
+    Set `date_field` and `publication_name`, too. Files are updated in place: page 1 always has the newest
+    rows, whatever is added or expires.
     """
 
     limit: int = protocol.MAX_NEWS
@@ -29,13 +30,14 @@ class NewsSitemap(ModelSitemap[ModelT]):
     publication_language: str | None = None
 
     def title(self, item: ModelT) -> str:
-        """The headline. Default: `str(item)`."""
+        """Return the headline of an item. Default: `str(item)`."""
         return str(item)
 
     def news(self, item: ModelT) -> News | None:
-        """Default: made of `publication_name`, `publication_language`, `date_field` and `title`.
+        """Return the `News` of an item, or `None`.
 
-        `publication_language` is `LANGUAGE_CODE` unless it is set.
+        The default uses `publication_name`, `publication_language` (else `LANGUAGE_CODE`), `date_field` and
+        `title`.
         """
         return News(
             self.publication_name,
@@ -44,8 +46,8 @@ class NewsSitemap(ModelSitemap[ModelT]):
             self.title(item),
         )
 
-    def _in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
-        """Those whose `date_field` is in the last two days, and not in the future."""
+    def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
+        """Return the rows whose `date_field` is in the last two days, not in the future, newest first."""
         try:
             field: Any = rows.model._meta.get_field(self.date_field)
         except FieldDoesNotExist as error:
@@ -58,11 +60,11 @@ class NewsSitemap(ModelSitemap[ModelT]):
                 f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is no date."
             )
         now = timezone.now()
-        # Hours and not the clock on the wall, which is put back once a year.
+        # Computed in UTC, as local time is put back once a year.
         moments = [_utc(now) - timedelta(days=protocol.NEWS_DAYS), _utc(now)]
         bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
         if not isinstance(field, DateTimeField):
-            # A date is taken for its midnight.
+            # A date counts as its midnight.
             bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
         elif timezone.is_naive(now):
             bounds = [bound.replace(tzinfo=None) for bound in bounds]

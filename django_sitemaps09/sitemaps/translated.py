@@ -1,22 +1,23 @@
-"""Items with each of their languages, of which no list is ever made."""
+"""Pairs of items and languages for contrib's paginator, without a list of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from django_sitemaps09.rows import can_reorder, chunks
+from django_sitemaps09.rows import can_reorder, chunks, count_rows, in_any_order, key_names
 
-# As many as the views take at a time.
+# The number of instances that the views read at a time.
 _AT_A_TIME = 1_000
 
 
 class Translated(Sequence[Any]):
-    """What contrib has as a list of `(item, language)`: for a paginator, which counts and slices it.
+    """A sequence of contrib's `(item, language)` pairs, for a paginator to count and slice.
 
-    Rows that all have the same `codes` are counted, and a page of them is read; all others are gone through
-    for either, and none are kept.
+    If all rows have the same `codes`, the database counts them, and only the rows of a page are read.
+    Otherwise all items are iterated for either, and the rows of a queryset are not kept.
     """
 
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
@@ -26,13 +27,13 @@ class Translated(Sequence[Any]):
 
     @classmethod
     def of(cls, sitemap: Any, items: Any, *, uniform: bool) -> Translated:
-        """`uniform` says that all items have the same languages."""
+        """Create the sequence for items; `uniform` says that all of them have the same languages."""
         codes = list(sitemap.get_languages_for_item(None)) if uniform else None
         if codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
             query = items.query
-            # A page is a query of its own: rows that are alike in their order must not change places.
+            # Each page is a separate query: rows that compare equal must have the same order in all.
             ordering = query.order_by or query.get_meta().ordering
-            return cls(sitemap, items.order_by(*ordering, "pk"), codes)
+            return cls(sitemap, items.order_by(*ordering, *key_names(items.model)), codes)
         return cls(sitemap, items if hasattr(items, "query") else list(items), None)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
@@ -46,8 +47,11 @@ class Translated(Sequence[Any]):
 
     def __len__(self) -> int:
         if self._codes is None:
-            return sum(1 for _ in self)
-        return len(self._codes) * int(self._items.count())
+            with closing(in_any_order(self._items, _AT_A_TIME)) as found:
+                return sum(
+                    len(self._sitemap.get_languages_for_item(item)) for some in found for item in some
+                )
+        return len(self._codes) * count_rows(self._items)
 
     def __getitem__(self, wanted: Any) -> Any:
         if not isinstance(wanted, slice):

@@ -1,143 +1,151 @@
-"""A sitemap compiled to a source: rows in the order of a key, and batches of text from them.
+"""Compile a sitemap to a source: rows in the order of a key, and batches of text made from them.
 
-A sitemap is compiled only if its class overrides none of contrib's machinery. Every other one, and
-every object that others wrote for contrib, is read through its own `get_urls()`.
+A sitemap is compiled only if its class overrides none of contrib's internals. Every other one is an opaque
+sitemap, read through its own `get_urls()`, as are objects that others wrote for contrib.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from inspect import getattr_static
 from typing import Any, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import pages, protocol, writer
-from django_sitemaps09.entries import Batch
+from django_sitemaps09.entries import Batch, shown
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section, bound, instance
-from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps import MACHINERY, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources import extensions
+from django_sitemaps09.sources.bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.declared import Declared
+from django_sitemaps09.sources.digests import digest
 from django_sitemaps09.sources.formats import FormatName, format_name
+from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.querysets import QuerySource
 from django_sitemaps09.sources.ranges import key_ranged
+from django_sitemaps09.sources.sites import HostSite, site_for
 from django_sitemaps09.sources.urls import UrlsSource
 from django_sitemaps09.writer import Limits
 
 __all__ = [
-    "MACHINERY",
+    "LIVE_NUMBERS",
+    "HostSite",
     "QuerySource",
     "Source",
+    "UrlsSource",
+    "digest",
+    "divide",
     "is_compiled",
+    "live_number",
+    "live_pages",
     "page_limits",
     "page_map",
+    "page_size",
     "rows_on_page",
     "shareable",
+    "site_for",
     "source",
 ]
 
-#: What of contrib's class a subclass may override to take the whole way into its own hands.
-MACHINERY = (
-    "_get",
-    "_items",
-    "_location",
-    "_urls",
-    "_languages",
-    "get_urls",
-    "get_protocol",
-    "get_domain",
-    "paginator",
-)
-
-
-# A page is cut for less than its bytes by this, since later entries can be longer than the first.
+# Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05
 
 
 class Source(Keyed, Protocol):
-    """The rows of one section, and how a range of them becomes text."""
+    """Rows of one section, and how a range of them becomes text."""
 
     @property
     def rows_per_page(self) -> int:
-        """How many rows make a page, as far as the count of its entries goes."""
+        """Number of rows that make a page, judged only by the count of its entries."""
 
     @property
     def entries_per_page(self) -> int:
-        """How many entries a page may have: the sitemap's `limit`, and no less than one item has."""
+        """Most entries of a page: the sitemap's `limit`, or those of one item if they are more."""
 
     def sample(self) -> Batch | None:
-        """The first few hundred entries; `None` where pages are not ours to cut."""
+        """Return the first few hundred entries; `None` if the sitemap's own paginator cuts the pages."""
 
     @property
     def bases(self) -> tuple[Base, ...]:
-        """What paths are joined to; several where the same entries are for several hosts."""
+        """Bases that paths are joined to; several if the same entries are for several hosts."""
 
     @property
     def namespaces(self) -> Mapping[str, str]:
-        """Those of all that entries can have beside the protocol's elements, by their prefixes."""
+        """Namespaces of all that entries can have besides the protocol's elements, by prefix."""
 
     @property
     def format(self) -> FormatName:
-        """What its files are."""
+        """Format of the section's files."""
 
     @property
     def fleeting(self) -> bool:
-        """Whether entries go with the time, so that there can be few of them soon."""
+        """Return whether entries expire, so that there can soon be few of them."""
 
     @property
     def digest(self) -> str | None:
-        """What tells whether a page map is of these rows; `None` where it is not worth keeping."""
+        """Digest that shows whether a page map is of these rows; `None` if the map is not worth keeping."""
 
     @property
     def identity(self) -> tuple[str, ...] | None:
-        """The columns that bounds are of: those made under one mean nothing under another.
+        """Key identity: bounds that were made under one mean nothing under another.
 
-        Vendor, then table, column, database type and collation of each; `None` without a key.
+        It has the vendor, then table, column, database type and collation of each column; `None` without a
+        key.
         """
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        """Whether each bound is greater than the one before for what holds the rows, as it is now."""
+        """Return whether each bound is greater than the one before, by the current order of the source."""
 
     @property
     def declared(self) -> str:
-        """A digest of everything but the rows that decides the bytes of pages; no row is read for it."""
+        """Declaration digest, of all that decides the bytes of pages except rows; it reads no row."""
 
     @property
     def skippable(self) -> bool:
-        """Whether a fingerprint tells that pages are what they were."""
+        """Return whether a fingerprint shows that pages have not changed."""
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Of the rows of a range, in one query. Asked of what is `skippable` alone."""
+        """Return the fingerprint of a range's rows, in one query; only for a source that is `skippable`."""
 
     def batches(self, page: Page) -> Generator[Batch]:
-        """The entries of a page, some hundred or thousand at a time."""
+        """Yield the entries of a page, several hundred or thousand at a time."""
 
     def key_text(self, key: Hashable) -> Key:
-        """A key of a batch as text."""
+        """Return a key of a batch as text."""
 
     def newest(self, page: Page) -> str | None:
-        """The newest lastmod of a page, if the database can tell, and if all its rows have one."""
+        """Return the newest lastmod of a page, if the database can tell, and if all its rows have one."""
 
 
 def is_compiled(sitemap: object) -> bool:
-    """The rule between the two roads."""
-    return isinstance(sitemap, Sitemap) and all(
-        getattr_static(sitemap, name) is getattr_static(Sitemap, name) for name in MACHINERY
-    )
+    """Return whether a sitemap is compiled; otherwise it is opaque, and read through `get_urls()`.
+
+    The object's current attributes decide, since its class can be patched.
+    """
+    # Not isinstance(): a mock claims to be of the class that it was made for.
+    return issubclass(type(sitemap), Sitemap) and all(is_original(sitemap, name) for name in MACHINERY)
 
 
-def source(name: str, section: Section, bases: Base | tuple[Base, ...], limits: Limits) -> Source:
-    """The source of a section, for one host, or for several where it is `shareable`.
+def source(
+    name: str,
+    section: Section,
+    bases: Base | tuple[Base, ...],
+    limits: Limits,
+    using: str | None = None,
+) -> Source:
+    """Return the source of a section, for one host, or for several if it is `shareable`.
 
+    Rows are read from the database `using`, by default from the one that a router picks first. Raise
     `ImproperlyConfigured` for a declaration that cannot be read.
     """
     bases = (bases,) if isinstance(bases, Base) else bases
     sitemap: Any = bound(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource.of(sitemap, bases[0], min(limits.urls, _most(sitemap, limits.urls)))
+        return UrlsSource(sitemap, bases[0], min(limits.urls, _most(sitemap, limits.urls)))
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} is {sitemap.protocol!r}, and "
@@ -149,61 +157,86 @@ def source(name: str, section: Section, bases: Base | tuple[Base, ...], limits: 
     )
     limit = _limit(name, sitemap, limits.urls)
     items = sitemap.items()
-    # Pages of news are filled anew each time, so that their number does not grow.
+    # Pages of news are refilled each time, so that their number does not grow.
     ranged = None if isinstance(sitemap, NewsSitemap) else key_ranged(items, declaration)
     if ranged is None:
-        return PositionSource.of(items, declaration, limit)
-    return QuerySource.of(name, ranged, declaration, limit)
+        return PositionSource.of(items, declaration, limit, using)
+    # One database for all queries: a router can pick another replica each time.
+    return QuerySource.of(name, ranged.using(using), declaration, limit)
 
 
 def shareable(section: Section) -> bool:
-    """Whether a section has the same entries on several hosts, but for the host."""
+    """Return whether a section has the same entries on several hosts, except for the host."""
     try:
         sitemap = instance(section)
-    except Exception:  # noqa: BLE001 a user's factory can raise anything; whoever exports it says so
+    except Exception:  # noqa: BLE001 a user's factory can raise anything, which an export reports
         return False
     return is_compiled(sitemap) and (not isinstance(sitemap, ModelSitemap) or sitemap.site_field is None)
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:
-    """What one page of a source may hold."""
+    """Return the limits of one page of a source."""
     return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
 
 
 def page_map(source: Source, limits: Limits) -> PageMap:
-    """The pages of a source."""
+    """Return the pages of a source."""
     return pages.cut(source, rows_on_page(source, limits))
 
 
-def rows_on_page(source: Source, limits: Limits) -> int:
-    """So many rows that their page is about within both limits, with some room for more.
+def live_pages(source: Source, rows: int) -> PageMap:
+    """Return the pages of a section where there is no export, each with at most `rows` rows.
 
-    The first entries tell how long one is. The number of rows is rounded down to tenths of the
-    limit, so that it stays what it is when a row changes.
+    Bounds and numbers depend only on the keys beside them. So maps cut before and after a change of rows
+    differ only in the pages next to it. Without keys, pages are counted from the first.
     """
-    most = source.rows_per_page
-    rows = pages.fill(most)
+    if not isinstance(source, QuerySource):
+        return pages.cut(source, rows)
+    return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
+
+
+def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
+    """Return about how many rows make a page within both limits, with room for more.
+
+    The first entries show how long one is, with locations joined to `base`, or else to the longest base.
+    The number is rounded down to tenths of the limit, so that it stays the same when a row changes.
+    """
     batch = source.sample()
+    most = source.rows_per_page
+    if batch is not None and isinstance(source, Declared) and source.declaration.has_languages_per_item:
+        # Not the languages that any item may have: most items of a large site have only a few.
+        most = max(
+            most, _in_tenths(source.limit * len(batch.keys) // max(1, sum(batch.counts())), source.limit)
+        )
+    # Pages of news are refilled each time, and nothing is added to one.
+    rows = most if source.fleeting else pages.fill(most)
     if batch is not None and batch.keys:
-        longest = max(map(str, source.bases), key=len)
+        longest = base or max(map(str, source.bases), key=len)
         texts = writer.elements(writer.FORMATS[source.format], batch, longest)
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
         if fit < rows:
-            step = max(1, most // 10)
-            rows = max(fit // step * step, min(fit, step), 1)
+            rows = _in_tenths(fit, most)
     return rows
 
 
+def _in_tenths(rows: int, most: int) -> int:
+    """Round a number of rows down to tenths of `most`, but never to zero."""
+    step = max(1, most // 10)
+    return max(rows // step * step, min(rows, step), 1)
+
+
 def _limit(name: str, sitemap: Any, most: int) -> int:
-    if isinstance(sitemap.limit, bool) or not isinstance(sitemap.limit, int) or sitemap.limit < 1:
+    try:
+        size = page_size(sitemap.limit)
+    except ValueError as error:
         raise ImproperlyConfigured(
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number "
-            f"from 1 on, not {sitemap.limit!r}."
-        )
-    return min(sitemap.limit, _most(sitemap, most))
+            f"from 1 on, not {shown(sitemap.limit)}."
+        ) from error
+    return min(size, _most(sitemap, most))
 
 
 def _most(sitemap: Any, most: int) -> int:
-    """A file may name fewer articles of news than URLs."""
+    """Return the most entries of a file, which may have fewer articles of news than URLs."""
     return min(most, protocol.MAX_NEWS) if "news" in extensions.hooks(sitemap) else most

@@ -1,4 +1,4 @@
-"""Rows that are on their way while those before them are used."""
+"""Prefetch rows while those before them are used."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-#: Begins a query of `values_list()`, and gives what waits for its rows.
+#: Starts a query of `values_list()`, and returns a function that waits for its rows.
 Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Sequence[Sequence[Any]]]]
 
-# Those whose server works by itself, and whose client two threads may use.
+# Backends with a server that works by itself, and a client that two threads may use.
 _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
 
 @contextmanager
 def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
-    """Queries that run in a thread of their own where a server does the work, one after the other.
+    """Provide a function that runs queries in a thread, one after the other, where a server does the work.
 
-    All but the first, which may be the only one. Elsewhere a query runs when its rows are asked for:
-    SQLite works in this process, and the client of MariaDB must not be used by two threads. What is not
-    Django's own around a query can depend on the thread, as the schema of a tenant does. `plainly` says
-    that the querysets leave it to Django how their rows are fetched.
+    The first query runs in this thread, since it may be the only one. Elsewhere, a query runs when its rows
+    are requested. SQLite works in this process, and two threads must not use the client of MariaDB. Other
+    backends and execute wrappers can depend on the thread, as the schema of a tenant does. `plainly` is
+    true if the querysets leave it to Django how their rows are fetched.
     """
     thread: ThreadPoolExecutor | None = None
     first = True
@@ -38,7 +38,7 @@ def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
         nonlocal thread, first
         if not plainly:
             return lambda: list(query)
-        # Compiled here: the active time zone and language, which can have a say in it, are this thread's.
+        # Compiled here, since it can depend on the time zone and language that are active in this thread.
         compiler = query.query.get_compiler(connection=connection)
         try:
             sql, parameters = compiler.as_sql()
@@ -57,8 +57,8 @@ def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
         if apart and not first:
             thread = thread or ThreadPoolExecutor(1, "sitemap-rows")
             waiting = partial(_result, thread.submit(copy_context().run, fetched), connection)
-            # Python changes threads every 5 ms at most, as long as a slice takes: to wait here hands it
-            # over, and it comes back when the query is sent and its thread waits for the server.
+            # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
+            # over the GIL, which comes back when the query is sent and its thread waits for the server.
             begun.wait()
         first = False
         return lambda: list(compiler.results_iter(results=[waiting()]))
@@ -78,8 +78,8 @@ def _result(rows: Future[Sequence[Sequence[Any]]], connection: Any) -> Sequence[
     try:
         return rows.result()
     except BaseException:
-        # An interrupt, or a time limit, must not have to wait for the server: drivers see to that only
-        # in the thread that waits there.
+        # An interrupt or a time limit must not wait for the server. Drivers take care of that only in the
+        # thread that waits there.
         if not rows.done():
             connection.connection.cancel()
         raise

@@ -1,9 +1,9 @@
-"""What the steps of reading a section cost: seconds, items and queries, measured once a slice."""
+"""Profile the steps of reading a section, once a slice, and note keys that are not written."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,21 +16,26 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_sitemaps09.sitemaps import Field, Hook
 
-#: What is measured: finding the items, reading rows by key or by position, and the hooks that are
-#: methods. A section that is read as columns alone has none of these.
+#: Measured steps: finding the items, reading rows by key or by position, and the hooks that are methods. A
+#: section that is only read as columns has none of these.
 Step: TypeAlias = (
     Field
     | Hook
     | Literal["items", "instances", "positions", "languages", "get_urls", "x_default", "extensions"]
 )
 
-# What is kept of a query. The table and the conditions stand at its end, behind all the columns.
+# Characters of a query that are kept. The table and the conditions are at its end, after all the columns.
 _BEGIN, _END = 60, 140
+# Keys that a warning names.
+_MOST_KEYS = 5
 
 
 @dataclass(slots=True)
 class Cost:
-    """One step. `items` is set by those that read them; `sql` ran `repeated` times, more than any other."""
+    """Cost of one step. `items` is set by the code that reads them.
+
+    `sql` is the query that was `repeated` most often.
+    """
 
     seconds: float = 0.0
     items: int = 0
@@ -50,15 +55,23 @@ class Cost:
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds in all, and those of the steps among them. Small, and can be pickled."""
+    """Total seconds, and the costs of the steps among them. Small, and can be pickled.
+
+    `ignored_keys` are the first few keys in the dicts of `get_urls()` that are not written.
+    """
 
     seconds: float = 0.0
     steps: dict[Step, Cost] = field(default_factory=dict)
+    ignored_keys: list[str] = field(default_factory=list)
 
     def add(self, other: Costs) -> None:
         self.seconds += other.seconds
         for name, cost in other.steps.items():
             self.steps.setdefault(name, Cost()).add(cost)
+        self.ignore(other.ignored_keys)
+
+    def ignore(self, keys: Iterable[str]) -> None:
+        self.ignored_keys = sorted({*self.ignored_keys, *keys})[:_MOST_KEYS]
 
 
 class _Recording(NamedTuple):
@@ -71,7 +84,7 @@ _recording: ContextVar[_Recording | None] = ContextVar("sitemaps09_costs", defau
 
 @contextmanager
 def recorded() -> Iterator[Costs]:
-    """The costs of the steps that are taken inside; whole when it is left."""
+    """Record the costs of the steps inside the block; they are complete when it ends."""
     costs = Costs()
     token = _recording.set(_Recording(costs, tuple(_databases())))
     started = perf_counter()
@@ -84,7 +97,7 @@ def recorded() -> Iterator[Costs]:
 
 @contextmanager
 def step(name: Step) -> Iterator[Cost]:
-    """A step: a whole slice, never an item. Where nobody records, nothing is measured."""
+    """Measure a step: a whole slice, never an item. Nothing is measured unless costs are recorded."""
     cost = Cost()
     recording = _recording.get()
     if recording is None:
@@ -110,18 +123,24 @@ def step(name: Step) -> Iterator[Cost]:
     recording.costs.steps.setdefault(name, Cost()).add(cost)
 
 
+def ignored(keys: Iterable[str]) -> None:
+    """Note keys that are not written, if costs are recorded."""
+    if (recording := _recording.get()) is not None:
+        recording.costs.ignore(keys)
+
+
 def _databases() -> Iterator[BaseDatabaseWrapper]:
-    """All that a hook could ask, connected or not: none is connected by this."""
+    """Yield all databases that a hook could query, without connecting to any."""
     for alias in connections:
         try:
             yield connections[alias]
         except (ImproperlyConfigured, ImportError):
-            # Without a driver nobody can ask it anything.
+            # Nobody can query a database without its driver.
             continue
 
 
 def _line(sql: str) -> str:
-    """A query for a log or a terminal: one short line of printable ASCII, whatever is in it."""
+    """Return a query as one short line of printable ASCII for a log or a terminal, whatever is in it."""
     text = " ".join(sql.split())
     text = "".join(c if c.isascii() and c.isprintable() else ascii(c)[1:-1] for c in text)
     return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} ... {text[-_END:]}"

@@ -1,10 +1,10 @@
-"""The hooks of a sitemap compiled: rows in, a batch of text columns out."""
+"""Compile the hooks of a sitemap, which turn rows into a batch of text columns."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
@@ -12,9 +12,9 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version
+from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version, shown
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.routes import CompiledRoute, Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
 from django_sitemaps09.sources import extensions, values
 from django_sitemaps09.sources.costs import step
@@ -24,18 +24,19 @@ from django_sitemaps09.sources.languages import hreflang, x_default, x_default_a
 
 
 class Rows(NamedTuple):
-    """A slice of a section. `columns` are the values of the declared expressions by their aliases.
+    """Slice of a section. `columns` has the values of the declared expressions by alias.
 
-    `lastmods` are text already, where the database could make it.
+    `lastmods` are text already if the database could make it. `errors` are of rows that could not be read.
     """
 
     keys: Sequence[Hashable]
     items: Sequence[Any] | None
     columns: Mapping[str, Sequence[Any]]
     lastmods: Sequence[str | None] | None = None
+    errors: Sequence[ItemError] = ()
 
     def part(self, positions: Sequence[int]) -> Rows:
-        """The rows at these positions, which are in order and come once."""
+        """Return the rows at these positions, which are in order and occur once."""
         if len(positions) == len(self.keys):
             return self
         return Rows(
@@ -48,7 +49,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A sitemap's hooks, languages and hosts; `languages` is `None` for one without `i18n`."""
+    """Hooks, languages and hosts of a sitemap; `languages` is `None` for one without `i18n`."""
 
     sitemap: Any
     hosts: Hosts
@@ -57,7 +58,11 @@ class Declaration:
 
     @classmethod
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
-        """`ImproperlyConfigured` where a constant is one that the protocol does not admit."""
+        """Return the declaration of a sitemap.
+
+        If the sitemap declares expressions, raise `ImproperlyConfigured` for a constant that the protocol
+        does not allow.
+        """
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None
         hosts = Hosts.of(sitemap, bases)
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
@@ -68,47 +73,47 @@ class Declaration:
 
     @property
     def linked(self) -> bool:
-        """Whether each entry names those in the other languages."""
+        """Return whether each entry links to those in the other languages."""
         linked = self.languages is not None and bool(self.sitemap.alternates)
         return linked and format_name(self.sitemap) != "text"
 
     @property
     def namespaces(self) -> dict[str, str]:
-        """Those of all that entries can have beside the protocol's elements, by their prefixes."""
+        """Namespaces of all that entries can have besides the protocol's elements, by prefix."""
         return extensions.namespaces(self.sitemap, linked=self.linked)
 
     @property
     def needs_items(self) -> bool:
-        """Whether a hook is a method that takes the item."""
+        """Return whether a hook is a method that takes the item."""
         hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
         if self.linked:
             hooks.append(self.sitemap.x_default)
         return (
-            self._languages_per_item
+            self.has_languages_per_item
             or bool(extensions.hooks(self.sitemap) or extensions.own(self.sitemap))
             or any(map(callable, hooks))
         )
 
     @property
-    def _languages_per_item(self) -> bool:
+    def has_languages_per_item(self) -> bool:
         return self.languages is not None and not has_same_languages(self.sitemap)
 
     def rows_per_page(self, entries: int) -> int:
-        """How many items have so many entries: a limit counts those of all languages."""
+        """Return how many items have this many entries: a limit counts those of all languages."""
         return max(1, entries // self.entries_per_item)
 
     def entries_per_page(self, entries: int) -> int:
-        """So many entries, or those of one item if they are more: they are never parted."""
+        """Return `entries`, or those of one item if they are more, since they are never separated."""
         return max(entries, self.entries_per_item)
 
     @property
     def entries_per_item(self) -> int:
-        """One for each language."""
+        """Number of entries of one item, which is one for each language."""
         return max(1, len(self.languages or ("",)))
 
     def batch(self, rows: Rows) -> Batch:
-        """The entries of a slice. What cannot be written is left out, and named in `errors`."""
-        errors: list[ItemError] = []
+        """Return the entries of a slice; what cannot be written is skipped, and named in `errors`."""
+        errors = [*rows.errors]
         with translation.override(conf.language):
             columns: dict[str, Any] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
             versions = self._versions(rows, errors)
@@ -128,12 +133,12 @@ class Declaration:
         )
 
     def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Version]:
-        """The locations of each language, in the order of the sitemap's languages."""
+        """Return the locations in each language, in the order of the sitemap's languages."""
         if self.languages is None:
             return [Version("", self._locations(rows, errors))]
         codes: Sequence[Sequence[str]] | None = None
         languages: Iterable[str] = dict.fromkeys(self.languages)
-        if self._languages_per_item:
+        if self.has_languages_per_item:
             with step("languages"):
                 spelled = cache(self._spelled)
 
@@ -142,7 +147,7 @@ class Declaration:
 
                 several = values.each(languages_of, rows.items or (), rows.keys, "languages", errors)
             codes = [() if some is values.FAILED else some for some in several]
-            # In an order that does not depend on how the rows are sliced.
+            # The order must not depend on how the rows are sliced.
             known = {code: place for place, code in enumerate(languages)}
             found = {code for some in codes for code in some}
             languages = sorted(found, key=lambda code: (known.get(code, len(known)), code))
@@ -151,7 +156,7 @@ class Declaration:
     def _version(
         self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
     ) -> Version:
-        """The locations of a language; the items that have it are those whose `codes` say so."""
+        """Return the locations in one language; where `codes` are given, only for items that have it."""
         language = self._hreflang(code, errors) if self.linked else ""
         listed = range(len(rows.keys))
         if codes is not None:
@@ -166,7 +171,7 @@ class Declaration:
         return Version(language, spread)
 
     def _hreflang(self, code: str, errors: list[ItemError]) -> str:
-        """What links say of a language: nothing for one that has no hreflang, or another one's."""
+        """Return the hreflang of a language; an empty text if it has none, or that of another language."""
         found = hreflang(code)
         first = self._codes.get(found, code)
         if found and first == code:
@@ -177,11 +182,11 @@ class Declaration:
 
     @property
     def _codes(self) -> dict[str, str]:
-        """The languages of the sitemap by what links say of them; one of those that are alike there."""
+        """Languages of the sitemap by hreflang; the first one of those that share it."""
         return {hreflang(code): code for code in reversed(self.languages or ())}
 
     def _spelled(self, code: object) -> str:
-        """A code of an item as the sitemap spells it: two spellings are no two languages."""
+        """Return an item's language code as the sitemap spells it: two spellings are one language."""
         text = protocol.language_text(code)
         if text in (self.languages or ()):
             return text
@@ -189,7 +194,7 @@ class Declaration:
         return self._codes.get(language, language.lower()) if language else text
 
     def _linked(self, rows: Rows, versions: list[Version], errors: list[ItemError]) -> list[Version]:
-        """The versions with what leads to those in no language."""
+        """Return the localizations, and the `x-default` one if there is any."""
         hook = self.sitemap.x_default
         if not hook:
             return versions
@@ -208,15 +213,18 @@ class Declaration:
             return values.locations(self._values("location", rows, errors), self.hosts, rows.keys, errors)
         columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
         route = hook.compiled()
-        urls = route.composed(columns)
+        # Quoting a long text takes long, and does not make it shorter.
+        has_long_text = any(map(_has_long_text, columns))
+        urls = None if has_long_text else route.composed(columns)
         if urls is not None and urls.within(self.hosts.room):
             return urls
+        url = partial(_short_url, route) if has_long_text else route.url
         arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
-        paths = values.each(route.url, arguments, rows.keys, "location", errors)
+        paths = values.each(url, arguments, rows.keys, "location", errors)
         return values.locations(paths, self.hosts, rows.keys, errors)
 
     def _texts(self, name: Field, rows: Rows, errors: list[ItemError]) -> Column:
-        """The column of an optional element."""
+        """Return the column of an optional element."""
         if name == "lastmod" and rows.lastmods is not None:
             return rows.lastmods
         hook = getattr(self.sitemap, name, None)
@@ -225,10 +233,10 @@ class Declaration:
         return values.texts(name, self._values(name, rows, errors), rows.keys, errors)
 
     def _constant(self, name: str, errors: list[ItemError]) -> str | None:
-        """The text of a constant, once.
+        """Return the text of a constant, which is the same for all rows.
 
-        Contrib takes any; so a class that declares nothing but what contrib knows is let off with
-        the element left out.
+        Contrib accepts any value. So if a class declares no expressions, an invalid constant is skipped and
+        reported instead of raised.
         """
         value = getattr(self.sitemap, name, None)
         if callable(value) or is_expression(value):
@@ -245,11 +253,11 @@ class Declaration:
             ) from error
 
     def constant_lastmod(self) -> str | None:
-        """The lastmod that all items share, if it is declared so."""
+        """Return the lastmod that all items share, if it is declared as a constant."""
         return self._constant("lastmod", [])
 
     def _values(self, name: Field, rows: Rows, errors: list[ItemError]) -> Sequence[Any]:
-        """What a hook gives for each row."""
+        """Return the value of a hook for each row."""
         hook = getattr(self.sitemap, name, None)
         if is_expression(hook):
             return rows.columns[alias(name)]
@@ -259,10 +267,28 @@ class Declaration:
         return [hook] * len(rows.keys)
 
 
+def _has_long_text(column: Sequence[Any]) -> bool:
+    """Return whether a column of arguments has a text that is longer than any location."""
+    try:
+        return max(map(len, column), default=0) > protocol.MAX_LOCATION
+    except TypeError:
+        return any(isinstance(value, str) and len(value) > protocol.MAX_LOCATION for value in column)
+
+
+def _short_url(route: CompiledRoute, arguments: Sequence[Any]) -> str:
+    """Return the path for the arguments of a row; raise `ValueError` for a text that is too long."""
+    for value in arguments:
+        if isinstance(value, str) and len(value) > protocol.MAX_LOCATION:
+            raise ValueError(
+                f"{shown(value)} has {len(value):,} characters, {protocol.MAX_LOCATION:,} are allowed"
+            )
+    return route.url(arguments)
+
+
 def _where_listed(
     rows: Rows, versions: list[Version], columns: dict[str, Any]
 ) -> tuple[Rows, list[Version], dict[str, Any]]:
-    """Without the items that have no location at all."""
+    """Return the arguments without the items that have no location at all."""
     if any(version.complete for version in versions):
         return rows, versions, columns
     found = [version.locations for version in versions]

@@ -1,4 +1,4 @@
-"""What sources that are compiled from a declaration have in common."""
+"""Properties shared by the sources that are compiled from a declaration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django_sitemaps09.sources.formats import FormatName, format_name
 
 
 class Declared:
-    """A source of the rows that a declaration makes entries of."""
+    """Source of rows that a declaration turns into entries."""
 
     __slots__ = ()
     declaration: Declaration

@@ -1,4 +1,4 @@
-"""Digests of what decides the bytes of pages beside their rows, the same in each process."""
+"""Digests of what decides the bytes of pages besides their rows, equal in each process."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from django_sitemaps09.sitemaps import FIELDS
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.formats import format_name
 
-# A point in time in a query that is this near is the time of the query.
+# A point in time in a query that is this close to now depends on when the query was made.
 _NOW = timedelta(minutes=10)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
-# The classes of these do not change without one of the versions.
+# Classes of these packages do not change unless a version does.
 _VERSIONED = {"django", "django_sitemaps09", "builtins", "typing", "abc"}
 _PLACEHOLDERS = re.compile(r"IN \((%s(?:, %s)+)\)|%%|%s")
 
 
 def digest(facts: object) -> str:
-    """Of anything that `repr` writes alike in each process."""
+    """Return the digest of anything for which `repr()` is the same in each process."""
     return sha256(repr(facts).encode()).hexdigest()
 
 
 def lasting(parameters: Iterable[object]) -> list[str]:
-    """The parameters of a query as text, less those that are its time, or a time ago."""
+    """Return the parameters of a query as text, except times that depend on when it was made."""
     return [text for text in map(str, parameters) if not _is_now(text)]
 
 
 def of_query(rows: QuerySet[Any]) -> object:
-    """SQL and parameters of rows; those of an `IN` in an order of their own, which a set has not."""
+    """Return the SQL and parameters of rows; those of an `IN` are sorted, since a set has no order."""
     with site_locale():
         try:
             sql, parameters = rows.query.get_compiler(rows.db).as_sql()
@@ -64,12 +64,10 @@ def of_query(rows: QuerySet[Any]) -> object:
 
 
 def of_class(sitemap: Any, hosts: object, limit: int) -> object:
-    """What any sitemap has: settings, versions and the source of its classes.
+    """Return what any sitemap has: settings, versions and the source of its classes.
 
-    Not the base, which is that of all that is published beside it.
-
-    Not what an instance holds: what of that is in pages is in hooks or in the query, and some keep a
-    cache.
+    The base is not included, since all that is published beside the section shares it. Nor are attributes
+    of an instance: those that affect pages are in hooks or in the query, and others can be a cache.
     """
     return (
         django_sitemaps09.__version__,
@@ -86,7 +84,7 @@ def of_class(sitemap: Any, hosts: object, limit: int) -> object:
 
 
 def of_declaration(declaration: Declaration) -> object:
-    """What a sitemap of ours declares beside its expressions."""
+    """Return what a compiled sitemap declares besides its expressions."""
     sitemap = declaration.sitemap
     return (
         declaration.languages,
@@ -99,7 +97,10 @@ def of_declaration(declaration: Declaration) -> object:
 
 
 def _hook(hook: Any, languages: Sequence[str] | None) -> object:
-    """A `Route` as what `reverse()` would try for it in each language; an expression is in the query."""
+    """Return a hook as stable values; for a `Route`, what `reverse()` would try in each language.
+
+    Expressions are part of the query.
+    """
     if not isinstance(hook, Route):
         return "" if is_expression(hook) else _stable(hook)
     arguments = ["" if is_expression(value) else _stable(value) for value in hook.values]
@@ -117,10 +118,10 @@ def _candidate(candidate: Any) -> object:
 
 
 def _source(cls: type) -> tuple[str, str]:
-    """The name of a class, with the digest of its module's file, if it has one, where that can say more.
+    """Return the name of a class, and the digest of its module's file unless a version covers it.
 
-    Not the text of the class alone: what it calls mostly stands beside it, and to find it took Python a
-    tenth of a second up to 3.12.
+    The text of the class alone is not enough, since the code that it calls is mostly beside it. Finding
+    that text also took Python up to 3.12 a tenth of a second.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
     if cls.__module__.partition(".")[0] in _VERSIONED:
@@ -139,7 +140,7 @@ def _file_digest(path: Path, changed: int, size: int) -> str:
 
 
 def _stable(value: object) -> object:
-    """A value as what `repr` writes alike in each process: of what is not plain, the name of its class."""
+    """Return what `repr()` writes the same in each process; the class name of other than plain values."""
     if isinstance(value, Mapping):
         return sorted((str(key), repr(_stable(item))) for key, item in value.items())
     if isinstance(value, AbstractSet):
@@ -157,13 +158,13 @@ def _without_address(parameter: object) -> str:
 
 
 def _is_now(parameter: str) -> bool:
-    """Whether a parameter is a moment that is another one each time, as text of UTC or of `TIME_ZONE`."""
+    """Return whether a parameter is a moment that differs each time, as text in UTC or in `TIME_ZONE`."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
         return False
     if moment.microsecond:
-        # Nobody writes these down: it is so far from the time of the query.
+        # Nobody writes microseconds down: such a moment was computed from the time of the query.
         return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)

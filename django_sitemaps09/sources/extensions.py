@@ -1,4 +1,4 @@
-"""What items have beside the elements of the protocol: links, images, videos, news, and a project's own."""
+"""Extensions of entries: links, images, videos, news, and a project's own."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from django_sitemaps09.entries import (
     News,
     Version,
     Video,
+    excerpt,
+    shown,
 )
 from django_sitemaps09.sitemaps import EXTENDING, HOOKS, Sitemap, Told, own_extensions
 from django_sitemaps09.sources import values
@@ -32,9 +34,9 @@ _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news"
 
 
 def hooks(sitemap: object) -> dict[str, Callable[[Any], Any]]:
-    """The methods of a sitemap that say what an item has; what is no method is none of ours.
+    """Return the methods of a sitemap that extend its entries.
 
-    None of one whose files hold URLs alone.
+    Attributes that are not methods are not ours. A sitemap whose files have only URLs has no such methods.
     """
     if format_name(sitemap) == "text" or not isinstance(sitemap, Sitemap):
         return {}
@@ -43,19 +45,19 @@ def hooks(sitemap: object) -> dict[str, Callable[[Any], Any]]:
 
 
 def own(sitemap: object) -> list[Extension]:
-    """The extensions of the project, if they are written."""
+    """Return the extensions of the project, if they are written."""
     return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
 
 
 def namespaces(sitemap: object, *, linked: bool) -> dict[str, str]:
-    """Those of all that the entries of a sitemap can have, by their prefixes."""
+    """Return the namespaces of all that the entries of a sitemap can have, by prefix."""
     prefixes = [_PREFIXES[name] for name in hooks(sitemap)] + ["xhtml"] * linked
     found = {prefix: NAMESPACES[prefix] for prefix in prefixes}
     return found | {extension.prefix: extension.namespace for extension in own(sitemap)}
 
 
 def used(batch: Batch) -> dict[str, str]:
-    """The namespaces of what the entries of a batch have, by their prefixes."""
+    """Return the namespaces of what the entries of a batch have, by prefix."""
     columns = {name: getattr(batch, name) for name in HOOKS}
     found = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
     if any(version.language for version in batch.versions):
@@ -64,19 +66,19 @@ def used(batch: Batch) -> dict[str, str]:
     return {prefix: NAMESPACES[prefix] for prefix in found} | foreign
 
 
-#: What is told of some items, by the name of the hook or by the extension of the project.
+#: Values for several items, by the name of the hook or by the extension of the project.
 Answers: TypeAlias = "Mapping[str | Extension, Sequence[Any]]"
 
 
 def told(
     sitemap: object, items: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
 ) -> dict[str | Extension, list[Any]]:
-    """What the hooks say of each item."""
+    """Return what the hooks give for each item."""
     found: dict[str | Extension, list[Any]] = {}
     for name, hook in hooks(sitemap).items():
         with step(name):  # type: ignore[arg-type]
             whole = _whole_news if name == "news" else _whole_list
-            # What is generated is made here, where its errors are the item's.
+            # Generators are consumed here, where their errors are the item's.
             found[name] = values.each(lambda item: whole(hook(item)), items, keys, name, errors)  # noqa: B023
     for extension in own(sitemap):
         with step("extensions"):
@@ -85,7 +87,7 @@ def told(
 
 
 def told_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
-    """What entries of `get_urls()` have of that, but for links, where hooks of ours put it there."""
+    """Return what hooks of ours have added to the entries of `get_urls()`, except for links."""
     found: dict[str | Extension, list[Any]] = {}
     for name in EXTENDING:
         given = [part(url, name) for url in urls]
@@ -105,7 +107,7 @@ def _whole_news(value: Any) -> Any:
 
 def _whole_list(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
-        raise TypeError(f"{value!r:.200} is a text, and no list")
+        raise TypeError(f"{shown(value)} is a text, and no list")
     return [] if value is None or value == "" else list(value)
 
 
@@ -116,7 +118,7 @@ def columns(
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> dict[str, Any]:
-    """What is told of each item as the columns of a batch. What cannot stand is left out and named."""
+    """Return the values for each item as the columns of a batch; invalid ones are skipped and named."""
     found: dict[str, Any] = {}
     if "alternates" in told:
         found["alternates"] = _alternates(told["alternates"], versions, hosts, keys, errors)
@@ -154,25 +156,24 @@ def _several(
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> list[list[Any]]:
-    """A list for each item, of which each value stands or falls for itself."""
+    """Return a list of values for each item, where an invalid value does not affect the others."""
     found: list[list[Any]] = []
     for i, some in enumerate(told):
         if some is values.FAILED or not some:
             found.append([])
             continue
+        if len(some) > protocol.MAX_IMAGES:
+            reason = f"are {len(some):,}; the first {protocol.MAX_IMAGES:,} are listed"
+            errors.append(ItemError(excerpt(keys[i]), name, reason))
+            some = some[: protocol.MAX_IMAGES]
         made = values.each(lambda one: convert(i, one), some, [keys[i]] * len(some), name, errors)  # noqa: B023
-        kept = [one for one in made if one is not values.FAILED]
-        if name == "images" and len(kept) > protocol.MAX_IMAGES:
-            reason = f"are {len(kept):,}; the first {protocol.MAX_IMAGES:,} are listed"
-            errors.append(ItemError(str(keys[i]), name, reason))
-            kept = kept[: protocol.MAX_IMAGES]
-        found.append(kept)
+        found.append([one for one in made if one is not values.FAILED])
     return found
 
 
 def _of_type(value: object, wanted: type) -> None:
     if not isinstance(value, wanted):
-        raise TypeError(f"{value!r:.200} is no {wanted.__name__}")
+        raise TypeError(f"{shown(value)} is no {wanted.__name__}")
 
 
 def _image(image: Image, hosts: Hosts) -> Image:
@@ -203,7 +204,7 @@ def _video(video: Video, hosts: Hosts, pages: AbstractSet[str]) -> Video:
 
 
 def _news(news: News | None) -> News | None:
-    """News of the last two days; older ones are pages like any other (Google, "News sitemaps")."""
+    """Return news of the last two days; older ones are ordinary pages (Google, "News sitemaps")."""
     if news is None:
         return None
     _of_type(news, News)
@@ -214,7 +215,7 @@ def _news(news: News | None) -> News | None:
 
 
 def is_recent(published: date) -> bool:
-    """Whether something was published in the last two days; a date is taken for its midnight."""
+    """Return whether something was published in the last two days; a date counts as its midnight."""
     if not isinstance(published, datetime):
         published = datetime(published.year, published.month, published.day, tzinfo=conf.zone)
     now = datetime.now(timezone.utc)
@@ -230,7 +231,7 @@ def _aware(value: date | None) -> date | None:
 def _foreign(
     extension: Extension, told: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
 ) -> list[str]:
-    """The XML of an extension of the project for each item."""
+    """Return the XML of a project's extension for each item."""
     found = values.each(
         lambda text: writer.extension_text(extension, text or ""), told, keys, extension.prefix, errors
     )
@@ -244,9 +245,9 @@ def _alternates(
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> list[list[Alternate]]:
-    """The links that a project names, which make a whole set with those of an item's own languages.
+    """Return the links that a project names, which form one set with those of an item's own languages.
 
-    A set that names a language twice, or does not name the item itself, is one that crawlers ignore.
+    Crawlers ignore a set that names a language twice, or that does not name the item itself.
     """
     linked = [(version.language, version.texts()) for version in versions if version.language]
     listed = [version.texts() for version in versions if version.listed]
@@ -255,7 +256,7 @@ def _alternates(
         return [*hosts.joined_to(url), *[""] * len(hosts.bases)][place]
 
     def check(place: int, position: int, links: Sequence[Alternate]) -> None:
-        """As they are on one of the hosts."""
+        """Check the links as they are on one of the hosts."""
         own = [(code, on(place, found[position])) for code, found in linked if found[position]]
         pages = () if own else {on(place, found[position]) for found in listed if found[position]}
         protocol.check_links([(link.language, on(place, link.location)) for link in links], own, pages)
@@ -276,6 +277,6 @@ def _alternates(
 
 
 def alternate(link: Any, hosts: Hosts) -> Alternate:
-    """A link as a project names it: an `Alternate`, or a pair like one."""
+    """Return a link that a project names, either an `Alternate` or a pair like one."""
     language, location = link
     return Alternate(protocol.hreflang(language), hosts.elsewhere(location))

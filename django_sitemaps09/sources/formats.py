@@ -1,4 +1,4 @@
-"""What files of a section are."""
+"""Formats of a section's files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ FORMATS: tuple[str, ...] = get_args(FormatName)
 
 
 def format_name(sitemap: Any) -> FormatName:
-    """The `format` of a sitemap; what is none of ours may be an attribute of a class for contrib."""
+    """Return the `format` of a sitemap; any other value may belong to a class written for contrib.
+
+    Raise `ImproperlyConfigured` for an unknown text if the sitemap declares expressions.
+    """
     found = getattr(sitemap, "format", "xml")
     if isinstance(found, str) and found in FORMATS:
         return cast(FormatName, found)

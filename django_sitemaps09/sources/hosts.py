@@ -1,4 +1,4 @@
-"""What locations are joined to, and the hosts that absolute ones may be on."""
+"""Bases that locations are joined to, and the hosts that absolute locations may be on."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import NOT_TEXTS, shown
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import declared_expressions
 
-# RFC 3986: what makes a reference one that is not relative.
+# RFC 3986: a reference with a scheme is not relative.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-
-
-# Nothing so long can become short enough, and it is not worth the time to see.
-_LONGEST = 10 * protocol.MAX_LOCATION
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The `bases` that the same entries are written for, and the `others` that a sitemap declares.
+    """Allowed hosts: the `bases` that the entries are written for, and `others` that a sitemap declares.
 
-    `joined` says that nobody else joins paths to the base.
+    `joined` is true if no other code joins paths to the base.
     """
 
     bases: tuple[Base, ...]
@@ -36,7 +33,10 @@ class Hosts:
 
     @classmethod
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Hosts:
-        """With the `hosts` of a sitemap: `https://shop.example.com`, or a name alone."""
+        """Return the allowed hosts of a sitemap, including its `hosts`.
+
+        One of these is a URL such as `https://shop.example.com`, or a name alone.
+        """
         try:
             declared = _declared(sitemap)
             return cls(bases, tuple(sorted({_origin(host, base) for host in declared for base in bases})))
@@ -48,75 +48,92 @@ class Hosts:
 
     @property
     def longest(self) -> str:
-        """The base that leaves the least room for paths."""
+        """Base that leaves the least room for paths."""
         return max(map(str, self.bases), key=len)
 
     @property
     def room(self) -> int:
-        """Characters that a path may have."""
+        """Number of characters that a path may have."""
         return protocol.MAX_LOCATION - len(self.longest)
 
     def are_plain(self, values: Sequence[str]) -> bool:
-        """Whether a column of locations can stand as it is, found out in a tenth of the time."""
+        """Return whether a column of locations is valid as it is, ten times as fast as a full check."""
         if protocol.plain(values, "/", self.room):
             return True
         return len(self.bases) == 1 and protocol.plain(values, f"{self.bases[0]}/", protocol.MAX_LOCATION)
 
     def location(self, value: object) -> str:
-        """A path, or a URL on one of these hosts, as a URI; `ValueError` with the reason for others."""
-        text = self.anywhere(value)
+        """Return a path, or a URL on one of these hosts, as a URI; raise `ValueError` for others."""
+        return self.known(self.anywhere(value))
+
+    def known(self, text: str) -> str:
+        """Return a URI if it is a path, or on one of these hosts; raise `ValueError` otherwise."""
         if text[0] == "/":
             return text
         found = protocol.origin(text)
         if found in self.others or {*map(protocol.origin, map(str, self.bases))} == {found}:
             return text
         where = " and ".join(map(str, self.bases))
-        raise ValueError(f"{text[:200]!r} is not on {where}, nor on one of the `hosts` of its sitemap")
+        raise ValueError(f"{shown(text)} is not on {where}, nor on one of the `hosts` of its sitemap")
 
     def join(self, location: str) -> str:
-        """A location as an absolute URL on the first host."""
+        """Return a location as an absolute URL on the first host."""
         return f"{self.bases[0]}{location}" if location[:1] == "/" else location
 
     def joined_to(self, location: str | None) -> list[str]:
-        """The absolute URLs that a location is on each host, as a URI."""
+        """Return the absolute URLs of a location on each host, as URIs."""
         if not location:
             return []
         with suppress(ValueError):
-            # On contrib's road it is as the project gave it.
+            # In compatibility views, the location is as the project gave it.
             location = protocol.uri(location)
-        return [f"{base}{location}" if location[0] == "/" else location for base in self.bases]
+        return [protocol.joined(str(base), location) for base in self.bases]
 
     def elsewhere(self, value: object) -> str:
-        """A URL on any host, of which a scheme may be left out; or a path."""
-        text = str(value)
-        # As browsers have it; a path does not begin with two slashes.
-        return self.anywhere(f"{self.bases[0].scheme}:{text}" if text.startswith("//") else text)
+        """Return a path, or a URL on any host, of which the scheme may be omitted.
+
+        Where the bases differ in their schemes, a URL without one keeps the colon alone: `://example.org/`.
+        The code that joins it to a base adds the scheme of the base.
+        """
+        text = _text(value)
+        if not text.startswith("//"):
+            return self.anywhere(text)
+        # As in browsers, a path does not begin with two slashes.
+        scheme, *others = sorted({base.scheme for base in self.bases}, key=len, reverse=True)
+        found = self.anywhere(f"{scheme}:{text}")
+        return found.removeprefix(scheme) if others else found
 
     def media(self, value: object) -> str:
-        """The same for a file: what is neither a path nor has a scheme is relative to `MEDIA_URL`."""
-        text = str(value)
-        if text != text.strip():
-            raise ValueError(f"{text[:200]!r} has space around it")
+        """Return the URL of a file, which may be on any host, as `elsewhere()` does.
+
+        A text that is not a path and has no scheme is relative to `MEDIA_URL`.
+        """
+        text = _text(value)
+        if text[:1].isspace() or text[-1:].isspace():
+            raise ValueError(f"{shown(text)} has space around it")
         relative = text[:1] != "/" and _SCHEME.match(text) is None
         return self.elsewhere(f"{conf.media_url}{text}" if relative else text)
 
     def anywhere(self, value: object) -> str:
-        """The same on any host."""
-        text = str(value)
-        if len(text) > _LONGEST:
-            raise ValueError(f"{text[:200]!r} has {len(text):,} characters, {self.room:,} are allowed")
-        text = protocol.uri(text)
+        """Return a path, or a URL on any host, as a URI; raise `ValueError` for an invalid or long one."""
+        text = protocol.uri(_text(value))
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if len(text) > most:
-            raise ValueError(f"{text[:200]!r} has {len(text):,} characters, {most:,} are allowed")
+            raise ValueError(f"{shown(text)} has {len(text):,} characters, {most:,} are allowed")
         return self.join(text) if self.joined else text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, NOT_TEXTS):
+        raise ValueError(f"{shown(value)} is not a text")
+    return str(value)
 
 
 def _declared(sitemap: Any) -> Sequence[str]:
     found = getattr(sitemap, "hosts", None) or ()
     if isinstance(found, (list, tuple, set, frozenset)):
         return list(found)
-    raise TypeError(f"{found!r:.200} is no list of hosts")
+    raise TypeError(f"{shown(found)} is no list of hosts")
 
 
 def _origin(host: str, base: Base) -> Base:

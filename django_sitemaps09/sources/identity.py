@@ -1,4 +1,4 @@
-"""What the bounds of pages mean: the column they are of, and whether the database orders them so."""
+"""Key identity: the columns that bounds of pages refer to, and how the database orders them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from django.db.models import Model
 from django_sitemaps09.pages import Key
 from django_sitemaps09.sources.keys import KeyColumns
 
-# Bounds that are compared in one query; SQLite takes expressions that are 1,000 deep.
+# Pairs of bounds compared in one query; SQLite accepts expressions that are 1,000 deep.
 _PAIRS = 300
-# Of these, all databases have the order that Python has. Times can be stored in local ones, which
-# come twice in autumn; and a UUID is compared by its end on MariaDB.
+# Types that all databases order as Python does. Times can be stored as local ones, which repeat in autumn,
+# and MariaDB compares a UUID by its end.
 _ORDERED_ALIKE = {int, Decimal, date}
 
 
 class Collation(NamedTuple):
-    """How a column of text is compared: what it is known by, and how a literal is made to be so."""
+    """Collation of a text column: its name, and a literal that is compared in the same way."""
 
     name: str
     literal: str
 
 
 class Identity(NamedTuple):
-    """The columns of a key in their database."""
+    """Key columns in their database."""
 
     key: KeyColumns
     model: type[Model]
     using: str
 
     def texts(self) -> tuple[str, ...]:
-        """Vendor, then table, column, type and collation of each column."""
+        """Return the vendor, then table, column, type and collation of each column."""
         connection = connections[self.using]
         found = [connection.vendor]
         for field, collation in zip(self.columns(), self.collations(), strict=True):
@@ -46,24 +46,31 @@ class Identity(NamedTuple):
         return tuple(found)
 
     def columns(self) -> list[Any]:
-        """The fields of the key in their own tables; `KeyColumns` has those whose values they take."""
+        """Return the fields of the key in their own tables.
+
+        `KeyColumns` has the fields whose values they take.
+        """
         options: Any = self.model._meta
         return [options.pk if name == "pk" else options.get_field(name) for name in self.key.names]
 
     def collations(self) -> list[Collation | None]:
-        """How the columns compare text; `None` for a type that has no collation."""
+        """Return how the columns compare text; `None` for a type that has no collation."""
         connection = connections[self.using]
         look: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
         return [look(connection, field) for field in self.columns()]
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        """Whether the database finds each bound greater than the one before. Some hundred a query."""
+        """Return whether the database finds each bound greater than the one before.
+
+        Several hundred are compared in one query.
+        """
         try:
             keys: list[Any] = [self.key.parse(bound) for bound in bounds]
         except (ValidationError, ValueError):
             return False
         rows = keys if len(self.key.names) > 1 else [(key,) for key in keys]
-        if {type(part) for row in rows for part in row} <= _ORDERED_ALIKE:
+        alike = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
+        if alike and self.key.is_ordered_plainly:
             return all(one < next_ for one, next_ in pairwise(rows))
         literal = f"({', '.join(self._literals())})"
         starts = range(0, len(rows) - 1, _PAIRS)
@@ -82,24 +89,27 @@ class Identity(NamedTuple):
                 cursor.execute(f"SELECT CASE WHEN {compared} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
         except DataError:
-            # The database does not know such a value.
+            # The database does not accept such a value.
             return False
 
     def _literals(self) -> Iterator[str]:
-        """A placeholder a column, of its type and its collation: a bare literal can have others."""
+        """Yield a placeholder for each column, of its type and collation; a bare literal can differ."""
         connection = connections[self.using]
         for field, collation in zip(self.key.fields, self.collations(), strict=True):
             if collation is not None:
                 yield collation.literal
             elif connection.vendor == "sqlite":
-                # Which has no types but those of its values; to cast a time gives its year.
+                # SQLite has no types but those of its values; casting a time gives its year.
                 yield "%s"
             else:
                 yield f"CAST(%s AS {field.cast_db_type(connection)})"
 
 
 def _postgresql(connection: Any, field: Any) -> Collation | None:
-    """With the default one of the database, as which another server can have another."""
+    """Return a column's collation.
+
+    The default one is named after that of the database, since servers can have different ones.
+    """
     sql = (
         "SELECT co.collname, QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
         "FROM pg_attribute a JOIN pg_collation co ON co.oid = a.attcollation "
@@ -118,7 +128,10 @@ def _postgresql(connection: Any, field: Any) -> Collation | None:
 
 
 def _mysql(connection: Any, field: Any) -> Collation | None:
-    """A literal has the collation of the connection, and a character set that may not have the column's."""
+    """Return a column's collation, with a literal converted to it.
+
+    A bare literal has the collation of the connection, and its character set may not support the column's.
+    """
     sql = (
         "SELECT collation_name, character_set_name FROM information_schema.columns "
         "WHERE table_schema = DATABASE() AND table_name = %s AND column_name = %s"

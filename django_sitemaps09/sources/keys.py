@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from copy import copy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from django.db.models import (
     CompositePrimaryKey,
     DecimalField,
     FloatField,
+    GeneratedField,
+    IntegerField,
     JSONField,
     Model,
     QuerySet,
@@ -59,6 +62,18 @@ class KeyColumns(NamedTuple):
             )
         return key
 
+    @property
+    def is_ordered_plainly(self) -> bool:
+        """Whether the fields are Django's own: those of a project can convert values to another order."""
+        return all(type(field).__module__.startswith("django.") for field in self.fields)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the key is one integer, so that one can be computed from another."""
+        return (
+            len(self.fields) == 1 and isinstance(self.fields[0], IntegerField) and self.is_ordered_plainly
+        )
+
     def beyond(self, rows: QuerySet[Any], after: Hashable | None) -> QuerySet[Any]:
         """The rows whose key is greater; compared by the database, whose order it is."""
         if after is None:
@@ -77,6 +92,9 @@ class KeyColumns(NamedTuple):
             # MariaDB finds no range of an index by a row of columns, only by the first of them.
             bounds[f"{self.names[0]}__{lookup[:2]}e"] = key[0]
         found: QuerySet[Any] = rows.filter(**bounds)
+        # Of two bounds on one side, one of them the queryset's own, SQLite uses the one that stands first.
+        conditions, own = found.query.where.children, len(rows.query.where.children)
+        conditions[:] = [*conditions[own:], *conditions[:own]]
         return found
 
     def of_row(self, row: Sequence[Any]) -> Hashable:
@@ -109,6 +127,11 @@ def _concrete(field: Any) -> Any:
     """The field whose values a relation has."""
     while field.remote_field is not None:
         field = field.target_field
+    if isinstance(field, GeneratedField):
+        # Which itself makes no values of text.
+        made: Any = copy(field.output_field)
+        made.set_attributes_from_name(field.name)
+        return made
     return field
 
 

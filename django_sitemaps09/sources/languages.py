@@ -1,4 +1,4 @@
-"""The versions of items in several languages, which link to each other."""
+"""Localizations of items, which link to each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_sitemaps09.sources.hosts import Hosts
 
 
 def hreflang(code: str) -> str:
-    """A language as links have it; nothing for one that none can have."""
+    """Return the hreflang of a language; an empty text if it cannot have one."""
     try:
         return protocol.hreflang(code)
     except ValueError:
@@ -24,9 +24,9 @@ def hreflang(code: str) -> str:
 
 
 def x_default(version: Version, code: str) -> Version:
-    """The URLs in the default language, whose code is given, less their prefix, as contrib has them.
+    """Return the URLs in the default language without its prefix, as contrib writes them.
 
-    Where the default language has no prefix, nothing that looks like one is taken away.
+    `code` is the code of that language. If its URLs have no prefix, nothing that looks like one is removed.
     """
     found, prefix = version.locations, f"/{code}/"
     if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
@@ -46,7 +46,10 @@ def x_default_as_told(
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> Version:
-    """The same where a method says for each item whether it has one (`True`, `False`), or which."""
+    """Return the `x-default` URLs where a method decides for each item.
+
+    `True` stands for the URL in `version`, `False` for none; any other value is the URL.
+    """
     own = [None] * len(keys) if version is None else version.texts()
     given = [own[i] if value is True else value or None for i, value in enumerate(told)]
     urls = values.each(lambda url: url and hosts.elsewhere(url), given, keys, "x_default", errors)

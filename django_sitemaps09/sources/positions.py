@@ -1,12 +1,11 @@
-"""Lists, and querysets without ranges of a key, read by position.
+"""Lists, and querysets without key ranges, read by position.
 
-The weaker promise: while rows come and go, one can be on two pages or on none.
+This has a weaker guarantee: while rows are added and removed, one can be on two pages or on none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -16,14 +15,15 @@ from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.rows import can_reorder
-from django_sitemaps09.sitemaps import NewsSitemap, annotated, column
+from django_sitemaps09.rows import can_reorder, count_rows, one_by_one, pinned, repeats_rows, selected
+from django_sitemaps09.sitemaps import NewsSitemap, annotated, apart, column
 from django_sitemaps09.sources import digests
 from django_sitemaps09.sources.costs import step
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.declared import Declared
 from django_sitemaps09.sources.querysets import SAMPLE, SLICE, slice_size
 from django_sitemaps09.sources.unranged import Unranged
+from django_sitemaps09.sources.unreadable import UNREADABLE, Unreadable, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,25 @@ class PositionSource(Unranged, Declared):
     count: int
     declaration: Declaration
     limit: int
+    #: Rows with the expressions, where the items cannot have them; queried by primary key for each slice.
+    columns: QuerySet[Any] | None = None
 
     @classmethod
-    def of(cls, items: Any, declaration: Declaration, limit: int) -> PositionSource:
-        """Anything that can be iterated. A queryset is counted, all else is a list from here on."""
+    def of(
+        cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
+    ) -> PositionSource:
+        """Return a source of any iterable. A queryset is counted; all else becomes a list."""
+        items = pinned(items, using)
+        columns = apart(items, declaration.expressions)
         items = annotated(declaration.sitemap, items)
         query = items.query if isinstance(items, QuerySet) else None
-        # Django cannot count a slice of an ordered union; a slice has an end.
+        # Django cannot count a slice of an ordered union; a slice is finite.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
-            return cls(items, len(items), declaration, limit)
+            return cls(items, len(items), declaration, limit, columns)
         if not isinstance(declaration.sitemap, NewsSitemap):
             items = _in_one_order(items)
-        return cls(items, items.count(), declaration, limit)
+        return cls(items, count_rows(items), declaration, limit, columns)
 
     @property
     def declared(self) -> str:
@@ -77,45 +83,88 @@ class PositionSource(Unranged, Declared):
     def batches(self, page: Page) -> Generator[Batch]:
         start = _position(page.after)
         stop = self.count if page.until is None else _position(page.until)
-        part = self.items[start:stop]
-        rows: Any = part.iterator(chunk_size=self._most) if isinstance(part, QuerySet) else iter(part)
-        # A cursor of PostgreSQL that is left to the garbage collector can be closed in the middle of
-        # another query, which then waits for itself.
-        with closing(rows) if isinstance(part, QuerySet) else nullcontext():
-            while (found := self._slice(rows, start)).keys:
-                yield self.declaration.batch(found)
-                start += len(found.keys)
+        for found in self._slices(start, stop):
+            yield self.declaration.batch(found)
+
+    def _slices(self, start: int, stop: int) -> Iterator[Rows]:
+        while start < stop:
+            # A server-side cursor of PostgreSQL that is left to the garbage collector can be closed in the
+            # middle of another query, which then waits for itself. So this cursor is of the client.
+            with one_by_one(self.items[start:stop], self._most) as rows:
+                try:
+                    while slice_ := self._slice(rows, start):
+                        found, count = slice_
+                        yield found
+                        start += count
+                except UNREADABLE:
+                    if not isinstance(self.items, QuerySet) and self.columns is None:
+                        raise
+                else:
+                    return
+            failed = range(start, min(start + self._most, stop))
+            for part in readable(self._read, failed):
+                if isinstance(part, Unreadable):
+                    part = self._rows([], start)._replace(errors=[part.error(part.place + 1)])
+                yield part
+            start = failed.stop
+
+    def _read(self, places: range) -> Rows:
+        return self._rows([*self.items[places.start : places.stop]], places.start)
 
     @property
     def _most(self) -> int:
         return slice_size(SLICE, self.declaration)
 
-    def _slice(self, rows: Iterator[Any], start: int) -> Rows:
+    def _slice(self, rows: Iterator[Any], start: int) -> tuple[Rows, int] | None:
+        """Return the next rows, and the number of items that they were read from."""
         with step("positions") as cost:
             items = list(islice(rows, self._most))
+            found = self._rows(items, start)
+            cost.items = len(items)
+        return (found, len(items)) if items else None
+
+    def _rows(self, items: list[Any], start: int) -> Rows:
+        keys = range(start + 1, start + 1 + len(items))
+        expressions = self.declaration.expressions
+        if self.columns is None:
             columns = {
                 name: [column(expression, name, item) for item in items]
-                for name, expression in self.declaration.expressions.items()
+                for name, expression in expressions.items()
             }
-            cost.items = len(items)
-        return Rows(range(start + 1, start + 1 + len(items)), items, columns)
+            return Rows(keys, items, columns)
+        rows = self.columns.filter(pk__in=[item.pk for item in items]) if items else self.columns.none()
+        found = {key: values for key, *values in rows.values_list("pk", *expressions)}
+        # Rows that are not found were deleted in the meantime.
+        known = [place for place, item in enumerate(items) if item.pk in found]
+        values = [found[items[place].pk] for place in known]
+        named = {name: [row[i] for row in values] for i, name in enumerate(expressions)}
+        return Rows([keys[place] for place in known], [items[place] for place in known], named)
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
 
 
 def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
-    """The rows in an order without ties, as far as they can take one: each page is a query of its own."""
+    """Return the rows in an order in which only equal ones are ties: each page is a separate query."""
     query = items.query
-    if can_reorder(items) or (query.combinator and not query.is_sliced and not query.order_by):
-        rows: QuerySet[Any] = items.order_by("pk")
-        return rows
-    if query.combinator or not issubclass(items._iterable_class, ModelIterable):
-        return items
+    if issubclass(items._iterable_class, ModelIterable):
+        # Django cannot order a union by the name of a composite key.
+        last: list[Any] = [field.attname for field in query.get_meta().pk_fields]
+        if query.combinator or repeats_rows(query):
+            # The same row can occur with other annotations.
+            last += selected(query)
+    else:
+        last = [*selected(query)]
+    if can_reorder(items):
+        return items.order_by(*last)
+    ordering: Any = query.order_by
+    if query.default_ordering and query.group_by is None:
+        ordering = ordering or tuple(query.get_meta().ordering or ())
+    ordering = ordering or query.distinct_fields
     items = items.all()
-    ordering = query.order_by or tuple(query.get_meta().ordering or query.distinct_fields)
-    # Not order_by(), which a slice refuses: the same rows, with the key behind what orders them.
-    items.query.order_by = (*ordering, "pk")
+    # Not order_by(), which refuses a slice. The rows stay the same; columns that tell them apart follow
+    # their own order.
+    items.query.order_by = (*ordering, *last)
     return items
 
 

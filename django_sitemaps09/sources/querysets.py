@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
-from django.db.models import Count, F, Max, QuerySet
+from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past
-from django_sitemaps09.rows import (
-    one_by_one,
-    reads_plainly,
-    repeats_rows,
-)
-from django_sitemaps09.sitemaps import ModelSitemap, alias
-from django_sitemaps09.sources import digests
-from django_sitemaps09.sources.ahead import ahead
-from django_sitemaps09.sources.costs import step
+from django_sitemaps09.rows import reads_plainly, repeats_rows
+from django_sitemaps09.sitemaps import ModelSitemap, Newest, alias
+from django_sitemaps09.sources import bounds, digests
 from django_sitemaps09.sources.declaration import Declaration, Rows
 from django_sitemaps09.sources.declared import Declared
 from django_sitemaps09.sources.fingerprints import fingerprint, hashes, is_date
 from django_sitemaps09.sources.identity import Identity
 from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources.members import Members, Span
+from django_sitemaps09.sources.ranges import Ranged
+from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.sources.times import TimeText
+from django_sitemaps09.sources.unreadable import UNREADABLE
 from django_sitemaps09.sources.values import lastmod_text
 
 # Rows in memory at a time. Twice as many take no less time: from 2,000 new objects on, Python 3.13
@@ -38,15 +35,12 @@ from django_sitemaps09.sources.values import lastmod_text
 SLICE = 1_500
 # Where each query is a way to a server and back, which takes longer than that.
 SERVER_SLICE = 3_000
-# Instances of one slice in memory at a time, for the same reason: each is a handful of objects. With
-# prefetches all of a slice, since each of those is a query.
-INSTANCES = 250
+# Where a server can read a joined table as a whole for each of them.
+COSTLY_SLICE = 25_000
 # Rows that tell how long an entry is.
 SAMPLE = 200
 # A query for fewer would cost more than its rows.
 _FEWEST = 100
-# The alias of a lastmod as text of the database.
-_TEXT = alias("lastmod_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +50,15 @@ class QuerySource(Declared):
     section: str
     bare: QuerySet[Any]
     annotated: QuerySet[Any]
-    key: KeyColumns
+    members: Members
     times: TimeText | None
     declaration: Declaration
     limit: int
 
     @classmethod
-    def of(cls, section: str, rows: QuerySet[Any], declaration: Declaration, limit: int) -> QuerySource:
+    def of(cls, section: str, ranged: Ranged, declaration: Declaration, limit: int) -> QuerySource:
         """`ImproperlyConfigured` where the key or an expression does not fit the rows."""
+        rows = ranged.rows
         key = KeyColumns.of(rows.model, _key_name(declaration.sitemap), rows.db)
         annotated = rows.annotate(**declaration.expressions)
         if repeats_rows(annotated.query):
@@ -73,13 +68,19 @@ class QuerySource(Declared):
                 "such as Max(), or a method that takes the item."
             )
         times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
-        return cls(section, rows, annotated, key, times, declaration, limit)
+        members = Members(key, rows, ranged.written, are_grouped=annotated.query.group_by is not None)
+        return cls(section, rows, annotated, members, times, declaration, limit)
+
+    @property
+    def key(self) -> KeyColumns:
+        return self.members.key
 
     @property
     def digest(self) -> str:
-        """Of the query and the limit, less the time of the query, which would be another each time."""
+        """Return that of the query and the limit, without the time in it and without the host."""
         try:
-            sql, parameters = self.bare.query.get_compiler(self.bare.db).as_sql()
+            rows = self.members.between(self.bare, None, None)
+            sql, parameters = rows.query.get_compiler(self.bare.db).as_sql()
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.declaration.sitemap)
@@ -89,7 +90,6 @@ class QuerySource(Declared):
             sitemap.__qualname__,
             self.bare.db,
             self.key.names,
-            self.declaration.hosts,
             self.limit,
             sql,
             digests.lasting(parameters),
@@ -98,7 +98,7 @@ class QuerySource(Declared):
 
     @property
     def declared(self) -> str:
-        rows = self.annotated.order_by(*self.key.names)
+        rows = self.members.between(self.annotated, None, None).order_by(*self.key.names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*self.key.names, *self.declaration.expressions)
         return digests.digest(
@@ -126,38 +126,49 @@ class QuerySource(Declared):
     def skippable(self) -> bool:
         return (
             not self.declaration.needs_items
+            and hashes(connections[self.bare.db].vendor)
             and is_date(self.annotated, alias("lastmod"))
             and reads_plainly(self.annotated)
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        expressions, lastmod = self.declaration.expressions, alias("lastmod")
-        rows = self.annotated
-        if not hashes(connections[rows.db].vendor):
-            # What is not hashed need not be joined either.
-            expressions = {lastmod: expressions[lastmod]}
-            rows = self.bare.annotate(**expressions)
-        rows = self._between(rows, after, until)
+        rows = self._between(after, until)
         with site_locale():
-            return fingerprint(rows, self.key.names, [*expressions], lastmod)
+            return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
 
-    def _between(self, rows: QuerySet[Any], after: Key | None, until: Key | None) -> QuerySet[Any]:
-        return self.key.until(self.key.beyond(rows, self.key.parse(after)), self.key.parse(until))
+    def _between(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
+        return self.members.between(self.annotated, self.key.parse(after), self.key.parse(until))
 
     @property
     def fleeting(self) -> bool:
         return False
 
     def is_empty(self) -> bool:
-        return not self.bare.exists()
+        if self.members.written is None:
+            return not self.bare.exists()
+        return not self.members.keys(None, None, 0, 1)
 
     def sample(self) -> Batch | None:
-        return next(self._batches(None, None, SAMPLE), None)
+        until = None
+        if self.members.are_far:
+            keys = self.members.keys(None, None, 0, SAMPLE)
+            if not keys:
+                return None
+            until = keys[-1]
+        slices = self._read(self.annotated, self.members, Span(None, until, until), SAMPLE)
+        return next(self._batches(slices, None), None)
 
     def jump(self, after: Key | None, count: int) -> Key | None:
-        rows = self.key.beyond(self.bare, self.key.parse(after)).order_by(*self.key.names)
-        found = list(rows.values_list(*self.key.names)[count - 1 : count + 1])
-        return self.key.text(self.key.of_row(found[0])) if len(found) == 2 else None
+        found = self.members.keys(self.key.parse(after), None, count - 1, 2)
+        return self.key.text(found[0]) if len(found) == 2 else None
+
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        """Return how many rows a range has, counted up to `most`."""
+        return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
+
+    def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
+        """Return where a live page of at most `most` rows ends; `None` if all up to `until` fit it."""
+        return bounds.bound(self.members, self._identity, after, until, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.key.text(key)
@@ -165,14 +176,14 @@ class QuerySource(Declared):
     def batches(self, page: Page) -> Generator[Batch]:
         """`KeyOrderError` where a key comes twice."""
         distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
-        most = slice_size(SERVER_SLICE if distant else SLICE, self.declaration)
-        return self._batches(self.key.parse(page.after), self.key.parse(page.until), most)
+        size = (COSTLY_SLICE if self.members.are_costly else SERVER_SLICE) if distant else SLICE
+        most = slice_size(size, self.declaration)
+        after, until = self.key.parse(page.after), self.key.parse(page.until)
+        return self._batches(self._slices(after, until, most), after)
 
-    def _batches(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Batch]:
+    def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
         before: set[Hashable] = {after}
-        rows = self.key.until(self.annotated, until).order_by(*self.key.names)
-        slices = self._instances if self.declaration.needs_items else self._columns
-        for found in slices(rows, after, most):
+        for found in slices:
             keys = set(found.keys)
             if len(keys) < len(found.keys) or not keys.isdisjoint(before):
                 raise KeyOrderError(
@@ -181,82 +192,53 @@ class QuerySource(Declared):
                     "example by distinct() or by an aggregate."
                 )
             yield self.declaration.batch(found)
-            after, before = found.keys[-1], keys
+            if found.keys:
+                after, before = found.keys[-1], keys
 
-    def _columns(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Generator[Rows]:
-        """Slices of the declared expressions; the next one is on its way while one is used."""
-        names, expressions = self.key.names, self.declaration.expressions
-        values, times = rows.values_list(*names, *expressions), self.times
-        if times is not None:
-            aliases = [_TEXT if name == alias("lastmod") else name for name in expressions]
-            rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
-        else:
-            rows = values
-        # What leaves rows out by itself has more of them behind a slice that is not full.
-        plain = reads_plainly(rows)
-        with ahead(connections[rows.db], plainly=plain) as begin:
-            result = begin(self.key.beyond(rows, after)[:most])
-            while found := result():
-                if len(found) == most or not plain:
-                    result = begin(self.key.beyond(rows, self.key.of_row(found[-1]))[:most])
-                columns: list[Sequence[Any]] = list(zip(*found, strict=True))
-                width = len(names)
-                keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-                read = Rows(keys, None, dict(zip(expressions, columns[width:], strict=True)))
-                if times is not None:
-                    lastmods = times.w3c(read.columns[alias("lastmod")])
-                    if lastmods is None:
-                        # The next slices will have more of what Python has to look at.
-                        rows, times = values, None
-                        result = begin(self.key.beyond(rows, after)[:most])
-                        continue
-                    read = read._replace(lastmods=lastmods)
-                yield read
-                after = keys[-1]
-                if len(found) < most and plain:
-                    return
+    def _slices(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Rows]:
+        """The rows of a range, at most `most` at a time."""
+        if not self.members.looks_beyond:
+            first = self.members.first(after, until, most)
+            yield from self._read(self.annotated, self.members, first, most)
+            return
+        # A page has no more than its limit, but behind the last one there can be any number.
+        page, most = self.limit + 1, self.members.most_listed(most)
+        keys = [after]
+        while keys:
+            keys = self.members.keys(keys[-1], until, 0, page)
+            for start in range(0, len(keys), most):
+                rows = self.members.listed(self.annotated, keys[start : start + most])
+                # One more than there can be: no other query follows.
+                yield from self._read(
+                    rows, Members(self.key, rows, None, False), Span(None, None, None), most + 1
+                )
+            if len(keys) < page:
+                return
 
-    def _instances(self, rows: QuerySet[Any], after: Hashable | None, most: int) -> Generator[Rows]:
-        # A key that is not the primary one is selected by us, whatever the queryset defers.
-        if self.key.name != "pk":
-            rows = rows.annotate(**{alias("key"): F(self.key.name)})
-        plain = reads_plainly(rows)
-        whole = bool(rows._prefetch_related_lookups) or not plain  # type: ignore[attr-defined]
-        size = most if whole else min(most, INSTANCES)
-        count = most
-        while count == most or (count and not plain):
-            found, count = self.key.beyond(rows, after)[:most], 0
-            # Those of a list are asked for at the first step, which is measured.
-            with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:
-                while items := self._step(made, size):
-                    keys = [i.pk if self.key.name == "pk" else getattr(i, alias("key")) for i in items]
-                    columns = {
-                        name: [getattr(i, name) for i in items] for name in self.declaration.expressions
-                    }
-                    yield Rows(keys, items, columns)
-                    after, count = keys[-1], count + len(items)
-
-    @staticmethod
-    def _step(made: Iterator[Any], size: int) -> list[Any]:
-        with step("instances") as cost:
-            items = list(islice(made, size))
-            cost.items = len(items)
-        return items
+    def _read(self, rows: QuerySet[Any], members: Members, first: Span, most: int) -> Generator[Rows]:
+        slices = Slices(members, self.declaration, self.times)
+        read = slices.instances if self.declaration.needs_items else slices.columns
+        return read(rows.order_by(*self.key.names), first, most)
 
     def newest(self, page: Page) -> str | None:
         column = alias("lastmod")
         if column not in self.declaration.expressions:
             return self.declaration.constant_lastmod()
-        found = self._between(self.annotated, page.after, page.until).aggregate(
-            newest=Max(column), dated=Count(column), rows=Count("pk")
-        )
-        if found["newest"] is None or found["dated"] < found["rows"]:
-            return None
+        like = self.annotated.query.annotations[column]
+        rows = self._between(page.after, page.until)
         try:
+            found = rows.aggregate(newest=Newest(column, like=like), dated=Count(column), rows=Count("pk"))
+            if found["newest"] is None or found["dated"] < found["rows"]:
+                return None
             return past(lastmod_text(found["newest"]))
-        except ValueError:
-            # Left out of the page too, and named there.
-            return None
+        except UNREADABLE:
+            # Skipped on the page, and named there.
+            return past(self._newest_readable(page))
+
+    def _newest_readable(self, page: Page) -> str | None:
+        """Return the newest lastmod of the rows that can be read, as the page itself has it."""
+        lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
+        return None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
 
 
 def slice_size(rows: int, declaration: Declaration) -> int:

@@ -1,4 +1,4 @@
-"""Dates and times as the text of the database, where that is sure to say what Python would say."""
+"""Read dates and times as text of the database, where it is sure to equal what Python would write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UTC = {"UTC", "Etc/UTC"}
 
 
 class TimeText(NamedTuple):
-    """A column of dates or times that is read as text; `zone` is what stands behind each."""
+    """Column of dates or times that is read as text; `zone` is what follows each value."""
 
     expression: Cast
     times: bool
@@ -26,10 +26,10 @@ class TimeText(NamedTuple):
 
     @classmethod
     def of(cls, rows: QuerySet[Any], name: str) -> TimeText | None:
-        """The annotation `name` of some rows as text; `None` where Python has to look at each value.
+        """Return the annotation `name` of rows as text; `None` if Python has to look at each value.
 
-        It has to where the text is not in UTC, since to convert it is an affair of zones with all
-        their history, or where the field or the expression has a say in what a value becomes.
+        Python has to if the text is not in UTC, since converting it needs time zones with all their
+        history. It also has to if the field or the expression converts the value.
         """
         expression: Any = rows.query.annotations.get(name)
         try:
@@ -38,16 +38,16 @@ class TimeText(NamedTuple):
             return None
         kind = field.get_internal_type() if field is not None else None
         connection = connections[rows.db]
-        # A converter is what the field or the expression makes of the database's value.
+        # A converter is how the field or the expression changes the database's value.
         if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
             return None
         times = kind == "DateTimeField"
         if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
             return None
-        # PostgreSQL writes the zone behind a time, the others know of none.
+        # PostgreSQL writes the zone after a time; other databases write none.
         zone = "+00" if times and connection.vendor == "postgresql" else ""
         return cls(Cast(F(name), TextField()), times, zone)
 
     def w3c(self, texts: Sequence[Any]) -> Sequence[str | None] | None:
-        """A column of such texts as W3C has them, `None` where Python has to look at the values."""
+        """Return a column of such texts in W3C format; `None` if Python has to look at the values."""
         return protocol.w3c_texts(texts, times=self.times, zone=self.zone)

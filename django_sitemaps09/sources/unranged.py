@@ -1,4 +1,4 @@
-"""What sources without ranges of a key have in common."""
+"""Properties shared by the sources without key ranges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django_sitemaps09.pages import Fingerprint, Key
 
 
 class Unranged:
-    """A source whose pages are positions: nothing that is kept of them says what their rows were."""
+    """Source whose pages are positions: nothing stored about them shows what their rows were."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Unranged:
     def skippable(self) -> bool:
         return False
 
-    #: How many parts a position has, which tells those of one kind of source from those of another.
+    #: Number of parts of a position, which tells the positions of different kinds of sources apart.
     parts: ClassVar[int] = 1
 
     def in_order(self, bounds: Sequence[Key]) -> bool:

@@ -1,4 +1,4 @@
-"""Values of hooks to text, a column at a time; one bad value costs itself, and is named."""
+"""Convert values of hooks to text, a column at a time; only an invalid value is skipped, and named."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, reason_of
+from django_sitemaps09.entries import ItemError, excerpt, reason_of, shown
 from django_sitemaps09.sources.hosts import Hosts
 
-#: In place of a value that could not be had. Not `None`, which is one.
+#: Stands for a value that could not be computed. `None` is a value.
 FAILED: Final[Any] = object()
 
 
@@ -25,9 +25,9 @@ def each(
     field: str,
     errors: list[ItemError],
 ) -> list[Any]:
-    """What `function` gives for each value, and `FAILED`, with an error, where it raises.
+    """Return what `function` gives for each value, or `FAILED`, with an error, where it raises.
 
-    A database or a project that is broken is no item: that is raised.
+    Errors of the database and of the configuration are raised, since they are not those of one item.
     """
     found = []
     for position, value in enumerate(values):
@@ -36,7 +36,7 @@ def each(
         except (DatabaseError, ImproperlyConfigured):
             raise
         except Exception as error:  # noqa: BLE001 a user's method can raise anything
-            errors.append(ItemError(str(keys[position]), field, reason_of(error)))
+            errors.append(ItemError(excerpt(keys[position]), field, reason_of(error)))
             found.append(FAILED)
     return found
 
@@ -44,7 +44,7 @@ def each(
 def locations(
     values: Sequence[Any], hosts: Hosts, keys: Sequence[Hashable], errors: list[ItemError]
 ) -> Sequence[str | None]:
-    """A column of locations as a batch has them; `None` where one cannot stand."""
+    """Return a column of locations for a batch; `None` for one that is invalid."""
     if {*map(type, values)} <= {str} and hosts.are_plain(values):
         return values
     found = each(hosts.location, values, keys, "location", errors)
@@ -54,35 +54,35 @@ def locations(
 def texts(
     name: str, values: Sequence[Any], keys: Sequence[Hashable], errors: list[ItemError]
 ) -> list[str | None]:
-    """A column of an optional element's values as its text; `None` where there is none."""
+    """Return the column of an optional element as text; `None` where there is none."""
     convert = CONVERTERS[name]
     found = each(convert, values, keys, name, errors)
     return [None if text is FAILED else text for text in found]
 
 
 def lastmod_text(value: object) -> str | None:
-    """A date or datetime as W3C text, naive ones in `TIME_ZONE`; `None` for none."""
+    """Return a date or datetime as W3C text, naive ones in `TIME_ZONE`; `None` for no value."""
     if value is None or value == "":
         return None
     if not isinstance(value, date):
-        raise ValueError(f"{value!r} is neither a date nor a datetime")
+        raise ValueError(f"{shown(value)} is neither a date nor a datetime")
     try:
         return protocol.w3c(value, conf.zone)
     except OverflowError as error:
-        raise ValueError(f"{value!r} is out of range in UTC") from error
+        raise ValueError(f"{shown(value)} is out of range in UTC") from error
 
 
 def changefreq_text(value: object) -> str | None:
-    """A word of the protocol; `None` for none."""
+    """Return a word of the protocol; `None` for no value."""
     return None if value is None or value == "" else protocol.changefreq_text(value)
 
 
 def priority_text(value: object) -> str | None:
-    """A decimal from 0.0 to 1.0; `None` for none."""
+    """Return a decimal from 0.0 to 1.0; `None` for no value."""
     return None if value is None or value == "" else protocol.priority_text(value)
 
 
-#: The optional elements in the order of the XSD, and what makes text of their values.
+#: The optional elements in the order of the XSD, and the functions that convert their values to text.
 CONVERTERS: dict[str, Callable[[object], str | None]] = {
     "lastmod": lastmod_text,
     "changefreq": changefreq_text,

@@ -1,8 +1,8 @@
-"""Where the files of an export live: a folder, or any storage that replaces whole files."""
+"""Stores for the files of an export: a folder, or any storage that can replace whole files."""
 
 from __future__ import annotations
 
-from django_sitemaps09.stores.local import LocalStore, create
+from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.lock import only_one
 from django_sitemaps09.stores.remote import RemoteStore
 from django_sitemaps09.stores.store import STATE, Store
@@ -13,7 +13,6 @@ __all__ = [
     "LocalStore",
     "RemoteStore",
     "Store",
-    "create",
     "host_folder",
     "is_folder",
     "only_one",

@@ -1,4 +1,4 @@
-"""One export at a time among machines that share no disk: a lease in the cache that they share."""
+"""A lease in a shared cache, for one export at a time among machines that share no disk."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from django.core.cache.backends.filebased import FileBasedCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import connections
 
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 
 logger = logging.getLogger(__name__)
 
-#: Seconds for which the cache keeps a lease: how long exports wait for one that was killed.
+#: Seconds for which the cache keeps a lease: the time until others can start after a run was killed.
 LEASE = 60
-#: Seconds from one renewal to the next; some may fail.
+#: Seconds from one renewal to the next; a few may fail.
 RENEWAL = 15
 _KEY = "django_sitemaps09:lease:"
 
@@ -36,9 +37,9 @@ _UNFIT = {
 
 @contextmanager
 def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
-    """The lease of a place, renewed until the block ends, and a check that it is held still.
+    """Hold the lease of a place, and renew it until the block ends; yield a check that it is still held.
 
-    `ExportRunningError` where another one holds it; `ExportError` where the cache is none for that.
+    Raise `ExportRunningError` if another export holds it, and `ExportError` if the cache is unsuitable.
     """
     _refuse_unfit(_cache(), label)
     held = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
@@ -57,7 +58,7 @@ def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
 @dataclass(frozen=True)
 class _Lease:
     key: str
-    #: Ours alone, so that nobody else's is renewed or given back.
+    #: Unique to this lease, so that no other lease is renewed or released.
     token: str
     label: str
 
@@ -69,11 +70,11 @@ class _Lease:
             raise self._failed(error) from error
         if other is not None:
             raise ExportRunningError(f"Another export is writing to {self.label}; nothing was touched.")
-        # A cache that swallows its errors says yes or no to everything, and keeps nothing.
+        # A cache that ignores its errors can return anything, and keeps nothing.
         self.check()
 
     def check(self) -> None:
-        """`ExportError` where it is not ours any more; else it is for the whole of `LEASE` from now."""
+        """Renew the lease for the whole of `LEASE` from now; raise `ExportError` if it is lost."""
         try:
             renewed = self.renew()
         except Exception as error:
@@ -85,7 +86,7 @@ class _Lease:
             )
 
     def renew(self) -> bool:
-        """Whether it is ours still. Asked again after: it may have run out in between."""
+        """Renew the lease; return whether it is still ours. Checked twice, as it can expire in between."""
         cache = _cache()
         return (
             cache.get(self.key) == self.token
@@ -94,7 +95,7 @@ class _Lease:
         )
 
     def renew_until(self, ended: Event) -> None:
-        """In a thread of its own, with connections of its own."""
+        """Renew the lease at intervals, in a thread with its own connections."""
         try:
             while not ended.wait(RENEWAL):
                 try:
@@ -108,7 +109,7 @@ class _Lease:
 
     def release(self) -> None:
         try:
-            # Renewed, it does not run out before it is deleted.
+            # Renewed first, so that it does not expire before it is deleted.
             if self.renew():
                 _cache().delete(self.key)
         except Exception:
@@ -117,12 +118,12 @@ class _Lease:
     def _failed(self, error: Exception) -> ExportError:
         return ExportError(
             f"The cache {DEFAULT_CACHE_ALIAS!r}, which holds the lease for {self.label}, failed: "
-            f"{type(error).__name__}: {error}"
+            f"{reason_of(error)}"
         )
 
 
 def _cache() -> BaseCache:
-    """This thread's own."""
+    """Return the cache connection of this thread."""
     return caches[DEFAULT_CACHE_ALIAS]
 
 

@@ -1,4 +1,4 @@
-"""Files in a folder of this machine: made beside, synced, then moved in."""
+"""Files in a local folder, replaced atomically: written to a temporary file, synced, then moved."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from secrets import token_hex
 from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.stores.plain import (
+    create,
+    create_whole,
+    named,
+    open_plain,
+    read_plain,
+    sync,
+    sync_content,
+)
 from django_sitemaps09.stores.store import STATE, checked
 
 _TEMPORARY = "tmp-"
@@ -20,16 +29,16 @@ _TEMPORARY = "tmp-"
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A folder, which need not be there yet.
+    """A store in a folder, which need not exist yet.
 
-    It may be reached through links, as its owner wants; below it no link is followed, as who can write
-    there need not be this user.
+    The path of the folder may contain links, as its owner wants. Below it no link is followed, since other
+    users may be able to write there.
     """
 
     folder: Path
     mode: int | None = None
-    #: Where temporary files are made, in the folder: never beside what is published. Empty for a folder
-    #: that is our own as a whole.
+    #: The subfolder for temporary files, which are never beside published ones. Empty if the whole folder
+    #: is our own.
     own: str = STATE
     _touched: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -42,41 +51,18 @@ class LocalStore:
         return str(self.folder.resolve())
 
     def read(self, name: str, most: int) -> bytes | None:
-        file = self.open(name)
-        if file is None:
-            return None
-        with file:
-            # Never `read(most + 1)`, which takes memory for all of that at once.
-            content = file.read() if os.fstat(file.fileno()).st_size <= most else None
-        if content is None or len(content) > most:
-            raise ExportError(f"{self._path(name)} is no plain file of at most {most:,} bytes.")
-        return content
+        return read_plain(self._path(name), most)
 
     def open(self, name: str) -> BinaryIO | None:
-        path = self._path(name)
-        try:
-            # Without a wait, should it be a pipe.
-            descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_FOLLOW | _NO_WAIT)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            if stat.S_ISREG(path.lstat().st_mode):
-                raise
-            raise ExportError(f"{path} is no plain file.") from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise ExportError(f"{path} is no plain file.")
-        return os.fdopen(descriptor, "rb")
+        return open_plain(self._path(name))
 
     def write(self, name: str, content: bytes) -> None:
         path = self._path(name)
         changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
         try:
-            with create(temporary, self.mode) as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            with named(path):
+                create_whole(temporary, content, self.mode)
             _move(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -84,13 +70,16 @@ class LocalStore:
             sync(folder)
 
     @contextmanager
-    def staged(self, name: str) -> Iterator[Path]:
+    def staged(self, name: str) -> Iterator[BinaryIO]:
         path = self._path(name)
         self._touched.update({path.parent, *self._make(path.parent)})
-        # Of a run that was killed, or of a first attempt.
+        # A file can remain from a run that was killed, or from a first attempt.
         _unlink(path)
         try:
-            yield path
+            # `named` also covers the close, which fails again if buffered content cannot be written.
+            with named(path), create(path, self.mode) as file:
+                yield file
+                sync_content(file)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -103,7 +92,7 @@ class LocalStore:
     def sync(self) -> None:
         touched = set(self._touched)
         for folder in touched:
-            # With a folder that is gone went all its names.
+            # If the folder is gone, its names need no sync.
             with suppress(FileNotFoundError, NotADirectoryError):
                 sync(folder)
         self._touched.difference_update(touched)
@@ -117,8 +106,8 @@ class LocalStore:
         path = self._path(name)
         self._touched.add(path.parent)
         if path.parent == self._own:
-            # Moved away first: who still writes there, such as a worker of a run that is over, would keep
-            # it from ever being empty.
+            # Moved away first: a process that still writes there, such as a worker of a finished run, would
+            # keep it from becoming empty.
             away = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
             try:
                 path.replace(away)
@@ -141,7 +130,7 @@ class LocalStore:
         return self._path(name).is_dir()
 
     def check(self) -> None:
-        """A folder keeps the promises, or says so at the first write."""
+        """Do nothing: a folder behaves as required, or raises an error at the first write."""
 
     def clean(self) -> None:
         for entry in self._entries(self.own):
@@ -158,7 +147,7 @@ class LocalStore:
 
     def _inside(self, parts: list[str]) -> Path:
         path = self.folder
-        # Where the folder is our own, so is its name.
+        # A folder that is our own as a whole must not be a link itself.
         below = [path] if not self.own else []
         for part in parts:
             path /= part
@@ -177,7 +166,7 @@ class LocalStore:
             return []
 
     def _make(self, folder: Path) -> set[Path]:
-        """Makes a folder with those above it, and gives those that have a new name in them."""
+        """Make a folder with its parents, and return the folders that contain a new name."""
         there = folder.is_dir()
         if there and folder != self._own:
             return set()
@@ -192,26 +181,11 @@ class LocalStore:
         return changed
 
 
-# What a system does not know is left out.
-_BINARY = getattr(os, "O_BINARY", 0)
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-
-
-def create(path: Path, mode: int | None) -> BinaryIO:
-    """A new file with the umask's mode: a temporary file's 0600 would give a web server 403."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-    if mode is not None:
-        # Of the file that was opened: its name could be a link by now.
-        os.chmod(descriptor if os.chmod in os.supports_fd else path, mode & 0o777)  # noqa: PTH101
-    return os.fdopen(descriptor, "wb")
-
-
 def private(folder: Path) -> None:
-    """Our own folder, made where there is none, for this user alone.
+    """Make our own folder if it does not exist, with access for this user alone.
 
-    Who can write to the target could have put something else in its place: links are not followed,
-    and a folder of somebody else's is refused.
+    Anyone who can write to the target could have put something else in its place. Links are not followed,
+    and a folder of another user is refused.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -223,17 +197,6 @@ def private(folder: Path) -> None:
         )
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
-
-
-def sync(folder: Path) -> None:
-    """The names in a folder on disk, where the system can do that."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _move(source: Path, path: Path) -> None:
@@ -257,7 +220,7 @@ def _unlink(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """A file, a link or a folder with all that is in it."""
+    """Remove a file, a link, or a folder with all that is in it."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,4 +1,4 @@
-"""One export at a time into each target."""
+"""A lock that allows one export at a time for each target."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from django_sitemaps09.stores.store import STATE, Store
 
 @contextmanager
 def only_one(target: Store) -> Iterator[Callable[[], None]]:
-    """For one export at a time; what it gives raises `ExportError` once that does not hold any more.
+    """Lock a target for one export at a time; yield a check that raises `ExportError` if the lock is lost.
 
-    `ExportRunningError` where there is another. In a folder it is a file's lock, which the system gives
-    back however a run ends; elsewhere a lease in the shared cache.
+    Raise `ExportRunningError` if another export holds it. A folder has a locked file, which the system
+    unlocks however a run ends; other targets have a lease in the shared cache.
     """
     locked = (
         _locked(target.folder) if isinstance(target, LocalStore) else lease(target.identity, target.label)
@@ -32,11 +32,14 @@ def only_one(target: Store) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Callable[[], None]]:
-    folder.mkdir(parents=True, exist_ok=True)
-    private(folder / STATE)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        private(folder / STATE)
+    except OSError as error:
+        raise ExportError(_unusable(folder, error)) from error
     path = folder / STATE / "lock"
     with _lock_file(path) as handle:
-        # False as from a lock that is taken; Windows raises instead.
+        # `False` if the lock is taken; Windows raises an error instead.
         if not locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB):
             raise ExportRunningError(f"Another export is writing to {folder}; nothing was touched.")
 
@@ -47,11 +50,24 @@ def _locked(folder: Path) -> Iterator[Callable[[], None]]:
                 )
 
         try:
-            # Removed between the opening and the locking, it keeps nobody out.
+            # If the file was removed between opening and locking, the lock keeps nobody out.
             check()
             yield check
         finally:
             locks.unlock(handle)
+
+
+def _unusable(folder: Path, error: OSError) -> str:
+    """Return why nothing can be exported to a folder, and what to do."""
+    other = "Give another folder with --output, or set SITEMAPS09['ROOT'] or its storage to one"
+    # Not Path.is_file(), which raises an error without permission to look.
+    blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113
+    if blocking is not None:
+        return f"Nothing can be exported to {folder}: {blocking} is a file, not a folder. {other}."
+    return (
+        f"Nothing can be exported to {folder}: {error.filename or folder} cannot be made there "
+        f"({error.strerror}). {other}, or run exports as the user who owns it."
+    )
 
 
 def _is_at(handle: BinaryIO, path: Path) -> bool:
@@ -62,7 +78,7 @@ def _is_at(handle: BinaryIO, path: Path) -> bool:
 
 
 def _lock_file(path: Path) -> BinaryIO:
-    """Opened without a wait and without a change, whatever it is."""
+    """Open the lock file, without waiting and without changing it, whatever it is."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags, 0o600)

@@ -1,4 +1,4 @@
-"""Files in a storage without local paths, which has to replace them whole under the same name."""
+"""Files in a storage without local paths, which must replace them whole under the same name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from django.core.files import File
 from django.core.files.storage import Storage, storages
 
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import s3
 from django_sitemaps09.stores.store import STATE, checked
@@ -25,7 +25,7 @@ else:
     _File = File
 
 _PROBE = "probe-"
-# By suffix. A page is a file that is compressed, not one that is compressed on its way.
+# Media types by suffix. The gzip file itself is the content, not a Content-Encoding for transfer.
 _TYPES = {
     ".xml.gz": "application/gzip",
     ".xml": "application/xml",
@@ -33,19 +33,19 @@ _TYPES = {
     ".json": "application/json",
     ".jsonl": "application/json",
 }
-# What tells one place from another with the backends of django-storages; not how one gets in there.
+# The attributes of django-storages' backends that identify a place; credentials are not among them.
 _PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
 
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A storage of `STORAGES`, or a folder in it."""
+    """A store in a storage of `STORAGES`, or in a folder of it."""
 
     alias: str
     folder: str = ""
 
     def __reduce__(self) -> tuple[type[RemoteStore], tuple[str, str]]:
-        # The storage is made anew in a worker, with connections of its own.
+        # A worker creates the storage anew, with connections of its own.
         return RemoteStore, (self.alias, self.folder)
 
     @property
@@ -56,13 +56,9 @@ class RemoteStore:
     def identity(self) -> str:
         found = {name: getattr(self._storage, name, None) for name in _PLACE}
         place = {name: str(value) for name, value in found.items() if value}
-        # A location alone may be one machine's, or that of many storages; the alias is the same on all.
+        # A location alone can be of one machine, or shared by storages; the alias is the same everywhere.
         named = place if place.keys() - {"location"} else {"alias": self.alias}
         return repr((named, self.folder))
-
-    @property
-    def mode(self) -> None:
-        return None
 
     @cached_property
     def _storage(self) -> Storage:
@@ -74,7 +70,7 @@ class RemoteStore:
         if file is None:
             return None
         with self._asking(name), file:
-            # Asked first: to read some of a file is to fetch all of it.
+            # The size is checked first, since reading a part of a file downloads all of it.
             if cast("File[bytes]", file).size > most:
                 raise ExportError(f"{name} in {self.label} is no file of at most {most:,} bytes.")
             return file.read()
@@ -83,7 +79,7 @@ class RemoteStore:
         full = self._full(name)
         with self._asking(name):
             try:
-                # Asked first: some look for a file only when it is read, and fail in their own way.
+                # `exists()` first: on some storages, open() succeeds and the read fails in its own way.
                 return cast(BinaryIO, self._storage.open(full)) if self._storage.exists(full) else None
             except FileNotFoundError:
                 return None
@@ -92,13 +88,13 @@ class RemoteStore:
         self._save(name, BytesIO(content))
 
     @contextmanager
-    def staged(self, name: str) -> Iterator[Path]:
+    def staged(self, name: str) -> Iterator[BinaryIO]:
         checked(name)
-        with TemporaryDirectory(prefix="sitemaps09-") as folder:
-            path = Path(folder) / name.rpartition("/")[2]
-            yield path
-            with path.open("rb") as file:
-                self._save(name, file)
+        # The file has no name, so that nothing remains if this process is killed.
+        with TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            self._save(name, file)
 
     def promote(self, staged: str, name: str) -> None:
         if s3.is_s3(self._storage):
@@ -112,7 +108,7 @@ class RemoteStore:
             self._save(name, file)
 
     def sync(self) -> None:
-        """A storage has kept what it was given when it answers."""
+        """Do nothing: a storage has kept the content when it responds."""
 
     def delete(self, name: str) -> None:
         full = self._full(name)
@@ -130,7 +126,7 @@ class RemoteStore:
         for folder in self.folders(name):
             self.delete_folder(f"{name}/{folder}")
         above, _, last = name.rpartition("/")
-        # Of those that know folders at all, and not only names with slashes.
+        # Only storages with real folders list it, not those that only have names with slashes.
         if last in self.folders(above):
             self.delete(name)
 
@@ -141,7 +137,7 @@ class RemoteStore:
         return sorted(filter(None, self._listed(folder)[0]))
 
     def blocked(self, name: str) -> bool:
-        """Never: a folder is no more than what its files are called."""
+        """Return `False`: a folder is only a prefix of its files' names."""
         checked(name)
         return False
 
@@ -176,7 +172,7 @@ class RemoteStore:
                 return [], []
 
     def _save(self, name: str, content: IO[bytes]) -> None:
-        """Under that very name, or not at all."""
+        """Save a file under exactly this name, or raise `ExportError`."""
         full = self._full(name)
         with self._asking(name):
             saved = self._storage.save(full, _Content(content, full))
@@ -194,18 +190,18 @@ class RemoteStore:
 
     @contextmanager
     def _asking(self, name: str) -> Iterator[None]:
-        """Each storage has errors of its own; what leaves here is one of ours."""
+        """Turn the errors of a storage, which differ between backends, into `ExportError`."""
         try:
             yield
         except (ExportError, FileNotFoundError):
             raise
         except Exception as error:
-            what = f"{type(error).__name__}: {error}"
+            what = reason_of(error)
             raise ExportError(f"The {self.label} failed at {name!r}: {what}") from error
 
 
 class _Content(_File):
-    """What is saved, with the type that several storages take from there."""
+    """The content to save, with the attribute from which several storages take the media type."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         super().__init__(file, name)
@@ -213,7 +209,7 @@ class _Content(_File):
 
 
 def content_type(name: str) -> str:
-    """The media type of a file of ours."""
+    """Return the media type of an exported file."""
     for suffix, found in _TYPES.items():
         if name.endswith(suffix):
             return found

@@ -1,8 +1,8 @@
-"""What django-storages does otherwise than we need with names such as `sitemap-a-1.xml.gz` on S3.
+"""Adapt the S3 storage of django-storages to names such as `sitemap-a-1.xml.gz`.
 
-It guesses `Content-Encoding: gzip` from such a name, with which a crawler gets XML under a name that
-says gzip. All is done on a copy of the project's storage, which is left as it was declared. Neither
-django-storages nor boto3 is imported: where a storage is of theirs, both are.
+It guesses `Content-Encoding: gzip` from such a name, so that a crawler gets XML under a name that says
+gzip. A copy of the project's storage is adapted, and the original stays as it was declared. Neither
+django-storages nor boto3 is imported here: if a storage uses them, both are already imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from django.core.files.storage import Storage
 
 from django_sitemaps09.stores.store import STATE
 
-# Of an object that is read; more goes to a temporary file, where django-storages would keep all.
+# Bytes of an object being read that are kept in memory; the rest goes to a temporary file. Without this,
+# django-storages keeps all of them.
 _IN_MEMORY = 1_000_000
 
 
@@ -27,7 +28,7 @@ def is_s3(storage: Storage) -> bool:
 
 
 def adapted(storage: Any, content_type: Callable[[str], str]) -> Any:
-    """The same bucket, keys and parameters, but with our types and without another compression."""
+    """Return a copy with the same bucket, keys and parameters, but our media types and no compression."""
     ours = copy.copy(storage)
     ours.get_object_parameters = partial(_parameters, storage, content_type)
     ours.default_acl = None
@@ -37,22 +38,22 @@ def adapted(storage: Any, content_type: Callable[[str], str]) -> Any:
 
 
 def _parameters(storage: Any, content_type: Callable[[str], str], name: str) -> dict[str, Any]:
-    """What the project declares for an object, but for the type, which is ours to know."""
+    """Return the project's parameters for an object, with our media type and without an encoding."""
     parameters: dict[str, Any] = dict(storage.get_object_parameters(name))
     parameters.pop("ContentEncoding", None)
     parameters["ContentType"] = content_type(name)
     if storage.default_acl:
         parameters.setdefault("ACL", storage.default_acl)
     if STATE in name.split("/"):
-        # Not for the web, whatever the published files are.
+        # Never public, even if the published files are.
         parameters.pop("ACL", None)
     return parameters
 
 
 def copy_object(storage: Any, source: str, name: str) -> None:
-    """One object over another inside the bucket; nothing passes through this machine.
+    """Copy one object over another inside the bucket, without a download.
 
-    `FileNotFoundError` where the first is not there.
+    Raise `FileNotFoundError` if the source does not exist.
     """
     key = storage._normalize_name(name)
     parameters = {**storage.get_object_parameters(key), "MetadataDirective": "REPLACE"}
@@ -69,7 +70,7 @@ def copy_object(storage: Any, source: str, name: str) -> None:
 
 
 def delete_below(storage: Any, folder: str) -> None:
-    """All objects of a folder, a thousand with each request."""
+    """Delete all objects of a folder, a thousand with each request."""
     answers = storage.bucket.objects.filter(Prefix=f"{storage._normalize_name(folder)}/").delete()
     refused = [error for answer in answers for error in answer.get("Errors", ())]
     if refused:

@@ -1,87 +1,81 @@
-"""What an export asks of a place for files, and the names that it may ask for."""
+"""The interface that an export requires of a store, and the check of file names."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import BinaryIO, Protocol
 
-#: Our own folder in the target; what it holds is not for the web.
+#: Our own folder in the target, whose content is not public.
 STATE = ".sitemaps09"
 
 
 class Store(Protocol):
-    """Files by name, each whole or not there.
+    """A place for files by name, each of which is whole or missing.
 
-    A name is relative and may have slashes, such as `.sitemaps09/run-1/sitemap-a-1.xml.gz`;
-    `ValueError` for one that would lead out. `ExportError` where a place is taken by something else,
-    or a storage fails; a folder's own failures are `OSError`. A store can be pickled, for workers.
+    A name is relative and can contain slashes, such as `.sitemaps09/run-1/sitemap-a-1.xml.gz`. A name that
+    would lead outside raises `ValueError`. Methods raise `ExportError` if something else is in the place of
+    a file, or if a storage fails. Failures of a folder are `OSError`. A store can be pickled, for workers.
     """
 
     @property
     def label(self) -> str:
-        """For messages: the folder's path, or `storage 'sitemaps'`."""
+        """The name of the store in messages: the folder's path, or `storage 'sitemaps'`."""
 
     @property
     def identity(self) -> str:
-        """The same for the same place, on each machine that can reach it. Not for messages."""
-
-    @property
-    def mode(self) -> int | None:
-        """Permissions for files that are created at a `staged` path; `None` for the umask's."""
+        """A text that identifies the place on each machine that can reach it. Not for messages."""
 
     def read(self, name: str, most: int) -> bytes | None:
-        """The content of a file, `None` where there is none.
+        """Return the content of a file, `None` if it does not exist.
 
-        `ExportError` for what is no plain file, or is larger than so many bytes.
+        Raise `ExportError` if it is not a plain file, or is larger than `most` bytes.
         """
 
     def open(self, name: str) -> BinaryIO | None:
-        """A file to read from, for large ones; `None` where there is none."""
+        """Open a large file for reading; return `None` if it does not exist."""
 
     def write(self, name: str, content: bytes) -> None:
-        """A file, whole or as it was; durable, name and all, when this returns."""
+        """Replace a file atomically; its content and its name are durable when this returns."""
 
-    def staged(self, name: str) -> AbstractContextManager[Path]:
-        """A local path, where nothing is, to create a file at; it is in the store when the block ends.
+    def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open a new file for writing; it is in the store, whole, when the block ends.
 
-        Where the block fails nothing is left. Who writes there also sees to it that the content is
-        durable; `sync()` does so for the name.
+        Its content is durable then, and its name after `sync()`. If the block fails, nothing remains.
         """
 
     def promote(self, staged: str, name: str) -> None:
-        """A staged file takes the place of another one, whole. It may stay under its staged name, too.
+        """Replace a file atomically by a staged one, which may also remain under its staged name.
 
-        `FileNotFoundError` where it is not there.
+        Raise `FileNotFoundError` if the staged file does not exist.
         """
 
     def sync(self) -> None:
-        """What this object has staged, promoted and deleted since the last call is durable."""
+        """Make durable what this object has staged, promoted and deleted since the last call."""
 
     def delete(self, name: str) -> None:
-        """Removes a file if it is there."""
+        """Remove a file if it exists."""
 
     def delete_folder(self, name: str) -> None:
-        """Removes a folder with all that is below it, if it is there. Links are not followed."""
+        """Remove a folder with all that is below it, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """The plain files directly in a folder, with their size where that costs nothing more."""
+        """Return the plain files directly in a folder, with their sizes if these cost nothing more."""
 
     def folders(self, folder: str = "") -> list[str]:
-        """The folders directly in a folder, in order."""
+        """Return the folders directly in a folder, sorted."""
 
     def blocked(self, name: str) -> bool:
-        """Whether a folder is where a file would have to be."""
+        """Return whether a folder is in the place of a file."""
 
     def check(self) -> None:
-        """`ExportError` where the store does not keep what is promised here. It may write to find out."""
+        """Raise `ExportError` if the store does not behave as described here. It may write to find out."""
 
     def clean(self) -> None:
-        """Removes what killed runs left of `write` and `check`. Their folders are the caller's."""
+        """Remove what `write` and `check` of killed runs left behind. The caller removes their folders."""
 
 
 def checked(name: str) -> str:
-    """The name as it is: none that comes from us leads out of its store, and no other one may."""
+    """Return a name unchanged; raise `ValueError` if it would lead outside of its store."""
     # A colon is a drive on Windows.
     if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise ValueError(f"{name!r} is no name of a file in a store.")

@@ -1,4 +1,4 @@
-"""Which stores an export writes to, by its arguments and the settings. Nothing is touched to tell."""
+"""Choose the stores of an export by its arguments and the settings, without touching any files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 def host_folder(base: Base) -> str:
-    """The name of the folder for the files of a host: its name, with the port behind an underscore."""
+    """Return the name of a host's folder: the name of the host, with an underscore before the port."""
     return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
 
 
 def is_folder(name: str) -> bool:
-    """Whether that can be such a name, or none."""
+    """Return whether a name is empty, or can be the name of a host's folder."""
     return name == "" or _FOLDER.fullmatch(name) is not None
 
 
 def target(output: Path | None, folder: str = "") -> Store:
-    """Where files are published: `output`, else the setting `STORAGE`, else `ROOT`; or a `folder` there.
+    """Return where files are published: in `output`, else the setting `STORAGE`, else `ROOT`.
 
-    `ExportError` where there is none.
+    With a `folder`, that is the folder there. Raise `ExportError` if no place is given.
     """
     if output is not None:
         return LocalStore(output / folder)
@@ -45,13 +45,13 @@ def target(output: Path | None, folder: str = "") -> Store:
 
 
 def state(target: Store, folder: str = "") -> Store:
-    """Where manifest and journal live: the setting `STATE`, else our own folder in the target.
+    """Return the store of manifest and journal: the setting `STATE`, else our own folder in the target.
 
-    `folder` is that of the target, where it is one of several.
+    `folder` is the folder of the target, if there is one for each host.
     """
     if conf.state is not None:
         given = _of_storage(conf.state, "STATE", folder)
-        # The same place for both: what is not for the web goes to its folder there.
+        # If it is the same place as the target, private files go to our own folder there.
         if given.identity != target.identity:
             return given
     if isinstance(target, LocalStore):
@@ -70,6 +70,6 @@ def _of_storage(alias: str, key: str, below: str) -> LocalStore | RemoteStore:
     except NotImplementedError:
         return RemoteStore(alias, below)
     if isinstance(storage, InMemoryStorage):
-        # It has paths at which there is nothing.
+        # It returns paths, but there are no files at these.
         return RemoteStore(alias, below)
     return LocalStore(folder / below, getattr(storage, "file_permissions_mode", None))

@@ -1,12 +1,19 @@
-"""The views: contrib's own two (`index`, `sitemap`), and those of `django_sitemaps09.urls`."""
+"""The compatibility views (`index`, `sitemap`), and the native views of `django_sitemaps09.urls`."""
 
 from __future__ import annotations
 
-from django_sitemaps09.views.contrib import SitemapIndexItem, index, sitemap, x_robots_tag
+from django_sitemaps09.views.contrib import (
+    SitemapIndexItem,
+    _get_latest_lastmod,
+    index,
+    sitemap,
+    x_robots_tag,
+)
 from django_sitemaps09.views.ours import page, page_gz, page_txt, robots_txt, sitemap_index
 
 __all__ = [
     "SitemapIndexItem",
+    "_get_latest_lastmod",
     "index",
     "page",
     "page_gz",

@@ -1,4 +1,4 @@
-"""Contrib's road: `index` and `sitemap` as in `django.contrib.sitemaps.views`."""
+"""The compatibility views: `index` and `sitemap` as in `django.contrib.sitemaps.views`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import django.contrib.sitemaps
-from django.contrib.sitemaps.views import SitemapIndexItem, x_robots_tag
-from django.contrib.sites.shortcuts import get_current_site
+from django.contrib.sitemaps.views import (  # type: ignore[attr-defined]
+    SitemapIndexItem,
+    _get_latest_lastmod,
+    x_robots_tag,
+)
 from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest
 from django.template import Context, Node, NodeList, TemplateDoesNotExist, TemplateSyntaxError
@@ -19,61 +22,62 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from django_sitemaps09 import sections, writer
+from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources.urls import Host
 from django_sitemaps09.views import urlset
 from django_sitemaps09.views.listed import as_text, part, w3c_text
-from django_sitemaps09.views.responses import last_modified, public
+from django_sitemaps09.views.responses import current_site, last_modified, public
 from django_sitemaps09.views.urlset import urlset_document
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["SitemapIndexItem", "index", "sitemap", "x_robots_tag"]
+# These include names of contrib's module that projects import for views of their own.
+__all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
 
-# Templates of these names in contrib's own folder are not the project's: what they write, ours does.
+# The stock templates: those in contrib's own folder are not the project's, so the writer replaces them.
 _CONTRIB = Path(django.contrib.sitemaps.__file__).parent / "templates"
 
 
 class UrlsetNode(Node):
-    """All that the stock template `sitemap.xml` holds: the writer's document over `urlset`."""
+    """The only node of the stock template `sitemap.xml`: it renders the writer's document of `urlset`."""
 
     def render(self, context: Context) -> SafeString:
-        # Without a look at it, not even for whether it is empty.
+        # `urlset` must not be accessed, not even to find out whether it is empty.
         return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
 
 
 class IndexNode(Node):
-    """The same for `sitemap_index.xml` and `sitemaps`."""
+    """The only node of the stock template `sitemap_index.xml`: it renders the document of `sitemaps`."""
 
     def render(self, context: Context) -> SafeString:
-        return mark_safe(index_document(context.get("sitemaps") or ()))  # noqa: S308
+        found = context.get("sitemaps")
+        return mark_safe(index_document(() if found is None else found))  # noqa: S308
 
 
 _NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
 
 
 class SitemapResponse(TemplateResponse):
-    """A `TemplateResponse` for which contrib's stock templates are the same as ours.
+    """A `TemplateResponse` that renders contrib's stock templates by the writer.
 
-    What is written is what `context_data` holds when the response is rendered, so middleware may
-    read and change it; a template of the project is rendered as it is.
+    The output is what `context_data` contains when the response is rendered, so middleware may read and
+    change it. A template of the project is rendered as it is.
     """
 
     def is_stock(self) -> bool:
-        """Whether all that the template does is to write the urlset."""
+        """Return whether the template only writes the urlset."""
         try:
             found = self.resolve_template(self.template_name)
         except (TemplateDoesNotExist, TemplateSyntaxError):
-            # Said when it is rendered.
+            # Rendering raises the error.
             return False
         nodes = getattr(getattr(found, "template", None), "nodelist", ())
         return any(isinstance(node, UrlsetNode) for node in nodes)
 
     def resolve_template(self, template: Any) -> Any:
-        """The template that Django finds; in place of contrib's, its twin by the writer."""
+        """Return the template that Django finds; a stock template becomes a copy that uses the writer."""
         found: Any = super().resolve_template(template)
         origin = Path(str(getattr(getattr(found, "origin", None), "name", "")))
         if origin.parent != _CONTRIB or origin.name not in _NODES:
@@ -92,7 +96,7 @@ def index(
     content_type: str = "application/xml",
     sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
 ) -> TemplateResponse:
-    """The index of all sections, every page of each as `?p=`."""
+    """Return the index of all sections, with every page of each as `?p=`."""
     scheme, site = _host(request)
     found: list[SitemapIndexItem] = []
     lastmods: list[Any] = []
@@ -125,7 +129,7 @@ def sitemap(
     template_name: str = "sitemap.xml",
     content_type: str = "application/xml",
 ) -> TemplateResponse:
-    """The page `?p=` of one section, or of all of them in one document."""
+    """Return the page `?p=` of one section, or of all sections in one document."""
     scheme, site = _host(request)
     known = sections.mapping(sitemaps)
     if section is not None and section not in known:
@@ -138,12 +142,13 @@ def sitemap(
         try:
             found.append(sections.bound(declared, site.domain))
             entries = urlset.section(found[-1], page, site, scheme) if stock else None
-            parts.append(entries or list(found[-1].get_urls(page=page, site=site, protocol=scheme)))
+            own = site if conf.base_url is None else sources.site_for(found[-1], conf.base_url)
+            parts.append(entries or list(found[-1].get_urls(page=page, site=own, protocol=scheme)))
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
-    # Written now: what is active around a view, a language or a transaction, is gone when it is rendered.
+    # Written now: a language or a transaction that is active around the view is gone during rendering.
     urls = urlset.written(parts) if stock else list(chain.from_iterable(parts))
     response.context_data = {"urlset": urls}
     lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in found]
@@ -153,14 +158,14 @@ def sitemap(
 
 
 def _host(request: HttpRequest) -> tuple[str | None, Any]:
-    """The scheme and the site that sitemaps are asked for."""
+    """Return the scheme and the site to call sitemaps with, without a query if `BASE_URL` is set."""
     if conf.base_url is None:
-        return request.scheme, get_current_site(request)
-    return conf.base_url.scheme, Host(conf.base_url.domain, conf.base_url.domain)
+        return request.scheme, current_site(request)
+    return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
 
 
 def index_document(found: Iterable[Any]) -> str:
-    """The items of contrib's index as a document."""
+    """Return the document of the items of contrib's index."""
     entries = [
         IndexEntry(as_text(part(item, "location")) or "", w3c_text(part(item, "last_mod")))
         for item in found

@@ -1,63 +1,130 @@
-"""The page map of an export, which the live pages follow where there is one."""
+"""The pages of an export, whose bounds the live pages use if there is one."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
-
-from django.core.cache import cache
+from typing import NamedTuple
 
 from django_sitemaps09 import manifest, pages, sources, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.manifest import SectionRecord
-from django_sitemaps09.pages import PageMap
-from django_sitemaps09.sources import Source
+from django_sitemaps09.pages import Page
+from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.views import caching
 
 logger = logging.getLogger(__name__)
 
+# Seconds until a new export is noticed, unless one of its pages is requested before.
 _SECONDS = 10
 _UNREADABLE = "django_sitemaps09:unreadable"
 
 
-def record(section: str, source: Source) -> SectionRecord | None:
-    """What is published of a section, if its pages are ranges of the key that it has now."""
-    if not (conf.storage or conf.root) or cache.get(_UNREADABLE) or source.identity is None:
+class Published(NamedTuple):
+    """The place where a section is published: its host's folder, and the section's file in the manifest.
+
+    Each run that changes a section writes a new file for it.
+    """
+
+    folder: str
+    file: str
+
+
+def is_configured() -> bool:
+    """Return whether the settings name a place for an export."""
+    return bool(conf.storage or conf.root)
+
+
+def find(section: str, source: Source, *, again: bool = False) -> Published | None:
+    """Return where a section is published. The result is cached for a few seconds; `again` ignores that."""
+    if not is_configured() or not isinstance(source, QuerySource):
         return None
+    folders = [stores.host_folder(source.bases[0]), ""]
+    name = f"django_sitemaps09:published:{sources.digest((section, folders))}"
+    kept = None if again else caching.get(name)
+    if isinstance(kept, str):
+        folder, _, file = kept.partition("/")
+        return Published(folder, file) if file else None
+    found = None if caching.get(_UNREADABLE) else _find(section, folders)
+    caching.keep(name, "" if found is None else "/".join(found), _SECONDS)
+    return found
+
+
+def _find(section: str, folders: Sequence[str]) -> Published | None:
+    """Look into the export of the host, else into the export that has no folder for each host."""
     try:
-        found = _published(section, source)
-        if found is None:
-            return None
+        for folder in folders:
+            root = manifest.read_root(stores.state(stores.target(None, folder), folder))
+            if root is not None:
+                return Published(folder, root.files[section]) if section in root.files else None
     except (ExportError, OSError) as error:
-        # The export's own folder is not for everybody; or a new run has just taken its place.
-        logger.warning("Section %r: its pages are cut without the export's: %s", section, error)
-        # A storage that does not answer takes its time for each who asks.
-        cache.set(_UNREADABLE, True, _SECONDS)
-        return None
-    bounds = [page.until for page in found.pages if page.until is not None]
-    usable = found.pages and found.identity == source.identity and source.in_order(bounds)
-    return found if usable else None
-
-
-def _published(section: str, source: Source) -> SectionRecord | None:
-    """What the host's own tree of files has of a section, else the one that is not of several."""
-    for folder in (stores.host_folder(source.bases[0]), ""):
-        state = stores.state(stores.target(None, folder), folder)
-        root = manifest.read_root(state)
-        if root is not None:
-            file = root.files.get(section)
-            return None if file is None else manifest.read_section(state, file)
+        _warn(section, error)
     return None
 
 
-def may_be_asked(section: str) -> bool:
-    """Whether what is published of a section may be read again: at most once in some seconds."""
-    return bool(cache.add(f"django_sitemaps09:asked:{section}", True, _SECONDS))
+def _warn(section: str, error: Exception) -> None:
+    # The export's own folder can be unreadable for this user, or a new run has just replaced its files.
+    logger.warning("Section %r: its pages are cut without the export's: %.200s", section, error)
+    # A storage that does not respond would slow down every request.
+    caching.keep(_UNREADABLE, True, _SECONDS)
 
 
-def page_map(record: SectionRecord, source: Source) -> PageMap:
-    """The published pages, and those that the next export will add behind them."""
+def records(section: str, source: QuerySource, found: Published) -> list[SectionRecord]:
+    """Return the published record of a section, then the one before the last run that changed something.
+
+    A record is skipped, with those after it, if its pages are not ranges of the section's present key.
+    """
+    read = []
+    try:
+        state = stores.state(stores.target(None, found.folder), found.folder)
+        read.append(manifest.read_section(state, found.file))
+        backup = manifest.read_root(state, manifest.BACKUP)
+        if backup is not None and backup.files.get(section, found.file) != found.file:
+            read.append(manifest.read_section(state, backup.files[section]))
+    except (ExportError, OSError) as error:
+        if not read:
+            _warn(section, error)
+    identity = source.identity
+    usable = []
+    for record in read:
+        bounds = [page.until for page in record.pages if page.until is not None]
+        if not record.pages or record.identity != identity or not source.in_order(bounds):
+            break
+        usable.append(record)
+    return usable
+
+
+def live_pages(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
+    """Return the published pages with their present rows, and those that the next export will add.
+
+    A page without rows is skipped, and the next page takes over its range, so that rows added there are
+    listed at once. A page that has outgrown its limit is divided into pages of at most `rows` rows, with
+    numbers that no export uses.
+    """
+    pages_with_rows = _pages_with_rows(record, source, rows)
+    afters = [None, *(page.until for page in pages_with_rows)]
+    return [page._replace(after=after) for page, after in zip(pages_with_rows, afters, strict=False)]
+
+
+def _pages_with_rows(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
     *closed, last = record.page_map().pages
-    numbers = chain([last.number], count(record.highest + 1))
-    rows = sources.rows_on_page(source, conf.limits)
-    return PageMap((*closed, *pages.each_page(source, rows, numbers, last.after)))
+    found: list[Page] = []
+    for page in closed:
+        found += _parts(page, source, rows, found)
+    if source.count(last.after, None, 1):
+        numbers = chain([last.number], count(record.highest + 1))
+        return [*found, *pages.each_page(source, rows, numbers, last.after)]
+    # Rows that are appended belong to the page that is now the last.
+    return [*found[:-1], *(page._replace(until=None) for page in found[-1:])]
+
+
+def _parts(page: Page, source: QuerySource, rows: int, before: Sequence[Page]) -> Iterator[Page]:
+    # Pages are cut with a margin of 5 % below their limit.
+    most = max(source.rows_per_page, rows * 20 // 19)
+    present = source.count(page.after, page.until, most + 1)
+    if present > most:
+        yield from sources.divide(source, page, rows, {page.number for page in before})
+    elif present:
+        yield page

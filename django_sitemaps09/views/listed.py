@@ -1,4 +1,4 @@
-"""Entries of contrib's road as dicts, as contrib and projects have them in a context."""
+"""Entries of the compatibility views as dicts, as in the template context of contrib and of projects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.safestring import SafeData
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, ItemError, Version
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Version, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import extensions
 from django_sitemaps09.sources.hosts import Hosts
@@ -23,7 +23,7 @@ _LOGGED = 20
 
 
 def listed(urls: Sequence[Any]) -> Batch:
-    """What any iterable of dicts, or of objects with such attributes, says of entries."""
+    """Return a batch of the entries in a sequence of dicts, or of objects with such attributes."""
     keys = [part(url, "item") for url in urls]
     locations = [as_text(part(url, "location")) or "" for url in urls]
     versions = [Version("", locations)]
@@ -43,7 +43,7 @@ def listed(urls: Sequence[Any]) -> Batch:
 
 
 def _hosts(locations: Sequence[str]) -> Hosts:
-    """The host that a page is of, as far as its URLs tell: what its paths are joined to."""
+    """Return the host of the first absolute location, which paths are joined to; else `localhost`."""
     for location in locations:
         try:
             return Hosts((protocol.origin(location),), joined=True)
@@ -64,7 +64,7 @@ def _alternate(link: Any) -> Alternate:
 
 
 def part(thing: Any, name: str) -> Any:
-    """A key or an attribute, as a template finds it; `None` where there is none."""
+    """Return a key or an attribute as a template looks it up, `None` if there is none."""
     try:
         return thing[name]
     except (TypeError, LookupError):
@@ -72,14 +72,14 @@ def part(thing: Any, name: str) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """As a template has it: nothing for what is false, and marked text is escaped already."""
+    """Return a value as text for the writer: `None` if it is false, unescaped if it is marked safe."""
     if not value:
         return None
     return unescape(str(value)) if isinstance(value, SafeData) else str(value)
 
 
 def priority(value: Any) -> str | None:
-    """As a template has it, but for the language's decimal comma and for 1e-05."""
+    """Return a priority as a template writes it, but without a localized decimal comma or an exponent."""
     text = as_text(value)
     try:
         return text and priority_text(text)
@@ -88,9 +88,9 @@ def priority(value: Any) -> str | None:
 
 
 def w3c_text(value: Any) -> str | None:
-    """As a template has it: nothing for what is no date."""
+    """Return a lastmod in the W3C format, `None` with a warning if it is invalid."""
     try:
         return lastmod_text(value)
     except ValueError as error:
-        logger.warning("A lastmod was left out: %s", error)
+        logger.warning("A lastmod was left out: %s", excerpt(error))
         return None

@@ -1,4 +1,4 @@
-"""Batches and index entries to the bytes of one document."""
+"""Write batches and index entries as the bytes of documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django_sitemaps09.writer.media import image_elements, news_element, video_e
 from django_sitemaps09.writer.urls import TEXT
 from django_sitemaps09.writer.urlset import URLSET, urlset_head
 
-#: By the names that sitemaps have for them.
+#: The formats of pages, by the values of `Sitemap.format`.
 FORMATS = {"xml": URLSET, "text": TEXT}
 
 __all__ = [
@@ -43,6 +43,6 @@ def write_urlset(
     base: str = "",
     namespaces: Mapping[str, str] | None = None,
 ) -> Written:
-    """One urlset; see `write_documents`."""
+    """Write one urlset; see `write_documents`."""
     [written] = write_documents(URLSET, batches, [Out(write, base)], limits, namespaces)
     return written

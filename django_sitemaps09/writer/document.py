@@ -1,4 +1,4 @@
-"""Documents of one page: entries to bytes until the batches end, or a limit is reached."""
+"""Write the entries of one page as documents, until the batches end or a limit is reached."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple, TypeAlias
 
-from django_sitemaps09.entries import Batch, Column, ItemError
+from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
 
-# Keys of a page that are remembered until it is whole.
+# The most keys of a page that are remembered, from which `Written.middle` is chosen.
 _MARKS = 1_000
 
-#: What all elements share, and columns of what differs.
+#: The text of elements in parts: literals that all share, and columns of texts that differ.
 Parts: TypeAlias = "Sequence[str | Sequence[str]]"
 
 
 class Limits(NamedTuple):
-    """The most that one document may hold; `bytes` counts the closing tag."""
+    """The limits of one document; `bytes` includes the closing tag."""
 
     urls: int
     bytes: int
 
 
 class Written(NamedTuple):
-    """What a document came to. `lastmod` is the newest one if all entries have one.
+    """The result of writing a document. `lastmod` is the newest one if all entries have one.
 
-    `cut` is the key of the last item written, where the limits did not admit the next one; `middle`
-    then is the key of one about half way to it.
+    `cut` is the key of the last item written if the next one would exceed the limits. `middle` is then
+    the key of an item about halfway to it.
     """
 
     urls: int
@@ -38,9 +38,9 @@ class Written(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A kind of document. `head` takes the namespaces of what its entries can have, by their prefixes.
+    """A kind of document. `head` takes the namespaces that its entries can use, by prefix.
 
-    `parts` makes of a batch, and the base that its paths are joined to, the text of its entries in parts.
+    `parts` takes a batch and the base that its paths are joined to, and returns its entries in parts.
     """
 
     head: Callable[[Mapping[str, str]], bytes]
@@ -49,7 +49,7 @@ class Format(NamedTuple):
 
 
 class Out(NamedTuple):
-    """Where a document goes, and the base of its locations: `https://www.example.com`, or nothing."""
+    """The destination of a document, and the base of its locations: `https://www.example.com` or empty."""
 
     write: Callable[[bytes], object]
     base: str = ""
@@ -62,10 +62,10 @@ def write_documents(
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
 ) -> list[Written]:
-    """The same entries to several documents that differ in their bases, until one of them has no more room.
+    """Write the same entries to several documents that differ in their bases, until one of them is full.
 
-    The entries of one item are never parted; one that fits not all of them is left out with an error.
-    `TextError` for a text that XML cannot hold.
+    The entries of one item stay together; an item that does not fit on an empty page is skipped with an
+    error. Raise `TextError` for text that XML cannot contain.
     """
     documents = _Documents(kind, outs, limits, kind.head(namespaces or {}))
     for batch in batches:
@@ -76,7 +76,7 @@ def write_documents(
 
 
 class _Documents:
-    """Documents that are being written, in step."""
+    """Documents that are written in lockstep."""
 
     def __init__(self, kind: Format, outs: Sequence[Out], limits: Limits | None, head: bytes) -> None:
         self.cut: Hashable | None = None
@@ -91,13 +91,13 @@ class _Documents:
         self._write([head] * len(outs))
 
     def add(self, batch: Batch) -> None:
-        """All of a batch, or what there is room for."""
+        """Add all items of a batch, or as many as fit."""
         self._errors += batch.errors
         texts = [_pieces(self._kind.parts(batch, out.base), len(batch.keys)) for out in self._outs]
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
         if self._limits is None:
-            # Keys can be the items themselves, which nobody else keeps.
+            # No keys are remembered: they can be the items themselves, which would stay in memory.
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         elif self._has_room(chunks, sum(counts), self._limits):
             self._marks.add(batch.keys)
@@ -119,7 +119,7 @@ class _Documents:
                 if self._urls:
                     self.cut = self._marks.last
                 else:
-                    self._errors.append(ItemError(str(batch.keys[stop]), "location", "fits no page"))
+                    self._errors.append(ItemError(excerpt(batch.keys[stop]), "location", "fits no page"))
                     stop += 1
             start = stop
 
@@ -139,29 +139,29 @@ class _Documents:
                 self._sizes[place] += len(chunk)
 
     def end(self) -> list[Written]:
-        """The last bytes."""
+        """Write the last bytes and return the result for each document."""
         for out in self._outs:
             out.write(self._kind.tail)
         dated = bool(self._lastmods) and None not in self._lastmods
         newest = max(filter(None, self._lastmods)) if dated else None
         middle = None if self.cut is None else self._marks.middle()
-        # What is wrong with a declaration is told with each batch.
+        # An error in a declaration is reported with each batch.
         errors = tuple(dict.fromkeys(self._errors))
         return [Written(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:
-    """The text of each item of a batch: one entry for each of its locations."""
+    """Return the text of each item of a batch: one entry for each of its listed locations."""
     return items(kind.parts(batch, base), len(batch.keys))
 
 
 def items(parts: Parts, count: int) -> list[str]:
-    """The text of each of so many items."""
+    """Return the text of each of `count` items."""
     return _joined(_pieces(parts, count), count)
 
 
 class _Marks:
-    """Some keys of a page, evenly spread, which are remembered in case it has to be split."""
+    """Evenly spread keys of a page, remembered in case it has to be split."""
 
     def __init__(self) -> None:
         self.last: Hashable | None = None
@@ -178,7 +178,7 @@ class _Marks:
             self._step *= 2
 
     def middle(self) -> Hashable:
-        """That of the item half way, or of one not far before it."""
+        """Return the key of the item halfway through the page, or of one shortly before it."""
         return self._keys[max(self._count // 2 - 1, 0) // self._step]
 
 
@@ -190,7 +190,7 @@ def _fitting(
     urls: int,
     sizes: Sequence[int],
 ) -> int:
-    """Where the items from `start` on stop that fit into all documents."""
+    """Return the end of the items from `start` on that fit into all documents."""
     stop = start + _within(islice(counts, start, None), limits.urls - urls)
     for texts, size in zip(documents, sizes, strict=True):
         lengths = (len(text.encode()) for text in islice(texts, start, stop))
@@ -199,12 +199,12 @@ def _fitting(
 
 
 def _within(amounts: Iterable[int], room: int) -> int:
-    """How many of them there is room for."""
+    """Return how many of the first amounts fit into `room`."""
     return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
 
 
 def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
-    """What the newest lastmod of these items can be told from: `None`, where one has none."""
+    """Return a list with the newest lastmod of these items, or with `None` if one of them has none."""
     if start == stop:
         return []
     part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
@@ -217,9 +217,9 @@ def _joined(pieces: Sequence[str], count: int) -> list[str]:
 
 
 def _pieces(parts: Parts, count: int) -> list[str]:
-    """The pieces of all items in their order, as many for each: joined once, they are the text.
+    """Return the pieces of all items in order, equally many for each. Joined, they are the text.
 
-    To lay columns and what is between them side by side takes a third of the time of formatting.
+    Interleaving columns and literals takes a third of the time of formatting.
     """
     pieces = [""] * (len(parts) * count)
     for place, part in enumerate(parts):

@@ -1,6 +1,6 @@
-"""XML that a project brings itself, written anew so that it cannot break the document around it.
+"""Rewrite XML that a project provides, so that it cannot break the document around it.
 
-Nothing of the given text is copied: it is parsed, and its elements are composed from what was read.
+The given text is never copied: it is parsed, and its elements are composed from the result.
 """
 
 from __future__ import annotations
@@ -13,41 +13,48 @@ from django_sitemaps09.entries import NOT_XML, Extension
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from django_sitemaps09.writer.text import escaped
 
-#: Elements within elements; no extension of a sitemap has a tenth of it.
+#: Levels of nested elements; no sitemap extension has a tenth of them.
 MAX_LEVELS = 50
+#: Characters of one extension's XML for one item, and its elements and attributes together. Parsing
+#: that much takes about a millisecond.
+MAX_CHARACTERS = 16_384
+MAX_NODES = 400
 
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _XML_ATTRIBUTES = {"lang", "space"}
-# White space as XML has it, which is less than what Python takes for it.
+# The white space of XML, which is less than Python's.
 _SPACE = " \t\r\n"
 
 
 def extension_text(extension: Extension, text: str) -> str:
-    """The elements of a text on one line, all of them with the extension's prefix.
+    """Return the elements of a text on one line, all of them with the extension's prefix.
 
-    `ValueError` for what is not well-formed, belongs to another namespace, or is text outside of
-    elements. Comments are dropped; CDATA becomes text; neither a DTD nor a PI can stand here.
+    Raise `ValueError` for XML that is not well-formed, another namespace, and text outside of elements.
+    Comments are dropped, and CDATA becomes text. A DTD or a processing instruction is refused.
     """
     if not isinstance(text, str):
         raise ValueError(f"is no text but {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"has {len(text):,} characters, {MAX_CHARACTERS:,} are allowed")
     if wrong := NOT_XML.search(text):
         raise ValueError(f"holds {wrong[0]!r}, a character that XML cannot hold")
     return _Rewriting(extension).text(text)
 
 
 class _Rewriting:
-    """The events of one parser, and the pieces of XML that they come to."""
+    """The event handlers of one parser, and the pieces of XML that they produce."""
 
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
         self._pieces: list[str] = []
-        # Names of the elements that are open; the one around all is not ours to write.
+        # Names of the open elements. The outermost one is our wrapper, which is not written.
         self._open: list[str] = []
         self._empty = False
+        self._nodes = 0
 
     def text(self, text: str) -> str:
         extension = self._extension
-        # A space parts namespace and name: no name has one.
+        # A space separates namespace and name, since no name contains one.
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.ordered_attributes = True
@@ -55,8 +62,8 @@ class _Rewriting:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         parser.ProcessingInstructionHandler = self._instruction
-        # Within an element there cannot be a DTD, so that no entity can be declared either. The text
-        # begins a line, for places that can be told.
+        # A DTD is not allowed within an element, so no entity can be declared either. The text begins
+        # on a line of its own, so that errors can name its lines and columns.
         [namespace] = _escaped([extension.namespace])
         around = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
         try:
@@ -73,6 +80,9 @@ class _Rewriting:
         if not self._open:
             self._open.append(name)
             return
+        self._nodes += 1 + len(attributes) // 2
+        if self._nodes > MAX_NODES:
+            raise ValueError(f"has more than {MAX_NODES} elements and attributes")
         if len(self._open) > MAX_LEVELS:
             raise ValueError(f"has more than {MAX_LEVELS} elements within each other")
         namespace, _, local = name.rpartition(" ")

@@ -1,4 +1,4 @@
-"""Index entries to the bytes of one document."""
+"""Write index entries as the bytes of one document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django_sitemaps09.writer.text import DECLARATION, escaped
 
 
 def index_document(entries: Iterable[IndexEntry]) -> bytes:
-    """A sitemap index. Its limits are the caller's: what is over them belongs in another index."""
+    """Return a sitemap index. The caller enforces its limits, and puts further entries into another one."""
     return b"".join(_index_lines(entries))
 
 

@@ -1,7 +1,7 @@
-"""Images, videos and news to the XML of one entry, each extension on one line.
+"""Write images, videos and news as the XML of one entry, each extension on one line.
 
-Element order is the XSDs'. Locations are final: absolute URIs, or paths, which `base` stands before.
-`key` names the item in a `TextError`.
+Elements are in the order of the XSDs. Locations are final: absolute URIs, or texts that `joined` joins to
+`base`. `key` names the item in a `TextError`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from django_sitemaps09.entries import Image, News, Video
-from django_sitemaps09.protocol import w3c
+from django_sitemaps09.protocol import joined, w3c
 from django_sitemaps09.writer.text import escaped
 
 _is_bare = attrgetter("bare")
 
 
 class _Element(NamedTuple):
-    """One element with text; `attribute` is XML, with a space before it."""
+    """One element with text; `attribute` is XML that begins with a space."""
 
     name: str
     text: str
@@ -28,11 +28,11 @@ class _Element(NamedTuple):
 
 
 def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
-    """The `image:image` elements of an entry."""
+    """Return the `image:image` elements of an entry."""
     if not images:
         return ""
     locations = [image.loc for image in images]
-    locations = [base + loc if loc[0] == "/" else loc for loc in locations]
+    locations = [joined(base, loc) for loc in locations]
     if not all(map(_is_bare, images)):
         parts = map(_image, images, locations, repeat(base))
         return "".join(_group("image:image", _elements("image", some, key)) for some in parts)
@@ -54,7 +54,7 @@ def _image(image: Image, location: str, base: str) -> Iterator[_Element]:
 
 
 def video_elements(videos: Sequence[Video], base: str, key: Hashable) -> str:
-    """The `video:video` elements of an entry; their datetimes are aware."""
+    """Return the `video:video` elements of an entry; datetimes must be aware."""
     parts = map(_video, videos, repeat(base), repeat(key))
     return "".join([_group("video:video", _elements("video", some, key)) for some in parts])
 
@@ -91,7 +91,7 @@ def _video(video: Video, base: str, key: Hashable) -> Iterator[_Element]:
 
 
 def news_element(news: News, key: Hashable) -> str:
-    """The `news:news` element of an entry; its language is one that the XSD has, its time is aware."""
+    """Return the `news:news` element of an entry. Its language must be in the XSD, and its time aware."""
     name, language, published, title = _elements(
         "news",
         [
@@ -107,7 +107,7 @@ def news_element(news: News, key: Hashable) -> str:
 
 
 def _elements(prefix: str, elements: Iterable[_Element], key: Hashable) -> list[str]:
-    """XML of elements. To escape their texts in one step costs less than one by one."""
+    """Return the XML of elements. Escaping their texts in one step costs less than one by one."""
     some = list(elements)
     texts = escaped([element.text for element in some], repeat(key))
     return [
@@ -121,7 +121,7 @@ def _group(name: str, elements: Iterable[str]) -> str:
 
 
 def _located(location: str | None, base: str) -> str:
-    return base + location if location and location[0] == "/" else location or ""
+    return joined(base, location or "")
 
 
 def _time(value: date | None) -> str:
@@ -129,7 +129,7 @@ def _time(value: date | None) -> str:
 
 
 def _number(value: object) -> str:
-    """Digits, and no exponent: what is kept is an int or a Decimal."""
+    """Return the digits of an int or a `Decimal`, without an exponent."""
     return "" if value is None else format(value, "f" if not isinstance(value, int) else "d")
 
 
@@ -138,7 +138,7 @@ def _answer(flag: bool) -> str:
 
 
 def _related(name: str, relationship: str, words: Iterable[str]) -> _Element:
-    """Words that need no escape, since they are of a closed set or have a form that is checked."""
+    """Return an element of words that need no escaping: from a closed set, or of a checked form."""
     return _Element(name, " ".join(words), f' relationship="{relationship}"')
 
 

@@ -1,4 +1,4 @@
-"""Text that an XML document can hold: columns of it, and what stands before everything else."""
+"""Text of an XML document: the declaration, and escaped columns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 
-from django_sitemaps09.entries import NOT_XML, Plain
+from django_sitemaps09.entries import NOT_XML, Plain, excerpt, shown
 from django_sitemaps09.exceptions import TextError
 
-# Byte 0 is the declaration's: a line before it makes some parsers find no URL. No BOM either.
+# It begins at byte 0, without a BOM: if a line precedes it, some parsers find no URL.
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
-# A parser reads these as a space or another line end, unless they are written as numbers.
+# A parser reads these as a space or another line end, unless they are character references.
 _ENTITIES |= {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile(r"[&<>\"'\t\n\r]")
-# Printable ASCII that XML takes as it is: all that most columns hold.
+# Printable ASCII that needs no escaping: all that most columns contain.
 _PLAIN = bytes({*range(0x20, 0x7F)} - {*map(ord, _ENTITIES)})
 
 
 def escaped(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
-    """A column as XML text. One look at the joined column spares nearly all columns the rest."""
+    """Return a column as XML text. For nearly all columns, one check of the joined texts is enough."""
     if isinstance(column, Plain):
         return column
     joined = "".join(column)
@@ -29,7 +29,7 @@ def escaped(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
     if NOT_XML.search(joined):
         at = next(i for i, text in enumerate(column) if NOT_XML.search(text))
         key = next(islice(keys, at, None), "of an empty batch")
-        raise TextError(f"Item {key}: {column[at]!r} holds a character that XML cannot hold.")
+        raise TextError(f"Item {excerpt(key)}: {shown(column[at])} holds a character that XML cannot hold.")
     if not _SPECIAL.search(joined):
         return column
     return [_SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) for text in column]

@@ -1,4 +1,4 @@
-"""Batches as a text file: a URL a line and nothing else (the protocol, "Text file")."""
+"""Write batches as a text file: one URL on each line and nothing else (the protocol, "Text file")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django_sitemaps09.writer.document import Format, Parts
 
 
 def _lines(batch: Batch, base: str) -> Parts:
-    """Locations are URIs, which hold no line end."""
+    """Return a line for each location. Locations are URIs, which contain no line ends."""
     parts = []
     for version in batch.listed:
         found = version.locations

@@ -1,6 +1,6 @@
-"""Batches as a urlset.
+"""Write batches as a urlset.
 
-Element order is the XSD's: `loc`, `lastmod`, `changefreq`, `priority`, then what is foreign to it.
+Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, then other namespaces.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
 
 from django_sitemaps09.entries import Alternate, Batch, Composed, Version
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, joined
 from django_sitemaps09.writer.document import Format, Parts, items
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from django_sitemaps09.writer.text import DECLARATION, escaped
 
 
 def urlset_head(namespaces: Mapping[str, str]) -> bytes:
-    """Everything before the first entry; the sitemap namespace unprefixed, as some parsers need it."""
+    """Return the start of the document. Several parsers need the sitemap namespace without a prefix."""
     names = sorted(namespaces)
     found = escaped([namespaces[name] for name in names], names)
     declared = "".join(f' xmlns:{name}="{space}"' for name, space in zip(names, found, strict=True))
@@ -24,7 +24,7 @@ def urlset_head(namespaces: Mapping[str, str]) -> bytes:
 
 
 def url_parts(batch: Batch, base: str) -> Parts:
-    """The `<url>` elements of each item, with a line end each, in parts."""
+    """Return the `<url>` elements of each item in parts, with a line end after each element."""
     between = _between(batch)
     links, others = _links(batch, base), _others(batch, base)
     linked = any(version.language for version in batch.listed)
@@ -32,7 +32,7 @@ def url_parts(batch: Batch, base: str) -> Parts:
     parts: list[str | Sequence[str]] = []
     for version in batch.listed:
         own = ["<url><loc>", *_location(version, base, batch.keys), "</loc>", *between]
-        # A page that no link leads to back is no part of the set.
+        # A page without a language has no link leading back to it, so it is not part of the set.
         own += links if version.language or not linked else []
         own += [*others, "</url>\n"]
         if not version.complete:
@@ -42,17 +42,20 @@ def url_parts(batch: Batch, base: str) -> Parts:
 
 
 def _where_there_is_one(version: Version, parts: Sequence[str | Sequence[str]], count: int) -> list[str]:
-    """The text of one version of each item, empty for those that have none."""
+    """Return the text of one version of each item, empty for items that do not have it."""
     columns = [[part] * count if isinstance(part, str) else part for part in parts]
     rows = zip(version.locations, *columns, strict=True)
     return ["" if location is None else "".join(texts) for location, *texts in rows]
 
 
 def _location(version: Version, base: str, keys: Sequence[Hashable]) -> list[str | Sequence[str]]:
-    """The URL of each item in parts, paths behind the base."""
+    """Return the URL of each item in parts, with the base before a path."""
     found = version.locations
     if not isinstance(found, Composed):
         texts = escaped([text or "" for text in found] if None in found else found, keys)  # type: ignore[arg-type]
+        if not version.listed:
+            # The target of a link can lack a scheme.
+            return [[joined(base, text) for text in texts]]
         return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
     literals = escaped(found.literals, repeat(next(iter(keys), "of an empty batch")))
     parts: list[str | Sequence[str]] = [f"{base if literals[0][:1] == '/' else ''}{literals[0]}"]
@@ -62,7 +65,7 @@ def _location(version: Version, base: str, keys: Sequence[Hashable]) -> list[str
 
 
 def _between(batch: Batch) -> list[str | Sequence[str]]:
-    """The optional elements."""
+    """Return the optional elements in parts: `lastmod`, `changefreq` and `priority`."""
     parts: list[str | Sequence[str]] = []
     optional = (
         ("lastmod", batch.lastmods),
@@ -71,7 +74,7 @@ def _between(batch: Batch) -> list[str | Sequence[str]]:
     )
     for name, texts in optional:
         if texts is None or isinstance(texts, str):
-            # What all entries share stands between the columns.
+            # A text that all entries share becomes part of the literals.
             text = escaped([texts], batch.keys)[0] if texts else ""
             parts += [f"<{name}>{text}</{name}>"] if text else []
         elif all(texts):
@@ -83,7 +86,7 @@ def _between(batch: Batch) -> list[str | Sequence[str]]:
 
 
 def _merged(parts: Sequence[str | Sequence[str]]) -> Parts:
-    """With neighbours that all elements share in one."""
+    """Return parts in which adjacent literals are merged into one."""
     found: list[str | Sequence[str]] = []
     for part in parts:
         if isinstance(part, str) and found and isinstance(found[-1], str):
@@ -94,7 +97,7 @@ def _merged(parts: Sequence[str | Sequence[str]]) -> Parts:
 
 
 def _others(batch: Batch, base: str) -> list[Sequence[str]]:
-    """What each entry of an item has in other namespaces, besides links."""
+    """Return the elements of each item in other namespaces, except links."""
     keys = batch.keys
     columns: list[Sequence[str]] = []
     for write, values in ((image_elements, batch.images), (video_elements, batch.videos)):
@@ -109,7 +112,7 @@ def _others(batch: Batch, base: str) -> list[Sequence[str]]:
 
 
 def _links(batch: Batch, base: str) -> list[Sequence[str]]:
-    """The `xhtml:link` elements of each item: the same whole set for all its languages."""
+    """Return the `xhtml:link` elements of each item: the same complete set for all its languages."""
     keys = batch.keys
     columns: list[Sequence[str]] = []
     parts: list[str | Sequence[str]] = []
@@ -130,11 +133,11 @@ _LINK = '<xhtml:link rel="alternate" hreflang="{}" href="'
 
 
 def _alternates(links: Sequence[Alternate], base: str, key: Hashable) -> str:
-    """The same for those of one item that its project names."""
+    """Return the `xhtml:link` elements for the `alternates` that the project declares for one item."""
     texts = escaped([text for link in links for text in link], repeat(key))
-    joined = (f"{base}{url}" if url[:1] == "/" else url for url in texts[1::2])
-    return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], joined, strict=True))
+    urls = (joined(base, url) for url in texts[1::2])
+    return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], urls, strict=True))
 
 
-#: A urlset of the protocol.
+#: The urlset format of the protocol.
 URLSET = Format(urlset_head, url_parts, b"</urlset>\n")

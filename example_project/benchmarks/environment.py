@@ -14,7 +14,7 @@ from benchmarks import subjects
 EXAMPLE = Path(__file__).resolve().parent.parent
 CHECKOUT = EXAMPLE.parent
 #: What there may be no version of for this Python or this machine; then its subjects are left out.
-OPTIONAL = ("psycopg[binary]", "isal", "django-static-sitemaps", "django-icv-sitemaps")
+OPTIONAL = ("psycopg[binary]", "mysqlclient", "isal", "django-static-sitemaps", "django-icv-sitemaps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,21 @@ class Environment:
         return subprocess.run(command, check=check, stdout=sys.stderr).returncode  # noqa: S603
 
     def run(
-        self, module: str, *arguments: str, database: str, output: str = "", subject: str = ""
+        self,
+        module: str,
+        *arguments: str,
+        database: str,
+        output: str = "",
+        subject: str = "",
+        checkout: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """A module of the benchmark in a process of its own; what it prints is kept.
 
-        `output` is the folder that a subject exports to.
+        `output` is the folder that a subject exports to; `checkout` has the package if not this one has.
         """
         environ = {
             **os.environ,
-            "PYTHONPATH": str(EXAMPLE),
+            "PYTHONPATH": os.pathsep.join(str(path) for path in (EXAMPLE, checkout) if path),
             "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
             subjects.SUBJECT: subject,
             subjects.DATABASE: database,

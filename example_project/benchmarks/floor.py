@@ -15,7 +15,7 @@ from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import ISAL_LEVEL, ZLIB_LEVEL
 
 # As many rows as ours asks for at once.
-SLICES = {"sqlite": 1_500, "postgresql": 3_000}
+SLICES = {"sqlite": 1_500, "postgresql": 3_000, "mysql": 3_000}
 # About what a slice of rows comes to.
 CHUNK = 300_000
 QUERY = """

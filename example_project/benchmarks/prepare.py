@@ -27,15 +27,31 @@ from benchmarks.environment import OPTIONAL
 #: The exit status where a server does not answer.
 NO_SERVER = 3
 BATCH = 2_000
+#: What is said to drop a database, with all who use it.
+DROPS = {"postgresql": "DROP DATABASE {} WITH (FORCE)", "mysql": "DROP DATABASE {}"}
+CREATES = {
+    "postgresql": "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'",
+    "mysql": "CREATE DATABASE {} CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
+}
 OURS = re.compile(r"sitemaps09_bench_[0-9]+_(ascii|mixed)")
 
 
 def server(url: str) -> Any:
-    """A connection to a PostgreSQL server, apart from the database that is named."""
-    # The driver is not there where only SQLite is wanted.
+    """A connection to a server, apart from the database that is named."""
+    # The drivers are not there where only SQLite is wanted.
+    parts = urlsplit(url)
+    if parts.scheme == "mysql":
+        import MySQLdb
+
+        return MySQLdb.connect(
+            host=parts.hostname,
+            port=parts.port or 3306,
+            user=unquote(parts.username or ""),
+            password=unquote(parts.password or ""),
+            connect_timeout=5,
+        )
     import psycopg
 
-    parts = urlsplit(url)
     return psycopg.connect(
         host=parts.hostname,
         port=parts.port,
@@ -48,25 +64,31 @@ def server(url: str) -> Any:
 
 
 def create(url: str) -> None:
-    """The database of a URL, if it is PostgreSQL's and not there."""
+    """The database of a URL, if it is a server's and not there."""
     parts = urlsplit(url)
-    if parts.scheme != "postgresql":
+    if parts.scheme not in CREATES:
         return
     name = parts.path[1:]
     if not OURS.fullmatch(name):
         raise ValueError(f"{name} is no name of a database of the benchmark")
-    with closing(server(url)) as there:
-        if there.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is None:
-            there.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+    with closing(server(url)) as there, closing(there.cursor()) as cursor:
+        if name not in names(cursor, parts.scheme):
+            cursor.execute(CREATES[parts.scheme].format(name))
+
+
+def names(cursor: Any, scheme: str) -> list[str]:
+    """The databases of the benchmark on a server."""
+    cursor.execute("SHOW DATABASES" if scheme == "mysql" else "SELECT datname FROM pg_database")
+    return [name for (name,) in cursor.fetchall() if OURS.fullmatch(name)]
 
 
 def drop(url: str) -> None:
     """Every database of the benchmark on that server."""
-    with closing(server(url)) as there:
-        for (name,) in there.execute("SELECT datname FROM pg_database").fetchall():
-            if OURS.fullmatch(name):
-                there.execute(f"DROP DATABASE {name} WITH (FORCE)")
-                sys.stderr.write(f"dropped {name}\n")
+    scheme = urlsplit(url).scheme
+    with closing(server(url)) as there, closing(there.cursor()) as cursor:
+        for name in names(cursor, scheme):
+            cursor.execute(DROPS[scheme].format(name))
+            sys.stderr.write(f"dropped {name}\n")
 
 
 def fill(published: int, slugs: Any) -> None:
@@ -75,9 +97,12 @@ def fill(published: int, slugs: Any) -> None:
 
     from articles.models import Article, Category
     from benchmarks import rows
+    from benchmarks.related.models import Seat
     from demo.rows import categories
 
     call_command("migrate", verbosity=0)
+    # Apps without migrations, of which one refers to the tables of the others.
+    call_command("migrate", run_syncdb=True, verbosity=0)
     with transaction.atomic():
         Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com", "name": "Example"})
         if not Article.objects.exists():
@@ -86,12 +111,34 @@ def fill(published: int, slugs: Any) -> None:
             made = rows.articles(published, slugs, ids)
             while batch := list(islice(made, BATCH)):
                 Article.objects.bulk_create(batch)
+        if not Seat.objects.exists():
+            related()
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+        cursor.execute(
+            "ANALYZE TABLE articles_article, benchmark_related_comment, benchmark_related_seat"
+            if connection.vendor == "mysql"
+            else "ANALYZE"
+        )
     found = Article.objects.filter(published=True).count()
     if found != published:
         raise SystemExit(
             f"The database holds {found:,} published articles, not {published:,}. Use --clean."
+        )
+
+
+def related() -> None:
+    """What articles are joined to, by the database alone: two comments each, and as many seats."""
+    with connection.cursor() as cursor:
+        for shown in (True, False):
+            cursor.execute(
+                "INSERT INTO benchmark_related_comment (article_id, shown) "
+                "SELECT id, %s FROM articles_article ORDER BY id",
+                [shown],
+            )
+        # The remainder, since `/` is not the same everywhere.
+        cursor.execute(
+            "INSERT INTO benchmark_related_seat (block, number, updated) "
+            "SELECT id % 100, id, updated FROM articles_article WHERE published"
         )
 
 
@@ -101,13 +148,11 @@ def versions() -> dict[str, str]:
     for name in ("django-sitemaps09", *OPTIONAL):
         with suppress(PackageNotFoundError):
             found[name] = version(name.partition("[")[0])
-    numbers = connection.Database.sqlite_version_info if connection.vendor == "sqlite" else None
-    if numbers is None:
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW server_version")
-            found["database"] = f"PostgreSQL {cursor.fetchone()[0].split()[0]}"
-    else:
-        found["database"] = f"SQLite {'.'.join(map(str, numbers))}"
+    asked = {"sqlite": "sqlite_version()", "postgresql": "CURRENT_SETTING('server_version')"}
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {asked.get(connection.vendor, 'VERSION()')}")
+        number = cursor.fetchone()[0].split()[0].partition("-")[0]
+    found["database"] = f"{connection.display_name} {number}"
     return found
 
 

@@ -2,14 +2,16 @@
 
     python example_project/benchmarks/run.py
 
-makes a virtual environment of its own, fills a database with 200,000 published articles for SQLite and
-PostgreSQL each, and measures exports of all of them and one live page. The tables are
-written to standard output as Markdown, the progress to standard error. Any Python from 3.10 on starts
-it; what is measured is the newest Django that this Python can have.
+makes a virtual environment of its own, fills a database with 200,000 published articles for SQLite,
+PostgreSQL and MariaDB each, and measures exports of all of them, one live page, and how long querysets of
+each form take to be read (`--only querysets`). `--before` measures another checkout in the same rounds.
+The tables are written to standard output as Markdown, the progress to standard error. Any Python from
+3.10 on starts it; what is measured is the newest Django that this Python can have.
 
-What it has made it uses again; `--clean` removes all of it. PostgreSQL is left out where it does not
-answer; it is looked for at `--postgresql`, else where `SITEMAPS09_POSTGRESQL` says, else at
-127.0.0.1:5432 as user postgres. The exit status is 1 if anything failed or did not bring all URLs.
+What it has made it uses again; `--clean` removes all of it. A server is left out where it does not
+answer; PostgreSQL is looked for at `--postgresql`, else where `SITEMAPS09_POSTGRESQL` says, else at
+127.0.0.1:5432 as user postgres; MariaDB, with `--databases`, at `--mariadb`, `SITEMAPS09_MARIADB`, or
+127.0.0.1:3306 as root. The exit status is 1 if anything failed or did not bring all URLs.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import urlsplit
 
 # The modules beside this one are a package, here and in the processes that are measured.
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -39,16 +43,17 @@ def parser() -> argparse.ArgumentParser:
     words = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    server = os.environ.get("SITEMAPS09_POSTGRESQL", "postgres:@127.0.0.1:5432")
+    postgresql = os.environ.get("SITEMAPS09_POSTGRESQL", "postgres:@127.0.0.1:5432")
+    mariadb = os.environ.get("SITEMAPS09_MARIADB", "root:@127.0.0.1:3306")
     words.add_argument("--rows", type=positive, default=200_000, help="default: %(default)s")
     words.add_argument("--rounds", type=positive, default=3, help="default: %(default)s")
     words.add_argument("--slugs", choices=["ascii", "mixed"], default="ascii", help="default: %(default)s")
     words.add_argument(
         "--databases",
         nargs="+",
-        choices=["sqlite", "postgresql"],
+        choices=["sqlite", "postgresql", "mariadb"],
         default=["sqlite", "postgresql"],
-        help="default: both",
+        help="default: %(default)s",
     )
     words.add_argument(
         "--only",
@@ -58,7 +63,9 @@ def parser() -> argparse.ArgumentParser:
         help="of names such as 'export: ours, fast' or 'page: ours'; what ratios are to is always measured",
     )
     words.add_argument("--work", type=Path, default=Path(__file__).resolve().parent / ".work")
-    words.add_argument("--postgresql", default=server, metavar="user:password@host:port")
+    words.add_argument("--postgresql", default=postgresql, metavar="user:password@host:port")
+    words.add_argument("--mariadb", default=mariadb, metavar="user:password@host:port")
+    words.add_argument("--before", type=Path, metavar="CHECKOUT", help="measured beside this one")
     words.add_argument("--json", type=Path, metavar="FILE", help="every single measurement")
     words.add_argument(
         "--clean", action="store_true", help="remove all that earlier runs have made, and end"
@@ -78,7 +85,7 @@ def main() -> int:
     options = parser().parse_args()
     environment = Environment(options.work.resolve())
     if options.clean:
-        clean(environment, options.postgresql)
+        clean(environment, f"postgresql://{options.postgresql}/", f"mysql://{options.mariadb}/")
         return 0
     try:
         environment.make()
@@ -103,6 +110,7 @@ def prepared(environment: Environment, options: argparse.Namespace) -> list[Data
     urls = {
         "sqlite": f"sqlite:///{environment.work / name}.sqlite3",
         "postgresql": f"postgresql://{options.postgresql}/{name}",
+        "mariadb": f"mysql://{options.mariadb}/{name}",
     }
     found = []
     for label in dict.fromkeys(options.databases):
@@ -116,7 +124,12 @@ def prepared(environment: Environment, options: argparse.Namespace) -> list[Data
             raise BenchmarkError(f"{label} could not be filled:\n{ended.stderr}")
         pages = environment.work / "pages" / f"{label}_{name}"
         export_pages(environment, urls[label], pages)
-        found.append(Database(label, urls[label], pages, json.loads(ended.stdout)))
+        database = Database(label, urls[label], pages, json.loads(ended.stdout))
+        found.append(database)
+        if options.before is not None:
+            versions = {**database.versions, "database": f"{database.versions['database']}, before"}
+            checkout = options.before.resolve()
+            found.append(replace(database, label=f"{label}, before", versions=versions, checkout=checkout))
     return found
 
 
@@ -137,7 +150,13 @@ def report(
     parts = [
         tables.heading(date, options.rows, options.slugs, options.rounds, os.cpu_count() or 1, databases)
     ]
-    titles = {"export": f"export of {options.rows:,} URLs, gzipped", "page": "the first page"}
+    titles = {
+        "export": f"export of {options.rows:,} URLs, gzipped",
+        "page": "the first page",
+        "read": "all rows of querysets, by pages",
+        "index": "the live index of querysets: bounds, newest rows and counts of pages",
+        "fingerprints": "pages of querysets and their fingerprints",
+    }
     kinds = {subjects.table(subject) for subject in chosen}
     parts += [
         tables.table(title, kind, database, chosen, results)
@@ -160,17 +179,17 @@ def report(
         )
 
 
-def clean(environment: Environment, server: str) -> None:
+def clean(environment: Environment, *servers: str) -> None:
     """Everything away that the benchmark has made, and nothing else that may lie in that folder."""
     work = environment.work
     if not environment.ours:
         raise BenchmarkError(f"Nothing in {work} was made by this benchmark")
     # Dropping needs the driver, which is in there.
     if environment.python.exists():
-        ended = environment.run("prepare", "drop", database=f"postgresql://{server}/")
-        sys.stderr.write(
-            ended.stderr if ended.returncode == 0 else "PostgreSQL does not answer: nothing dropped\n"
-        )
+        for url in servers:
+            ended = environment.run("prepare", "drop", database=url)
+            silent = f"{urlsplit(url).scheme} does not answer: nothing dropped\n"
+            sys.stderr.write(ended.stderr if ended.returncode == 0 else silent)
     for folder in (work / "venv", work / "pages", *work.glob("output-*")):
         shutil.rmtree(folder, ignore_errors=True)
     environment.forget()

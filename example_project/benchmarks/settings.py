@@ -29,7 +29,7 @@ TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP
 _ICV = ["django.contrib.auth", "icv_sitemaps"]
 # Each is installed alone: with our app before it, contrib's template would be replaced by ours.
 _APPS = {
-    "ours": ["django_sitemaps09"],
+    "ours": ["django_sitemaps09", "benchmarks.related"],
     "contrib": ["django.contrib.sitemaps"],
     "static": ["django.contrib.sitemaps", "static_sitemaps"],
     "icv": [*_ICV, "benchmarks.icv"],
@@ -39,7 +39,12 @@ if _SUBJECT is not None:
     INSTALLED_APPS += _APPS[_SUBJECT.family]
 else:
     # Where the database is filled, by the example's rows.
-    INSTALLED_APPS += ["products", "legacy", *(_ICV if find_spec("icv_sitemaps") else [])]
+    INSTALLED_APPS += [
+        "products",
+        "legacy",
+        "benchmarks.related",
+        *(_ICV if find_spec("icv_sitemaps") else []),
+    ]
 
 # Ours: the sections by the setting, so that worker processes find them. The limit of bytes is the
 # protocol's, as the peers have it, so that pages are full whatever the slugs are.

@@ -30,11 +30,13 @@ def main(pages: Path) -> None:
 
 def measure(subject: subjects.Subject, folder: Path) -> Measured:
     """What the subject came to, with the modules that need Django imported only here."""
-    from benchmarks import exports, floor, pages
+    from benchmarks import exports, floor, pages, readings
 
     warm_up()
     if subject.kind == "page":
         return pages.measure(subject)
+    if subject.kind in subjects.READINGS:
+        return readings.measure(subject)
     if subject.kind == "export":
         return exports.measure(subject, Path(os.environ[subjects.OUTPUT]))
     if subject in (subjects.DRIVER, subjects.DRIVER_PAGES):

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["export", "page", "part"]
+Kind = Literal["export", "page", "part", "read", "index", "fingerprints"]
 Family = Literal["ours", "contrib", "static", "icv"]
 
 #: The environment variables that tell a process what it is. Worker processes inherit them.
@@ -37,7 +37,7 @@ class Subject:
 
     `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `cold` that
     nothing was asked for before, `needs` the distribution without which there is nothing to measure.
-    `most_rows` is how many rows it takes, each in so many `languages`.
+    `most_rows` is how many rows it takes, each in so many `languages`; `share` is how many of all, about.
     """
 
     kind: Kind
@@ -51,12 +51,13 @@ class Subject:
     needs: str = "django-sitemaps09"
     most_rows: int | None = None
     languages: int = 1
+    share: float = 1.0
 
     def urls(self, rows: int) -> int:
         """How many URLs it has to bring of so many rows."""
         if self.kind == "page":
             return min(rows, self.page_urls)
-        return min(rows, self.most_rows or rows) * self.languages
+        return int(min(rows, self.most_rows or rows) * self.share) * self.languages
 
     @property
     def page_urls(self) -> int:
@@ -79,6 +80,9 @@ DRIVER = Subject("part", "driver floor")
 DRIVER_PAGES = Subject("part", "driver floor, a query a page")
 COMPRESS_ISAL = Subject("part", f"compression, isal {ISAL_LEVEL}", isal=True, needs="isal")
 COMPRESS_ZLIB = Subject("part", f"compression, zlib {ZLIB_LEVEL}")
+
+#: How all rows of a queryset are read.
+READINGS: tuple[Kind, ...] = ("read", "index", "fingerprints")
 
 TEN_LANGUAGES: Any = {"sections": _TRANSLATED, "most_rows": 50_000, "languages": 10}
 
@@ -124,9 +128,34 @@ ALL = (
         path=_CONTRIBS_ROAD,
     ),
     Subject("page", "django.contrib.sitemaps", "contrib", _CONTRIB, path=_CONTRIBS_ROAD),
+    *(
+        Subject(
+            kind, f"querysets, {name}", sections=f"benchmarks.sections_querysets.{section}", share=share
+        )
+        for kind in READINGS
+        for name, section, share in (
+            ("plain", "PLAIN", 1.0),
+            ("a filter over a relation to one row", "TO_ONE", 1.0),
+            ("a filter over a relation to many rows, all of two", "TO_MANY", 1.0),
+            ("a filter over a relation to many rows, one of two", "SOME", 1.0),
+            ("distinct()", "DISTINCT", 1.0),
+            ("a filter over a relation to many rows, and distinct()", "JOINED", 1.0),
+            ("a filter by Exists()", "EXISTING", 1.0),
+            ("a filter by an aggregate", "GROUPED", 1.0),
+            ("a lastmod that is an aggregate", "AGGREGATES", 1.0),
+            ("a filter by a window", "RANKS", 1 / 3),
+            ("a composite key", "SEATS", 1.0),
+            ("a composite key, and distinct()", "DISTINCT_SEATS", 1.0),
+            ("instances", "INSTANCES", 1.0),
+            ("instances, a filter over a relation to many rows", "JOINED_INSTANCES", 1.0),
+            ("instances, a filter by a window", "RANKED_INSTANCES", 1 / 3),
+        )
+        # Methods have neither a newest row nor a fingerprint.
+        if kind == "read" or "instances" not in name
+    ),
 )
-#: What every ratio is to, for each of the two tables.
-BASELINES = {kind: next(one for one in ALL if one.kind == kind) for kind in ("export", "page")}
+#: What every ratio is to, for each of the tables.
+BASELINES = {kind: next(one for one in ALL if one.kind == kind) for kind in ("export", "page", *READINGS)}
 #: Rows of the table of exports that are sums of parts.
 FLOORS: dict[str, tuple[Subject, ...]] = {
     DRIVER.name: (DRIVER,),
@@ -149,7 +178,7 @@ def current() -> Subject | None:
 
 def table(subject: Subject) -> str:
     """The kind of table that a subject is in."""
-    return "page" if subject.kind == "page" else "export"
+    return "export" if subject.kind == "part" else subject.kind
 
 
 def chosen(words: list[str]) -> list[Subject]:

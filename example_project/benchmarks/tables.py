@@ -20,7 +20,8 @@ process. MB is what was written, or the body of the page; django-static-sitemaps
 as it is and gzipped. Peers have their defaults: gzip at level 9, where ours has 6; and ours has the byte
 limit of the protocol. Its pages hold 47,500 URLs, 95 % of what they may, those of others 50,000. "Driver
 floor" reads rows in slices as ours does. "Times ours" is the wall time for each URL in ratio to "ours" of
-the same table and round, the median of that."""
+the same table and round, the median of that. Of querysets, CPU has that of our connection's server in it,
+and the ratio is of CPU, to the plain queryset."""
 
 
 def heading(
@@ -42,13 +43,14 @@ def heading(
 
 
 def table(title: str, kind: str, database: Database, chosen: Sequence[Subject], results: Results) -> str:
-    """One table: the exports with the floors, or the pages."""
+    """One table: the exports with the floors, or what was read or asked for."""
     baseline = results.of(database.label, subjects.BASELINES[kind])
+    by = "cpu" if kind in subjects.READINGS else "wall"
     lines = [
         _line(_COLUMNS),
         "|---|" + "---:|" * (len(_COLUMNS) - 1),
         *(
-            _line((name, *_figures(rounds, baseline)))
+            _line((name, *_figures(rounds, baseline, by=by)))
             for name, rounds in _rows(kind, database, chosen, results)
         ),
     ]
@@ -84,13 +86,13 @@ def _sum(parts: Sequence[Measured]) -> Measured:
     )
 
 
-def _figures(rounds: dict[int, Measured], baseline: dict[int, Measured]) -> list[str]:
+def _figures(rounds: dict[int, Measured], baseline: dict[int, Measured], *, by: str) -> list[str]:
     """The cells of a row; one dash each, where there is nothing."""
     if not rounds:
         return ["not measured"] + ["-"] * (len(_COLUMNS) - 2)
     found = list(rounds.values())
     ratios = [
-        one.wall / one.urls / (baseline[number].wall / baseline[number].urls)
+        getattr(one, by) / one.urls / (getattr(baseline[number], by) / baseline[number].urls)
         for number, one in rounds.items()
         if number in baseline
     ]

@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 BASE_DIR = Path(__file__).resolve().parent.parent
 BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 
-# All that django_sitemaps09 needs to be told: an export has no request to take a host from.
-SITEMAPS09 = {"BASE_URL": BASE_URL}
+# An export has no request to take a host from. Live pages are those of the export in ROOT.
+SITEMAPS09 = {"BASE_URL": BASE_URL, "ROOT": BASE_DIR / "public"}
 
 SECRET_KEY = os.environ.get("EXAMPLE_SECRET_KEY", "for the example only, never for a real site")
 # Off by default: with DEBUG on, Django keeps the SQL of thousands of queries in memory,

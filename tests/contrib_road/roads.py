@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timezone
@@ -100,8 +101,13 @@ def answer(road: Road, url: str, **options: Any) -> Answer:
     try:
         response = fetch(road, url, look=True, **options)
     except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
-        return Answer(0, {}, b"", None, (type(problem).__name__, str(problem)))
+        return Answer(0, {}, b"", None, (type(problem).__name__, without_advice(problem)))
     return Answer(response.status_code, dict(response.headers), response.content, context(response))
+
+
+def without_advice(problem: Exception) -> str:
+    """What ours and contrib's say alike: ours adds what to declare where a location is missing."""
+    return re.sub(r"\. \S+ has no `location`: define .*", "", str(problem))
 
 
 def context(response: HttpResponse) -> Any:

@@ -1,4 +1,4 @@
-"""What renders the pages of an export: this process, several ones, or workers of a queue."""
+"""Engines that render the pages of an export: this process, several ones, or workers of a queue."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENGINES = {
     "processes": "django_sitemaps09.export.engines.processes.Processes",
     "celery": "django_sitemaps09.export.engines.celery.Celery",
 }
-# Each has a connection to the database and some 60 MB.
+# Each worker has a connection to the database and takes about 60 MB.
 _MOST_UNASKED = 8
 
 
 class Engine(Protocol):
-    """Renders pages elsewhere. Made with the number of workers, entered before the first page.
+    """Renders pages elsewhere. Created with the number of workers, entered before the first page.
 
-    An attribute `default_workers` is that number where nobody gives one.
+    An attribute `default_workers` is the number of workers used if none is given.
     """
 
     workers: int
@@ -37,19 +37,20 @@ class Engine(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
-        """Begins a page. What is given back waits for it, and raises what has gone wrong with it.
+        """Submit a page; return a function that waits for it, and raises what has gone wrong.
 
-        The page is rendered by `render_page(renderer, task)`, where the section is found by its name.
+        The page is rendered by `render_page(renderer, task)`, which finds the section by its name.
         """
 
 
 def engine(
     name: str | None, workers: int | None, *, elsewhere: bool
 ) -> AbstractContextManager[Engine | None]:
-    """The engine of a name, else of the setting, with so many workers; of `None` for this process alone.
+    """Return the named engine, or that of the setting; a context of `None` for this process alone.
 
-    `elsewhere` is false where other processes could not find the sections. Then, and where they would
-    not see the rows, several workers are an error if they were asked for, and one if they were not.
+    `elsewhere` is false if other processes could not find the sections. Then, and if they would not see the
+    rows, naming an engine or a number of workers is an error. If neither was named, this process renders
+    alone.
     """
     chosen = name or conf.engine
     if workers is not None and workers < 1:
@@ -60,7 +61,7 @@ def engine(
     if chosen == "processes" and multiprocessing.current_process().daemon:
         problem = _DAEMON
     if chosen == "processes" and workers is None and name is None and _connected():
-        # Nobody has asked for processes: what the caller has in his connection is left alone.
+        # Processes were not requested, so the caller's open connections are left alone.
         return nullcontext()
     if problem is not None:
         if workers is not None or name is not None:
@@ -72,7 +73,7 @@ def engine(
 
 
 def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
-    """What makes the engine of a name, of several workers. `ImproperlyConfigured` where there is none."""
+    """Return the class of a named engine; raise `ImproperlyConfigured` if there is none."""
     path = ENGINES.get("processes" if name == "serial" else name, name)
     try:
         made: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
@@ -87,7 +88,7 @@ def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
 
 
 def _cores() -> int:
-    """Those that this process may use, as far as nobody has said that it may have so many workers."""
+    """Return how many cores this process may use, up to the most workers that start unrequested."""
     known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(known, _MOST_UNASKED)
 
@@ -97,7 +98,7 @@ def _connected() -> bool:
 
 
 def _unseen_rows() -> str | None:
-    """Why other processes would not see the rows that this one sees, or `None`."""
+    """Return why other processes would not see the rows that this one sees, or `None`."""
     for connection in connections.all(initialized_only=True):
         in_memory = getattr(connection, "is_in_memory_db", None)
         if in_memory is not None and in_memory():

@@ -1,8 +1,8 @@
-"""Workers of Celery that render pages, on this machine or on others that reach the same files.
+"""Engine of Celery workers, on this machine or on others that reach the same files.
 
-A message says which page; what comes of it is written beside the staged file, so that no result
-backend is needed and a message that is delivered twice does no harm: each attempt has a file of its own,
-and the first whole one that is found counts.
+A message names a page, and the result is written beside the staged file, so no result backend is needed. A
+message that is delivered twice does no harm: each attempt writes its own file, and the first complete one
+that is found counts.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import Folder
@@ -33,25 +33,32 @@ from django_sitemaps09.export.render import (
 logger = logging.getLogger(__name__)
 
 _SHORT, _LONG = 0.05, 1.0
-# About ten seconds in all. Celery's own would be what the project has set, which can be for ever.
+# Seconds between two warnings that no worker has taken a page.
+_AGAIN = 60.0
+# About ten seconds in all. Celery's own policy depends on the project, and can retry for ever.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
 
 
 class Celery:
     """Sends pages to the queue of the current Celery app, twice as many at once as there are `workers`.
 
-    A page that is not answered in `patience` seconds after it was sent, or after another page was
-    answered, is sent once more, and then is an `ExportError`. So is each later one at once, if nobody has
-    answered anything meanwhile, or if the broker takes no messages.
+    A page is sent again if it is not answered within `patience` seconds after it was sent, or after another
+    page was answered. The second time, it raises `ExportError`. If nothing was answered meanwhile, or if
+    the broker takes no messages, each later page raises it at once. While no worker has taken any page, a
+    warning says so after `notice` seconds, and then each minute.
     """
 
     default_workers = 8
     patience = 900.0
+    notice = 10.0
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._answered = time.monotonic()
         self._begun: str | None = None
+        self._began: float | None = None
+        self._notice_at = 0.0
+        self._taken = False
         self._gave_up = 0.0
         self._lost: str | None = None
 
@@ -59,11 +66,11 @@ class Celery:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """What is still in the queue finds its run gone."""
+        """Do nothing: workers that take messages still in the queue find that the run is over."""
 
     def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
         if renderer.stage is None:
-            # A dry run has no folder that workers could answer in.
+            # A dry run has no folder where workers could answer.
             return partial(render_page, renderer, task)
         if self._lost is not None:
             raise ExportError(self._lost)
@@ -72,60 +79,89 @@ class Celery:
         if self._begun != renderer.stage:
             folder.open()
             self._begun = renderer.stage
-        self._send(message)
+        signed = messages.sign(message)
+        self._send(signed)
         sent = time.monotonic()
+        if self._began is None:
+            self._began, self._notice_at = sent, sent + self.notice
 
         def answer() -> Rendered:
             found = self._wait(folder, sent)
             if found is None and sent > self._gave_up:
                 logger.warning("No worker has answered for %s; it is sent again.", task.label)
-                self._send(message)
+                self._send(signed)
                 found = self._wait(folder, time.monotonic())
             if found is None:
                 raise self._silence(task, folder, sent)
-            return messages.read_answer(found)
+            return messages.read_answer(folder, found)
 
         return answer
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: str) -> None:
         if render.app.main == "default" and not render.app.conf.broker_url:
             raise ExportError(_NO_APP)
         try:
             render.apply_async([message], retry=True, retry_policy=_RETRIES)
         except Exception as error:
-            # Each broker's client has errors of its own; only of this one it is known that its text is
-            # not the URL, which has a password in it.
+            # Each broker's client has its own exceptions. Only the text of this one is known not to be the
+            # URL, which contains a password.
             why = f": {error}" if isinstance(error, OperationalError) else ""
             raise self._give_up(
                 f"The broker of Celery at {_broker()} takes no messages ({type(error).__name__}{why})"
             ) from error
 
     def _wait(self, folder: Folder, since: float) -> bytes | None:
-        """An answer; not waited for where it was sent before a page that was given up."""
+        """Return the answer; `None` if it is late, or if a page was given up after this one was sent."""
         deadline = max(since, self._answered) + self.patience
         pause = _SHORT
         while True:
             found = folder.answer()
             if found is not None:
-                self._answered, self._lost = time.monotonic(), None
+                self._answered, self._lost, self._taken = time.monotonic(), None, True
                 return found
+            self._say_if_nobody_works(folder)
             if since < self._gave_up or time.monotonic() > deadline:
                 return None
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
 
+    def _say_if_nobody_works(self, folder: Folder) -> None:
+        now = time.monotonic()
+        if self._taken or self._began is None or now < self._notice_at:
+            return
+        self._taken = folder.is_taken()
+        if not self._taken:
+            self._notice_at = now + _AGAIN
+            logger.warning(
+                "No worker has taken a page after %.0f seconds. They are in the queue %r of %s: start a "
+                "worker that reads it (celery -A %s worker -Q %s). If one runs, its log says why it takes "
+                "none: SECRET_KEY must be the same on the workers, and %s must be reachable there. This "
+                "export waits for up to %.0f minutes.",
+                now - self._began,
+                _queue(),
+                _broker(),
+                render.app.main,
+                _queue(),
+                folder.store.label,
+                2 * self.patience / 60,
+            )
+
     def _silence(self, task: Task, folder: Folder, sent: float) -> ExportError:
         why = (
             f"No worker of Celery has answered for {task.label} within twice {self.patience:g} seconds: "
-            "none is running that imports django_sitemaps09.tasks, on the same broker and queue, and that "
-            f"reaches {folder.store.label} as the same user"
+            "none is running that imports django_sitemaps09.tasks, reads the queue "
+            f"{_queue()!r} of {_broker()}, has the same SECRET_KEY (its log says whether it has refused a "
+            f"page), and reaches {folder.store.label} as the same user"
         )
         if sent > self._gave_up:
             return self._give_up(why, all_of_them=self._answered < sent)
         return ExportError(why)
 
     def _give_up(self, why: str, *, all_of_them: bool = True) -> ExportError:
-        """What was sent by now is not waited for; nor is what comes later, until something is answered."""
+        """Return an error, and stop waiting for what was sent by now.
+
+        If it concerns `all_of_them`, later pages are refused, too, until something is answered.
+        """
         self._gave_up = time.monotonic()
         self._lost = why if all_of_them else None
         return ExportError(why)
@@ -133,43 +169,66 @@ class Celery:
 
 @shared_task(  # type: ignore[untyped-decorator]
     name="django_sitemaps09.render",
-    # Whatever the project has set: a message is JSON, and is read nowhere but here.
+    # Independent of the project's settings: a message is JSON, and is read only here.
     serializer="json",
-    # The broker delivers it again where a worker is lost; twice does no harm.
+    # The broker delivers a message again if a worker is lost, which does no harm.
     acks_late=True,
     reject_on_worker_lost=True,
     ignore_result=True,
 )
-def render(message: dict[str, Any]) -> None:
-    """One page of an export, by a worker. What it answers is in the folder of the run."""
-    folder = Folder(message)
+def render(message: str) -> None:
+    """Render one page of an export in a worker, and write the answer to the folder of the run."""
+    try:
+        content, key = messages.verify(message)
+    except ExportError as error:
+        # The folder to answer in would be taken from the message, which is not trusted.
+        logger.error("A message was refused, and nothing was done: %s.", excerpt(error))
+        return
+    folder = Folder(content, key)
     if not folder.is_waited_for():
         logger.warning("A page came too late, or is of a run in another %s.", folder.store.label)
         return
     if folder.answer() is not None:
         return
     try:
-        messages.check(message)
+        _take(folder)
+        messages.check(content)
         if (render.request.delivery_info or {}).get("redelivered") and folder.is_lost_again():
             raise ExportError("a page was delivered three times, and each worker before was lost with it")
-        renderer, task = messages.read(message)
+        renderer, task = messages.read(content)
         own = task._replace(prefix=f"{secrets.token_hex(4)}-")
         folder.write(messages.answer_of(render_page(renderer, own, check=same_declaration)))
     except Exception as error:
-        # Whatever it is, the coordinator is told; but another attempt may have done better meanwhile.
-        what = str(error) if isinstance(error, ExportError) else f"{type(error).__name__}: {error}"
+        # The coordinator gets any failure, unless another attempt has answered meanwhile.
+        what = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         logger.error("A page was not rendered: %s", what, exc_info=not isinstance(error, EXPECTED))
         if folder.answer() is None:
             folder.write({"failure": f"A worker of Celery on {socket.gethostname()}: {what}"})
 
 
+def _take(folder: Folder) -> None:
+    """Mark the run as taken, once for each process of a worker."""
+    global _last_taken
+    if _last_taken != folder.stage:
+        folder.take()
+        _last_taken = folder.stage
+
+
+_last_taken: str | None = None
+
+
+def _queue() -> str:
+    queue = render.app.amqp.router.route({}, render.name).get("queue")
+    return str(getattr(queue, "name", queue or render.app.conf.task_default_queue))
+
+
 def _broker() -> str:
-    """Without a word of how one gets in there."""
+    """Return the address of the broker, without credentials."""
     try:
         connection = render.app.connection_for_write()
         port = connection.port or connection.default_port
         return f"{connection.transport_cls}://{connection.hostname}:{port}"
-    except Exception:  # noqa: BLE001 which it is depends on what cannot be read
+    except Exception:  # noqa: BLE001 the transport decides which exception it is
         return "a URL that cannot be read"
 
 

@@ -1,18 +1,24 @@
-"""What a command and workers on other machines say to each other: JSON, by a broker and by files."""
+"""Messages to workers on other machines, and their answers: signed JSON, by a broker and by files.
+
+Write access to the broker, or to the folder of a run, must not decide what workers import, read or write.
+Nor must it decide what is published. So nothing in a message or an answer is used before its signature is
+verified.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from django.core import signing
+
 import django_sitemaps09
 from django_sitemaps09 import stores
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.render import Rendered, Renderer, Target, Task
@@ -21,19 +27,24 @@ from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.costs import Cost, Costs
 
-#: Of messages and answers. A worker that knows another one says so, and renders nothing; for that it finds
-#: the keys that `Folder` reads in a message of any version.
-VERSION = 2
+#: Version of messages and answers. A worker of another version says so and renders nothing. For that, it
+#: needs the keys that `Folder` reads, which messages of every version have.
+VERSION = 3
+#: Salts of the signatures: a message can never be passed off as an answer, nor an answer as a message.
+_MESSAGE, _ANSWER = "django_sitemaps09.message", "django_sitemaps09.answer"
 _MOST = 100_000_000
-_RUN = "run.json"
+_RUN, _TAKEN = "run.json", "taken"
 _STAGE = re.compile(r"\.sitemaps09/run-[0-9A-Za-z-]+")
 _TOKEN = re.compile(r"[0-9a-f]{16}")
-# Seconds for which a message is good: many, since a queue can be long, and clocks of machines differ.
-_LIFETIME = 24 * 3600.0
+# Seconds for which a signature is valid: many, since queues can be long and clocks differ.
+_LIFETIME = 24 * 3600
 
 
 def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
-    """Plain values, with a token of its own. `ExportError` for what is not the same elsewhere."""
+    """Return a message of plain values with its own token.
+
+    Raise `ExportError` if the active URLconf has no dotted path by which workers could find it.
+    """
     if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
         raise ExportError(
             "Workers of Celery find a URLconf by its dotted path, and the active one has none."
@@ -46,7 +57,6 @@ def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
         "version": VERSION,
         "release": django_sitemaps09.__version__,
         "token": secrets.token_hex(8),
-        "expires": time.time() + _LIFETIME,
         "renderer": {
             **targets[0],
             "targets": targets,
@@ -58,13 +68,40 @@ def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
     }
 
 
+def sign(message: Mapping[str, Any]) -> str:
+    """Return a message as the signed text that is sent."""
+    return signing.dumps(message, salt=_MESSAGE)
+
+
+def verify(message: object) -> tuple[dict[str, Any], str | bytes]:
+    """Return the content of a signed message, and the key that signed it, which also signs the answer.
+
+    Raise `ExportError` if it is not signed with a key of this process, or was signed too long ago.
+    """
+    return _verified(message, _MESSAGE)
+
+
+def _verified(text: object, salt: str) -> tuple[dict[str, Any], str | bytes]:
+    for key in conf.secret_keys:
+        if not isinstance(text, str):
+            break
+        try:
+            return signing.loads(text, key, salt, max_age=_LIFETIME, fallback_keys=[]), key
+        except signing.SignatureExpired as error:
+            raise ExportError("it was signed more than a day ago, by the clock here") from error
+        except signing.BadSignature:
+            continue
+    raise ExportError(
+        "it is not signed with the SECRET_KEY of this process. SECRET_KEY must be the same for the command "
+        "and its workers, or be in SECRET_KEY_FALLBACKS; if it is, somebody else has written this"
+    )
+
+
 def check(message: Mapping[str, Any]) -> None:
-    """`ExportError` where it is not for this process to render."""
+    """Raise `ExportError` if the message is of another version or release."""
     here = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, here):
         raise ExportError(incompatible(f"release ({here}, not {message['release']!r:.40})"))
-    if time.time() > message["expires"]:
-        raise ExportError("it was sent more than a day ago, by the clock here")
 
 
 def incompatible(what: str) -> str:
@@ -83,7 +120,7 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 
 def _target(found: Mapping[str, Any], output: str | None) -> Target:
-    """`ExportError` for a folder that none of ours is, or that is not where the answer is waited for."""
+    """Return a target; raise `ExportError` for an invalid folder, or if the answer is awaited elsewhere."""
     target = Target(
         Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
     )
@@ -96,7 +133,7 @@ def _target(found: Mapping[str, Any], output: str | None) -> Target:
 
 
 def answer_of(rendered: Rendered) -> dict[str, Any]:
-    """Plain values."""
+    """Return the answer to a message as plain values."""
     return {
         "files": [asdict(file) for file in rendered.files],
         "errors": rendered.errors,
@@ -105,28 +142,55 @@ def answer_of(rendered: Rendered) -> dict[str, Any]:
     }
 
 
-def read_answer(answer: bytes) -> Rendered:
-    """What a worker answered. `ExportError` with its words where it could not render."""
-    found = json.loads(answer)
-    if "failure" in found:
-        raise ExportError(found["failure"])
-    files = tuple(_file(file) for file in found["files"])
-    costs = found["costs"]
-    steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
-    errors = tuple(ItemError(*error) for error in found["errors"])
-    return Rendered(files, errors, Costs(costs["seconds"], steps), tuple(found["staged"]))
+def read_answer(folder: Folder, answer: bytes) -> Rendered:
+    """Return what a worker rendered; raise `ExportError` with its words if it could not."""
+    try:
+        found, _ = _verified(answer.decode(errors="replace"), _ANSWER)
+    except ExportError as error:
+        raise ExportError(f"An answer was refused: {error}") from error
+    try:
+        if (found["run"], found["token"]) != (folder.stage, folder.token):
+            raise ExportError("An answer was refused: it is signed, but for another page or another run")
+        if "failure" in found:
+            raise ExportError(found["failure"])
+        files = tuple(_file(file) for file in found["files"])
+        costs = found["costs"]
+        steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
+        errors = tuple(ItemError(*error) for error in found["errors"])
+        return Rendered(files, errors, Costs(costs["seconds"], steps), _texts(found["staged"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ExportError(
+            f"An answer was refused: no worker of this version answers like that ({error!r:.200})"
+        ) from error
 
 
 def _file(found: dict[str, Any]) -> PageFile:
-    ranges = {key: found[key] and tuple(found[key]) for key in ("after", "until", "cut", "middle")}
+    ranges = {
+        key: None if found[key] is None else _texts(found[key])
+        for key in ("after", "until", "cut", "middle")
+    }
     fingerprint = found["fingerprint"] and Fingerprint(*found["fingerprint"])
+    counts = [found[key] for key in ("urls", "bytes", "size")]
+    _texts([found["name"], found["digest"]])
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise TypeError(f"{counts} are not of a page")
     return PageFile(**{**found, **ranges, "fingerprint": fingerprint})
 
 
-class Folder:
-    """Where the answer to a message is written, by the keys that are there in each version of it."""
+def _texts(found: Any) -> tuple[str, ...]:
+    if not (isinstance(found, list) and all(isinstance(text, str) for text in found)):
+        raise TypeError(f"{found!r:.100} is not a list of texts")
+    return tuple(found)
 
-    def __init__(self, message: Mapping[str, Any]) -> None:
+
+class Folder:
+    """Folder for the answer to a message, found by keys that messages of every version have.
+
+    `key` signs answers; if it is `None`, the `SECRET_KEY` of this process does.
+    """
+
+    def __init__(self, message: Mapping[str, Any], key: str | bytes | None = None) -> None:
+        self.key = key
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
         if not stores.is_folder(folder):
@@ -134,30 +198,40 @@ class Folder:
         self.store = stores.target(output and Path(output), folder)
         self.stage: str = message["renderer"]["stage"]
         self.token: str = message["token"]
-        # Who can write to the broker shall not choose where workers write.
         if not (_STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)):
             raise ExportError(
                 f"A message names {self.stage!r:.100} and {self.token!r:.100}, as none of ours does."
             )
 
     def open(self) -> None:
-        """Who takes a message sees by it that the run is not over."""
+        """Mark the run as not over, for workers that take its messages."""
         self.store.write(f"{self.stage}/{_RUN}", b"{}")
 
     def is_waited_for(self) -> bool:
-        """Whether the run is not over, as far as this machine sees."""
+        """Return whether the run is not over, as far as this machine sees."""
         return self._read(_RUN) is not None
 
+    def take(self) -> None:
+        """Record that a worker has taken a page of the run."""
+        self.store.write(f"{self.stage}/{_TAKEN}", b"")
+
+    def is_taken(self) -> bool:
+        """Return whether any worker has taken a page of the run."""
+        return self._read(_TAKEN) is not None
+
     def answer(self) -> bytes | None:
-        return self._read(f"{self.token}.json")
+        return self._read(f"{self.token}.signed")
 
     def write(self, answer: Mapping[str, Any]) -> None:
-        """Beside the staged file, which is whole by now; not where the run is over."""
+        """Write the answer beside the staged file, which is complete by now, unless the run is over."""
         if self.is_waited_for():
-            self.store.write(f"{self.stage}/{self.token}.json", json.dumps(answer).encode())
+            signed = signing.dumps(
+                {"run": self.stage, "token": self.token, **answer}, self.key, _ANSWER
+            ).encode()
+            self.store.write(f"{self.stage}/{self.token}.signed", signed)
 
     def is_lost_again(self) -> bool:
-        """Whether this was asked before: what takes each worker with it must not go round for ever."""
+        """Return whether this was called before: a page that kills its workers must not return for ever."""
         mark = f"{self.token}.again"
         if self._read(mark) is not None:
             return True

@@ -1,4 +1,4 @@
-"""Several processes of this machine that render pages at once."""
+"""Render pages in several processes of this machine at once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +27,29 @@ logger = logging.getLogger(__name__)
 
 
 class Processes:
-    """So many worker processes, which end with this one; made when the first page is begun.
+    """Pool of worker processes, which is created for the first page and ends with this process.
 
-    A page whose worker was killed is begun once more, with new ones; then it is an `ExportError`.
+    A page whose worker was killed is submitted once more, to a new pool; then it raises `ExportError`.
     """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._pool: ProcessPoolExecutor | None = None
-        # Before an export opens one: what its caller has in a connection of his own is not ours to close.
+        # A message in this pipe ends the workers.
+        self._ended, self._end = multiprocessing.Pipe(duplex=False)
+        # Looked up before the export opens connections: those of the caller must not be closed to fork.
         self._fork = not any(connection.connection for connection in connections.all(initialized_only=True))
 
     def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        if isinstance(error[1], BaseException) and not isinstance(error[1], Exception):
+            # An interrupt does not wait for the pages that are being rendered.
+            self._end.send_bytes(b"end")
+        with self._ended, self._end:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
 
     def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
         future = self._submit(renderer, task)
@@ -60,58 +67,81 @@ class Processes:
         return result
 
     def _submit(self, renderer: Renderer, task: Task) -> Future[Rendered]:
-        if self._pool is None:
-            self._pool = _pool(self.workers, fork=self._fork)
-        try:
-            return self._pool.submit(_render, renderer, task)
-        except BrokenProcessPool:
-            self._pool.shutdown()
-            self._pool = _pool(self.workers, fork=self._fork)
-            return self._pool.submit(_render, renderer, task)
+        with _signals_wait():
+            if self._pool is None:
+                self._pool = self._made()
+            try:
+                return self._pool.submit(_render, renderer, task)
+            except BrokenProcessPool:
+                self._pool.shutdown()
+                self._pool = self._made()
+                return self._pool.submit(_render, renderer, task)
+
+    def _made(self) -> ProcessPoolExecutor:
+        return _pool(self.workers, self._ended, fork=self._fork)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Block signals for processes that start meanwhile, until these have handlers of their own."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _render(renderer: Renderer, task: Task) -> Rendered:
-    # A worker that was started anew knows nothing of settings that its parent has overridden.
+    # A worker that was spawned does not know settings that its parent has overridden.
     return render_page(renderer, task, check=same_declaration)
 
 
-def _pool(count: int, *, fork: bool) -> ProcessPoolExecutor:
-    # A process with threads cannot be forked: what the others hold locked would stay locked.
+def _pool(count: int, ended: Connection, *, fork: bool) -> ProcessPoolExecutor:
+    # A process with threads cannot be forked: locks held by other threads would stay locked.
     context = multiprocessing.get_context(None if fork and _threads() == 1 else "spawn")
     if context.get_start_method() == "fork":
-        # A connection that two processes share says to one what was meant for the other.
+        # Processes that share a connection would get each other's answers.
         connections.close_all()
         caches.close_all()
     known = {alias: _address(connections[alias].settings_dict) for alias in connections}
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start, initargs=(known,))
-    # Forked now, all of them, while no connection is open.
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start, initargs=(known, ended))
+    # Fork all workers now, while no connection is open.
     pool.submit(os.getpid)
     return pool
 
 
 def _address(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a database is: tests have another one than the settings say."""
+    """Return the address of a database, which in tests differs from the settings."""
     return {key: settings[key] for key in ("NAME", "HOST", "PORT", "USER", "PASSWORD") if key in settings}
 
 
 def _threads() -> int:
-    """Those of this process, where the system tells also those that Python does not know of."""
+    """Return the number of threads, including those unknown to Python if the system lists them."""
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DIED = "a worker process ended before its time; the system may have killed it for its memory"
 
 
-def _start(databases: Mapping[str, Mapping[str, Any]]) -> None:
-    """What a worker does first; the databases are those of its parent."""
-    # The coordinator is the one that an interrupt from a terminal ends.
+def _start(databases: Mapping[str, Mapping[str, Any]], ended: Connection) -> None:
+    """Prepare a worker process.
+
+    `databases` are the addresses that its parent uses; `ended` is the pipe by which the parent ends it.
+    """
+    # An interrupt from a terminal is handled by the coordinator alone.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A handler of the project's that only takes a note would keep this process from being ended.
+    # A handler of the project that only records the signal would keep this process running.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=[parent.sentinel], daemon=True).start()
+        threading.Thread(target=_end_with, args=[parent.sentinel, ended], daemon=True).start()
     if not apps.ready:
         django.setup(set_prefix=False)
     for alias, address in databases.items():
@@ -119,7 +149,7 @@ def _start(databases: Mapping[str, Mapping[str, Any]]) -> None:
             connections[alias].settings_dict.update(address)
 
 
-def _end_with(sentinel: int) -> None:
-    """A worker that waits for work does not see by itself that there is nobody left to give it."""
-    wait([sentinel])
+def _end_with(sentinel: int, ended: Connection) -> None:
+    """End this process when its parent ends, which a worker that waits for work does not notice."""
+    wait([sentinel, ended])
     os._exit(1)

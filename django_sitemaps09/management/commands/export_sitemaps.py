@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
+from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from django_sitemaps09 import sections
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
-from django_sitemaps09.export import Report, SectionReport, export, export_hosts
+from django_sitemaps09.export import SectionReport, export, export_hosts
+from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.progress import bar
-
-_ROW = "{:<20} {:>13} {:>6} {:>8} {:>9} {:>7} {:>15} {:>13} {:>8}"
-_HEAD = ("section", "URLs", "pages", "written", "unchanged", "removed", "bytes", "on disk", "seconds")
+from django_sitemaps09.export.report import counted
+from django_sitemaps09.export.table import lines
+from django_sitemaps09.management.ignored_templates import ignored_templates
+from django_sitemaps09.management.streams import Lenient, settle
 
 
 class Command(BaseCommand):
@@ -40,16 +46,60 @@ class Command(BaseCommand):
         add("--changes", action=flag, help="count URLs that are added, removed and changed")
         add("--format", choices=["table", "json"], default="table")
 
+    def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
+        out: Any
+        err: Any
+        out, err = (sys.stdout if stdout is None else stdout), (sys.stderr if stderr is None else stderr)
+        out, err = Lenient(out, "standard output"), Lenient(err, "standard error")
+        super().__init__(out, err, **options)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            super().run_from_argv(argv)
+        except Interrupted as error:
+            # A repeated signal, from a launcher for example, must not change the exit status.
+            signal.signal(error.number, signal.SIG_IGN)
+            self.stderr.write(f"{CommandError.__name__}: {error}")
+            sys.exit(error.returncode)
+        finally:
+            settle()
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Run with streams that may fail. A signal raises `Interrupted`.
+
+        That is a `KeyboardInterrupt`, so that a caller which goes on after a `CommandError` ends too.
+        """
+        for name in ("stdout", "stderr"):
+            if options.get(name) is not None:
+                options[name] = Lenient(options[name], name)
+        with interruptible():
+            return super().execute(*args, **options)
+
+    def check(self, *args: Any, **kwargs: Any) -> None:
+        """Check what is exported, too, where views are passed a mapping and no export is set up."""
+        # The export itself reports what is wrong there.
+        with suppress(Exception):
+            sections.mapping()
+        super().check(*args, **kwargs)
+
     def handle(self, *args: Any, **options: Any) -> None:
         table = options["format"] == "table"
+        shown = table and options["verbosity"] > 0
         same = ("output", "robots", "strict", "dry_run", "changed_only", "rebalance")
         given = {name: options[name] for name in (*same, "force", "remove", "engine", "workers", "changes")}
         given["gzip"] = False if options["no_gzip"] else None
         base_urls = options["base_url"] or [None]
         try:
-            with bar(self.stderr, wanted=table and options["verbosity"] > 0) as page:
-                line = self._line if table and options["verbosity"] > 0 else lambda section: None
-                told = {"progress": line, "on_page": page, **given}
+            with bar(self.stderr, wanted=shown) as progress:
+                told: dict[str, Any] = dict(given)
+                if progress is not None:
+                    told |= {
+                        "on_plan": progress.plan,
+                        "on_page": progress.page,
+                        "progress": progress.section,
+                    }
+                elif shown:
+                    told["progress"] = self._line
                 if len(base_urls) == 1:
                     [base_url] = base_urls
                     reports = {base_url: export(options["sections"], base_url=base_url, **told)}
@@ -64,12 +114,15 @@ class Command(BaseCommand):
             found = {url: report.as_dict() for url, report in reports.items()}
             document = {"hosts": found} if len(found) > 1 else next(iter(found.values()))
             self.stdout.write(json.dumps(document, indent=2))
-        elif options["verbosity"] > 0:
+        elif shown:
             for report in reports.values():
-                self._table(report, hints=options["verbosity"] > 1)
-        for report in reports.values():
-            for warning in report.warnings:
-                self.stderr.write(self.style.WARNING(warning))
+                for line in lines(report, hints=options["verbosity"] > 1):
+                    self.stdout.write(line)
+        # A failure is reported here, not after the process has ended.
+        self.stdout.flush()
+        warnings = [warning for report in reports.values() for warning in report.warnings]
+        for warning in dict.fromkeys([*warnings, *ignored_templates()]):
+            self.stderr.write(self.style.WARNING(warning))
         failures = list(
             dict.fromkeys(failure for report in reports.values() for failure in report.failures)
         )
@@ -77,48 +130,5 @@ class Command(BaseCommand):
             raise CommandError("\n".join(failures))
 
     def _line(self, section: SectionReport) -> None:
-        self.stdout.write(f"{section.section}: {section.failure or f'{section.urls:,} URLs'}")
+        self.stdout.write(f"{section.section}: {section.failure or counted(section.urls, 'URL')}")
         self.stdout.flush()
-
-    def _table(self, report: Report, *, hints: bool) -> None:
-        row = self.stdout.write
-        row("")
-        row(_ROW.format(*_HEAD))
-        for part in [*report.sections, None]:
-            found = report.sections if part is None else [part]
-            sums = {
-                name: f"{sum(getattr(section, name) for section in found):,}"
-                for name in ("urls", "written", "unchanged", "removed", "bytes", "size")
-            }
-            pages = f"{sum(len(section.files) for section in found):,}"
-            name = "all" if part is None else part.section
-            seconds = f"{report.seconds if part is None else part.seconds:.2f}"
-            urls, *counts, size, on_disk = sums.values()
-            row(_ROW.format(name, urls, pages, *counts, size, on_disk, seconds))
-        for section in report.sections:
-            if section.left_out:
-                row(f"{section.section}: {section.left_out:,} left out, the first: {section.errors[0]}")
-            moved = {"skipped": section.skipped, "split": section.split, "merged": section.merged}
-            if any(moved.values()):
-                words = (f"{count:,} pages {what}" for what, count in moved.items() if count)
-                row(f"{section.section}: {', '.join(words)}")
-            for hint in section.hints if hints else ():
-                row(f"{section.section}: {hint}")
-        self._end(report)
-
-    def _end(self, report: Report) -> None:
-        row = self.stdout.write
-        memory = "" if report.memory is None else f", peak memory {report.memory / 1e6:,.0f} MB"
-        if report.workers_memory is not None:
-            memory += f", of the largest worker {report.workers_memory / 1e6:,.0f} MB"
-        row(f"{report.urls / max(report.seconds, 1e-9):,.0f} URLs per second{memory}")
-        if report.recovered:
-            row("An earlier export had been killed while it published; it was finished first.")
-        if not report.published:
-            row("Nothing was written.")
-            return
-        if report.changes is not None:
-            row(", ".join(f"{count:,} URLs {what}" for what, count in report.changes.items()))
-        row(f"{report.index_url} in {report.target}")
-        if report.robots != "none":
-            row(f"{report.robots_path}: {report.robots}")

@@ -1,0 +1,130 @@
+"""Makes the rows of a site if it has none, and writes the entries of its sitemaps as JSON.
+
+They are those of contrib's two views, which are ours where the import lines are changed, of the native
+views, and of an export.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from collections.abc import Iterator
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+import django
+
+HOST = "www.example.com"
+NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+#: Of each entry, what is compared. Links, images and others come behind.
+FIELDS = ("loc", "lastmod", "changefreq", "priority")
+
+
+def entries(document: bytes) -> list[list[Any]]:
+    """The entries of a urlset."""
+    found = []
+    for url in ElementTree.fromstring(document):  # noqa: S314 made by this process
+        texts = [url.findtext(f"{NAMESPACE}{name}") or "" for name in FIELDS]
+        others = [[part.tag, sorted(part.items())] for part in url if not part.tag.startswith(NAMESPACE)]
+        found.append([*texts, others])
+    return found
+
+
+def locations(document: bytes) -> list[str]:
+    """The URLs that an index names."""
+    return [loc.text or "" for loc in ElementTree.fromstring(document).iter(f"{NAMESPACE}loc")]  # noqa: S314
+
+
+def written(value: object) -> str:
+    """A lastmod as the README says that it is written (deviations 1 and 2)."""
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return value.isoformat() if isinstance(value, date) else ""
+
+
+def of_views(get: Any, *, stock: bool) -> Iterator[tuple[str, list[Any]]]:
+    """The entries of each page that contrib's index names. `stock` views write no times."""
+    for url in locations(get("/old/sitemap.xml").content):
+        section = urlsplit(url).path.removeprefix("/old/sitemap-").removesuffix(".xml")
+        response = get(url)
+        found = entries(response.content)
+        if stock:
+            for entry, info in zip(found, response.context_data["urlset"], strict=True):
+                lastmod = written(info.get("lastmod"))
+                assert lastmod.startswith(entry[1]), (lastmod, entry)  # noqa: S101
+                entry[1] = lastmod
+        yield section, found
+
+
+def of_native_views(get: Any) -> Iterator[tuple[str, list[Any]]]:
+    """The entries of each page that the native index names."""
+    for url in locations(get("/sitemap.xml").content):
+        yield section(url), entries(gzip.decompress(get(url).content))
+
+
+def of_export(folder: str) -> Iterator[tuple[str, list[Any]]]:
+    """The entries of each file that the index of an export names."""
+    from django_sitemaps09.export import export
+
+    report = export(output=folder, base_url=f"http://{HOST}")
+    assert not report.failures, report.failures  # noqa: S101
+    assert not any(made.left_out for made in report.sections), report.sections  # noqa: S101
+    for url in locations(Path(folder, "sitemap.xml").read_bytes()):
+        yield section(url), entries(gzip.decompress(Path(folder, Path(url).name).read_bytes()))
+
+
+def section(url: str) -> str:
+    return Path(urlsplit(url).path).name.removeprefix("sitemap-").rpartition("-")[0]
+
+
+def collected(pages: Iterator[tuple[str, list[Any]]]) -> Any:
+    """All entries of each section, in an order of their own; or why there are none."""
+    found: dict[str, list[Any]] = {}
+    try:
+        for name, some in pages:
+            found.setdefault(name, []).extend(some)
+    except Exception as error:  # noqa: BLE001 the report names it
+        import traceback
+
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+    return {name: sorted(some) for name, some in found.items()}
+
+
+def main(outcome: Path) -> None:
+    new = not Path(os.environ["NEIGHBOUR_DATABASE"]).exists()
+    django.setup()
+    from django.apps import apps
+    from django.core.management import call_command
+    from django.test import Client
+    from site_urls import site, views
+
+    if new:
+        call_command("migrate", run_syncdb=True, verbosity=0)
+        if apps.is_installed("django.contrib.sites"):
+            apps.get_model("sites.Site").objects.update(domain=HOST, name=HOST)
+        site.create()
+    client = Client(SERVER_NAME=HOST)
+
+    def get(url: str) -> Any:
+        response = client.get(url.removeprefix(f"http://{HOST}").removeprefix(f"https://{HOST}"))
+        assert response.status_code == 200, (url, response.status_code)  # noqa: S101
+        return response
+
+    stock = views.__name__.startswith("django.contrib.")
+    found = {
+        "views": collected(of_views(get, stock=stock)),
+        "native views": collected(of_native_views(get)),
+        "export": collected(of_export(str(outcome.with_suffix("")))),
+    }
+    outcome.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

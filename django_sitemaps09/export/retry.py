@@ -1,0 +1,93 @@
+"""Retry reads of the database while its connection is lost."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from django.db import InterfaceError, OperationalError, connections
+
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.pages import Fingerprint, Key
+from django_sitemaps09.sources import Source
+
+logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
+
+#: Seconds between the attempts of one read; a server that restarts is back within their sum.
+PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
+
+
+def retry(read: Callable[[], ResultT], label: str) -> ResultT:
+    """Return what `read` returns, calling it again if the database fails.
+
+    A lost connection is reopened, with the `PAUSES` between attempts. Any other failure of the database,
+    such as a deadlock, is retried once. Raise `ExportError` in a transaction of the caller, which is lost
+    with its connection. Exceptions of a project are not retried.
+    """
+    is_first = True
+    for pause in PAUSES:
+        try:
+            return read()
+        except Exception as error:
+            if not _is_of_database(error) or not (_lost(error) or is_first):
+                raise
+            logger.warning("%s: the database failed, trying again: %s", label, reason_of(error))
+        is_first = False
+        time.sleep(pause)
+    return read()
+
+
+def _is_of_database(error: Exception) -> bool:
+    """Return whether a database failed; not all errors of a driver are wrapped by Django."""
+    used: Any = connections.all(initialized_only=True)
+    drivers = [connection.Database for connection in used]
+    return isinstance(error, (OperationalError, InterfaceError)) or any(
+        isinstance(error, (driver.OperationalError, driver.InterfaceError)) for driver in drivers
+    )
+
+
+def _lost(error: Exception) -> bool:
+    """Return whether a connection that failed is lost, and close it so that the next query opens one."""
+    failed = [found for found in connections.all(initialized_only=True) if found.errors_occurred]
+    for connection in failed:
+        if connection.in_atomic_block or (connection.connection and not connection.get_autocommit()):
+            raise ExportError(
+                f"{reason_of(error)}. The export runs in a transaction of its caller, where "
+                "reads cannot be retried: call export() outside of atomic()"
+            ) from error
+    lost = [found for found in failed if found.connection is None or not found.is_usable()]
+    for connection in lost:
+        connection.close()
+    return bool(lost)
+
+
+class RetriedSource(NamedTuple):
+    """Source whose queries before and after the rendering of pages are retried."""
+
+    source: Source
+    label: str
+
+    def is_empty(self) -> bool:
+        return retry(self.source.is_empty, self.label)
+
+    def jump(self, after: Key | None, count: int) -> Key | None:
+        return retry(lambda: self.source.jump(after, count), self.label)
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        return retry(lambda: self.source.in_order(bounds), self.label)
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        return retry(lambda: self.source.fingerprint(after, until), self.label)
+
+    @property
+    def identity(self) -> tuple[str, ...] | None:
+        return retry(lambda: self.source.identity, self.label)
+
+    @property
+    def declared(self) -> str:
+        return retry(lambda: self.source.declared, self.label)

@@ -1,0 +1,83 @@
+"""Find the project's own sitemap templates, which exports ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.contrib import sitemaps as contrib
+from django.template import Context, TemplateSyntaxError
+from django.template.backends.django import Template
+from django.template.loader_tags import ExtendsNode
+from django.template.response import SimpleTemplateResponse
+
+import django_sitemaps09
+from django_sitemaps09 import sections
+from django_sitemaps09.checks import urlconf
+
+# Templates of contrib's views and of the compatibility views.
+_DEFAULTS = ("sitemap.xml", "sitemap_index.xml")
+_STOCK = tuple(Path(str(package.__file__)).parent for package in (contrib, django_sitemaps09))
+
+
+def ignored_templates() -> list[str]:
+    """Return a warning that names the templates in use, other than contrib's and ours."""
+    files = dict.fromkeys(file for name in _names() if (file := _own_file(name)))
+    if not files:
+        return []
+    return [
+        "Exports and native views do not use templates. What these add to entries is ignored: "
+        f"{', '.join(files)}. Add it by the hooks, such as images() or extensions."
+    ]
+
+
+def _names() -> Iterator[Any]:
+    templates = urlconf.templates()
+    if not templates:
+        # The URLs may have been moved already, or a view of another package may call contrib's.
+        yield from _DEFAULTS
+    for template in templates:
+        if _is_exported(template.sitemaps):
+            yield template.name
+
+
+def _is_exported(sitemaps: Any) -> bool:
+    """Return whether a view that gets these sections shows any that an export writes."""
+    known = sections.mapping()
+    if sitemaps is None or sitemaps is known:
+        return True
+    try:
+        return any(name in known and known[name] is section for name, section in sitemaps.items())
+    except Exception:  # noqa: BLE001 a project's mapping can raise anything
+        return False
+
+
+def _own_file(name: Any) -> str | None:
+    """Return the file of a template; `None` if it is contrib's or ours, or if there is none."""
+    try:
+        template: Any = SimpleTemplateResponse(name).resolve_template(name)
+        if isinstance(template, Template):
+            template = _extended(template.template)
+            if _is_copy(template.source):
+                return None
+        file = str(template.origin.name)
+    except Exception:  # noqa: BLE001 an export works without a template, and without an engine for it
+        return None
+    return None if any(Path(file).is_relative_to(folder) for folder in _STOCK) else file
+
+
+def _extended(template: Any) -> Any:
+    """Return the template that is rendered in the end, if templates only extend another, without blocks."""
+    context = Context()
+    with context.bind_template(template), suppress(TemplateSyntaxError):
+        while isinstance(node := next(iter(template.nodelist), None), ExtendsNode) and not node.blocks:
+            template = node.get_parent(context)
+    return template
+
+
+def _is_copy(source: str) -> bool:
+    """Return whether a template equals contrib's or ours, as text without white space."""
+    stock = (folder / "templates" / name for folder in _STOCK for name in _DEFAULTS)
+    return any("".join(source.split()) == "".join(file.read_text().split()) for file in stock)

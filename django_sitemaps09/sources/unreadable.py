@@ -1,0 +1,81 @@
+"""Skip rows that cannot be read, such as one with a date that Python does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from django.core.exceptions import ValidationError
+from django.db import DataError
+
+from django_sitemaps09.entries import ItemError, reason_of
+
+#: Exceptions of drivers and fields for values that they cannot make: infinity, the year 10000, 2020-02-30.
+#: AttributeError: Django looks for the zone of a time that it could not read from a text of SQLite.
+UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
+
+# Consecutive rows that cannot be read, before all of them are given up.
+_FAILURES = 100
+
+FoundT = TypeVar("FoundT")
+
+
+class Unreadable(NamedTuple):
+    """Row that cannot be read: its place, and the reason."""
+
+    place: int
+    reason: str
+
+    def error(self, key: Hashable) -> ItemError:
+        """Return the error that names the skipped item."""
+        return ItemError(str(key), "row", f"cannot be read: {self.reason}")
+
+
+def readable(fetch: Callable[[range], FoundT], places: range) -> Iterator[FoundT | Unreadable]:
+    """Yield what `fetch` returns for the rows at several places, halved until a failing row is alone.
+
+    Raise the error of `fetch` if it fails for a hundred consecutive rows. Then the project or the database
+    is broken, and reading each of its rows would take a query for each.
+    """
+    remaining, failed = [places], 0
+    while remaining:
+        part = remaining.pop()
+        try:
+            found = fetch(part)
+        except UNREADABLE as error:
+            failed += len(part) == 1
+            if failed == _FAILURES:
+                raise
+            # Not the error itself, whose traceback would keep the query alive.
+            reason = reason_of(error)
+        else:
+            failed = 0
+            yield found
+            continue
+        if len(part) == 1:
+            yield Unreadable(part.start, reason)
+        else:
+            middle = len(part) // 2
+            remaining += [part[middle:], part[:middle]]
+
+
+def readable_rows(
+    read: Callable[[Hashable | None, Hashable], Sequence[Any]],
+    after: Hashable | None,
+    keys: Sequence[Hashable],
+) -> tuple[list[Any], list[ItemError]]:
+    """Return the rows of several keys, and the errors of those that cannot be read.
+
+    `read` returns the rows of a range of keys.
+    """
+    rows: list[Any] = []
+    errors: list[ItemError] = []
+    bounds = [after, *keys]
+    if not keys:
+        return rows, errors
+    for found in readable(lambda places: read(bounds[places.start], bounds[places.stop]), range(len(keys))):
+        if isinstance(found, Unreadable):
+            errors.append(found.error(keys[found.place]))
+        else:
+            rows += found
+    return rows, errors

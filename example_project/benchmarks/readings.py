@@ -1,0 +1,91 @@
+"""All rows of a section, read in one of three ways. CPU is that of this process and of its server."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+from django.utils.module_loading import import_string
+
+from benchmarks.measuring import Measured, Stopwatch
+from benchmarks.subjects import Subject
+from django_sitemaps09 import sources
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.writer import Limits
+
+_LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
+_BASE = Base("https", "www.example.com")
+
+
+def measure(subject: Subject) -> Measured:
+    """One reading; `urls` is how many rows it has come to."""
+    [section] = import_string(subject.sections).values()
+    source = sources.source("articles", section, _BASE, _LIMITS)
+    connection.ensure_connection()
+    watch, server = Stopwatch(), Server()
+    with watch:
+        count = {"read": rows, "index": index, "fingerprints": fingerprints}[subject.kind](source)
+    measured = watch.measured(0, count)
+    return measured._replace(cpu=measured.cpu + server.seconds())
+
+
+def rows(source: sources.Source) -> int:
+    """As an export does: pages are cut, and all rows of each are read."""
+    pages = sources.page_map(source, _LIMITS).pages
+    return sum(len(batch.keys) for page in pages for batch in source.batches(page))
+
+
+def index(source: sources.Source) -> int:
+    """As the live index does: where pages end, and the newest row of each."""
+    pages = sources.live_pages(source, sources.rows_on_page(source, _LIMITS)).pages
+    for page in pages:
+        if source.newest(page) is None:
+            raise RuntimeError(f"{page} has no newest row")
+    return sum(source.count(page.after, page.until, _LIMITS.urls) for page in pages)
+
+
+def fingerprints(source: sources.Source) -> int:
+    """As `--changed-only` does where nothing is known yet."""
+    # Those that others have cut, so that their time is not measured here.
+    pages = sources.page_map(source, _LIMITS).pages
+    return sum(source.fingerprint(page.after, page.until).rows for page in pages)
+
+
+class Server:
+    """The CPU time of the server's process or thread for our connection, from now on."""
+
+    def __init__(self) -> None:
+        self.stat = self._stat()
+        self.begun = self._now()
+
+    def seconds(self) -> float:
+        """Seconds since then; 0 for SQLite, and for a server on another machine."""
+        return self._now() - self.begun
+
+    def _now(self) -> float:
+        with suppress(OSError):
+            if self.stat is not None:
+                fields = self.stat.read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
+    @staticmethod
+    def _stat() -> Path | None:
+        asked = {
+            "postgresql": "SELECT pg_backend_pid()",
+            "mysql": "SELECT tid FROM information_schema.processlist WHERE id = CONNECTION_ID()",
+        }.get(connection.vendor)
+        if asked is None:
+            return None
+        with connection.cursor() as cursor:
+            cursor.execute(asked)
+            [number] = cursor.fetchone()
+        # Of a thread, too.
+        return Path("/proc", str(number), "stat") if connection.vendor == "postgresql" else _thread(number)
+
+
+def _thread(number: int) -> Path | None:
+    return next(Path("/proc").glob(f"[0-9]*/task/{number}/stat"), None)

@@ -1,0 +1,119 @@
+"""Rows by a seed: what is known of them in plain Python, and the same in a database."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+
+from tests.fuzz import models
+
+UTC = timezone.utc
+ROWS = 24
+#: A model for each kind of key, with what makes one key of a number.
+KINDS: dict[str, tuple[type[models.Thing], Any]] = {
+    # Ever farther apart, and some below 0.
+    "integer": (models.Whole, lambda n: {"id": n * n * 3 - 40}),
+    "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=(n * 2**121 + n * 7919) % 2**128)}),
+    "text": (models.Texted, lambda n: {"code": f"k{n * 7 % 31:02}-{n}"}),
+    "date": (models.Daily, lambda n: {"on": date(2001, 1, 1) + timedelta(days=n * 11)}),
+    "decimal": (models.Priced, lambda n: {"price": Decimal(n * 37 % 101) / 8 + n * 100}),
+    "relation": (models.Anchored, lambda n: {"anchor_id": n * 5}),
+    "composite": (models.Paired, lambda n: {"row": "abc"[n % 3], "seat": n}),
+}
+WORDS = "abc"
+
+
+@dataclass
+class Fact:
+    """A row. Times are those of a clock on the wall: in UTC where Django is aware, else in `TIME_ZONE`."""
+
+    slug: str
+    flag: bool
+    weight: int | None
+    at: datetime | None
+    day: date | None
+    group: int | None
+    group_at: datetime | None
+    parent: Fact | None
+    notes: list[tuple[str, int, datetime]] = field(default_factory=list)
+
+
+def facts(kind: str, seed: object) -> list[Fact]:
+    """The same ones for the same seed."""
+    rng = random.Random(f"{seed}:{kind}")  # noqa: S311 what is random here is no secret
+    groups = [moment(rng) for _ in range(3)]
+    found: list[Fact] = []
+    for number in range(ROWS):
+        group = rng.choice([None, 0, 1, 2])
+        found.append(
+            Fact(
+                slug=f"s{number * 7 % ROWS:02}",
+                flag=rng.random() < 0.5,
+                weight=rng.choice([None, 1, 2, 3, 4]),
+                at=None if rng.random() < 0.15 else moment(rng),
+                day=None if rng.random() < 0.15 else moment(rng).date(),
+                group=group,
+                group_at=None if group is None else groups[group],
+                parent=rng.choice([None, *found[:6]]) if kind != "composite" else None,
+                notes=[]
+                if kind == "composite"
+                else [(rng.choice(WORDS), rng.randrange(5), moment(rng)) for _ in range(rng.randrange(4))],
+            )
+        )
+    return found
+
+
+def moment(rng: random.Random) -> datetime:
+    """By day: clocks change at night."""
+    day = datetime(2020, 1, 1) + timedelta(days=rng.randrange(1_800))
+    return day.replace(hour=rng.randrange(5, 24), minute=rng.randrange(60), second=rng.randrange(60))
+
+
+def stored(value: datetime | None) -> datetime | None:
+    """As it is written with the settings as they are."""
+    return value and (value.replace(tzinfo=UTC) if settings.USE_TZ else value)
+
+
+def write(kind: str, known: list[Fact], using: str) -> None:
+    """The rows of some facts."""
+    model, key = KINDS[kind]
+    groups = {fact.group: fact.group_at for fact in known if fact.group is not None}
+    models.Group.objects.using(using).bulk_create(
+        models.Group(id=_group(kind, n), name=f"g{n}", at=stored(at)) for n, at in groups.items()
+    )
+    if kind == "relation":
+        models.Anchor.objects.using(using).bulk_create(
+            models.Anchor(id=key(n)["anchor_id"]) for n in range(1, len(known) + 1)
+        )
+    made: dict[str, Any] = {}
+    for number, fact in enumerate(known, 1):
+        own = {} if kind == "composite" else {"parent": fact.parent and made[fact.parent.slug]}
+        made[fact.slug] = model(
+            slug=fact.slug,
+            number=(number * 5) % 29,
+            group_id=None if fact.group is None else _group(kind, fact.group),
+            flag=fact.flag,
+            weight=fact.weight,
+            at=stored(fact.at),
+            day=fact.day,
+            **own,
+            **key(number),
+        )
+    model._base_manager.using(using).bulk_create(made.values())
+    if kind != "composite":
+        note: Any = model._meta.get_field("notes").related_model
+        note.objects.using(using).bulk_create(
+            note(thing=made[fact.slug], word=word, score=score, at=stored(at))
+            for fact in known
+            for word, score, at in fact.notes
+        )
+
+
+def _group(kind: str, number: int) -> int:
+    return [*KINDS].index(kind) * 10 + number + 1

@@ -1,0 +1,107 @@
+"""The same columns and relations behind each kind of key."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Group(models.Model):
+    name = models.CharField(max_length=10)
+    at = models.DateTimeField()
+
+
+class Anchor(models.Model):
+    """What a key that is a relation leads to."""
+
+
+class Thing(models.Model):
+    """A row. `number` is unique, and so is `serial`, so that they can be keys beside the primary one."""
+
+    slug = models.CharField(max_length=20)
+    number = models.IntegerField(unique=True)
+    serial = models.GeneratedField(
+        expression=models.F("number") * 2 + 1,
+        output_field=models.IntegerField(),
+        db_persist=True,
+        unique=True,
+    )
+    group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    flag = models.BooleanField()
+    weight = models.IntegerField(null=True)
+    at = models.DateTimeField(null=True)
+    day = models.DateField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Note(models.Model):
+    """One of many of a row."""
+
+    word = models.CharField(max_length=5)
+    score = models.IntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+
+class Whole(Thing):
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class WholeNote(Note):
+    thing = models.ForeignKey(Whole, on_delete=models.CASCADE, related_name="notes")
+
+
+class Random(Thing):
+    id = models.UUIDField(primary_key=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class RandomNote(Note):
+    thing = models.ForeignKey(Random, on_delete=models.CASCADE, related_name="notes")
+
+
+class Texted(Thing):
+    code = models.CharField(max_length=20, primary_key=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class TextedNote(Note):
+    thing = models.ForeignKey(Texted, on_delete=models.CASCADE, related_name="notes")
+
+
+class Daily(Thing):
+    on = models.DateField(primary_key=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class DailyNote(Note):
+    thing = models.ForeignKey(Daily, on_delete=models.CASCADE, related_name="notes")
+
+
+class Priced(Thing):
+    price = models.DecimalField(max_digits=12, decimal_places=3, primary_key=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class PricedNote(Note):
+    thing = models.ForeignKey(Priced, on_delete=models.CASCADE, related_name="notes")
+
+
+class Anchored(Thing):
+    anchor = models.OneToOneField(Anchor, primary_key=True, on_delete=models.CASCADE)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+
+
+class AnchoredNote(Note):
+    thing = models.ForeignKey(Anchored, on_delete=models.CASCADE, related_name="notes")
+
+
+class Paired(Thing):
+    """A composite key, which no relation can lead to."""
+
+    pk = models.CompositePrimaryKey("row", "seat")
+    row = models.CharField(max_length=5)
+    seat = models.IntegerField()

@@ -1,0 +1,348 @@
+"""Signals that end an export: one line, an exit status, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemaps09 import ModelSitemap, Sitemap
+from django_sitemaps09.export import export
+from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
+from tests.published import quick_folder
+from tests.waiting import DEADLINE, until
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+BASE = "https://www.example.com"
+# Pages are cut for 95 rows, as the first 200 rows say, which are read before any page is.
+ROWS, PAGE, PAGES, SAMPLE = 600, 100, 7, 200
+SETTINGS = f"""
+import contextlib
+import os
+from tests.settings import *
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["TESTS_DATABASE"]}}}}
+SITEMAPS09 = {{
+    "BASE_URL": "{BASE}", "SITEMAPS": "tests.test_interrupts.SECTIONS", "MAX_URLS": {PAGE},
+    "ROOT": os.environ["TESTS_ROOT"],
+}}
+"""
+#: Runs the command; `spawn` where the workers are to be started anew.
+RUN = """
+import multiprocessing, sys
+if __name__ == "__main__":
+    from django.core.management import execute_from_command_line
+    how = sys.argv.pop(1)
+    if how in ("fork", "spawn"):
+        multiprocessing.set_start_method(how)
+    if how == "publishing":
+        from django_sitemaps09.stores.local import LocalStore
+        from tests.test_interrupts import meet
+        promote = LocalStore.promote
+        def slow(self, *arguments):
+            meet()
+            return promote(self, *arguments)
+        LocalStore.promote = slow
+    execute_from_command_line(["manage.py", "export_sitemaps", *sys.argv[1:]])
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_signal_is_ignored() -> Iterator[None]:
+    """A shell lets commands in the background ignore interrupts, and their children too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def meet() -> None:
+    """Says that somebody is here, and stays for as long as there is a gate."""
+    gate = Path(os.environ["TESTS_GATE"])
+    if gate.is_dir():
+        (gate / str(os.getpid())).touch()
+        deadline = time.monotonic() + DEADLINE
+        while gate.is_dir() and not (gate / "open").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+class Articles(ModelSitemap[Any]):
+    """Rows by ranges, that are read in workers."""
+
+    def get_queryset(self) -> Any:
+        from tests.models import Article
+
+        return Article.objects.all()
+
+    def location(self, item: Any) -> str:
+        if os.environ["TESTS_WAIT"] == "rows" and item.pk > SAMPLE and item.pk % PAGE == PAGE // 2:
+            meet()
+        return f"/articles/{item.pk}/"
+
+
+SECTIONS = {"articles": Articles}
+
+
+class Site:
+    """A folder with a database, and a command that exports it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.public, self.gate = folder, folder / "public", folder / "gate"
+        (folder / "interrupt_settings.py").write_text(SETTINGS)
+        (folder / "run.py").write_text(RUN)
+        self.environ = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, [folder, ROOT])),
+            "DJANGO_SETTINGS_MODULE": "interrupt_settings",
+            "TESTS_DATABASE": str(folder / "db.sqlite3"),
+            "TESTS_ROOT": str(self.public),
+            "TESTS_GATE": str(self.gate),
+            "TMPDIR": str(folder),
+        }
+        prepare = (
+            "import django; django.setup()\n"
+            "from django.core.management import call_command\n"
+            "from tests.models import Article\n"
+            "call_command('migrate', run_syncdb=True, verbosity=0)\n"
+            f"Article.objects.bulk_create(Article(pk=n, slug=f'a{{n}}') for n in range(1, {ROWS} + 1))\n"
+        )
+        subprocess.run(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-c", prepare], env=self.environ, cwd=ROOT, check=True, timeout=DEADLINE
+        )
+
+    def start(self, how: str, *arguments: str, wait: str = "") -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, str(self.folder / "run.py"), how, *arguments],
+            env=self.environ | {"TESTS_WAIT": wait},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        with self.start("serial", *arguments) as process:
+            return ended(process)
+
+    @property
+    def met(self) -> list[int]:
+        return [int(path.name) for path in self.gate.iterdir() if path.name != "open"]
+
+    @property
+    def pages(self) -> int:
+        return len(list(self.public.glob("sitemap-articles-*.xml.gz")))
+
+    @property
+    def left_over(self) -> Sequence[str]:
+        """What a run has left that nobody needs any more."""
+        stages = [path.name for path in self.public.glob(".sitemaps09/run-*")]
+        return stages + [path.name for path in self.folder.glob("sitemaps09-*")]
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Status, output and errors of a process that ends, or else is ended."""
+    try:
+        out, err = process.communicate(timeout=DEADLINE)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with quick_folder() as folder:
+        made = Site(folder)
+        made.gate.mkdir()
+        yield made
+        (made.gate / "open").touch()
+
+
+ENGINES = [("serial", "1"), ("fork", "2"), ("spawn", "2")]
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("number", "status"), SIGNALS, ids=["int", "term"])
+@pytest.mark.parametrize(("how", "workers"), ENGINES)
+def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(
+    site: Site, how: str, workers: str, number: int, status: int
+) -> None:
+    with site.start(how, "--workers", workers, wait="rows") as process:
+        until(lambda: len(site.met) == int(workers), "the pages never began")
+        inside = site.met
+        if number == signal.SIGINT:
+            # A terminal sends it to all of them, and a launcher once more.
+            os.killpg(process.pid, number)
+        process.send_signal(number)
+        code, _, errors = ended(process)
+    name = signal.Signals(number).name
+    assert (code, errors) == (status, f"CommandError: Interrupted by {name}: nothing more is published.\n")
+    assert (site.pages, site.left_over) == (0, [])
+    until(lambda: not any(lives(pid) for pid in inside if pid != process.pid), "a worker is left")
+    (site.gate / "open").touch()
+    assert site.run()[0] == 0
+    assert site.pages == PAGES
+
+
+@pytest.mark.parametrize(("number", "status"), SIGNALS, ids=["int", "term"])
+def test_a_signal_while_files_are_published_waits_for_the_end_of_it(
+    site: Site, number: int, status: int
+) -> None:
+    with site.start("publishing", "--workers", "1") as process:
+        until(lambda: site.met, "nothing was published")
+        process.send_signal(number)
+        time.sleep(0.2)
+        assert process.poll() is None
+        (site.gate / "open").touch()
+        code, _, errors = ended(process)
+    assert code == status
+    assert errors.count("\n") == 1
+    assert "what was being published is published" in errors
+    assert (site.pages, site.left_over) == (PAGES, [])
+    assert not (site.public / ".sitemaps09" / "journal.json").exists()
+    code, out, errors = site.run()
+    assert (code, errors) == (0, "")
+    assert "finished" not in out
+
+
+def test_a_second_signal_breaks_publishing_off_and_the_next_run_finishes_it(site: Site) -> None:
+    with site.start("publishing", "--workers", "1") as process:
+        until(lambda: site.met, "nothing was published")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(1.2)
+        process.send_signal(signal.SIGTERM)
+        code, _, errors = ended(process)
+    assert code == 143
+    assert errors.count("\n") == 1
+    assert "the next export finishes what this one was publishing" in errors
+    assert (site.public / ".sitemaps09" / "journal.json").exists()
+    (site.gate / "open").touch()
+    assert site.run()[0] == 0
+    assert (site.pages, site.left_over) == (PAGES, [])
+
+
+def handlers() -> list[Any]:
+    return [signal.getsignal(number) for number, _ in SIGNALS]
+
+
+class Spy(Sitemap[int]):
+    """Notes who handles signals while its items are asked for."""
+
+    def __init__(self, seen: list[Any]) -> None:
+        self.seen = seen
+
+    def items(self) -> Sequence[int]:
+        self.seen[:] = handlers()
+        return range(3)
+
+    def location(self, item: int) -> str:
+        return f"/{item}/"
+
+
+class TestHandlers:
+    def test_are_the_commands_while_it_runs_and_what_they_were_afterwards(
+        self, tmp_path: Path, settings: Any
+    ) -> None:
+        before, seen = handlers(), []
+        assert before == [signal.default_int_handler, signal.SIG_DFL]
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        SPIES["spy"] = Spy(seen)
+        call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
+        assert seen[0] is seen[1]
+        assert seen[0] not in before
+        assert handlers() == before
+
+    def test_of_somebody_else_stay(self, tmp_path: Path, settings: Any) -> None:
+        seen: list[Any] = []
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        SPIES["spy"] = Spy(seen)
+
+        def own(number: int, frame: object) -> None:
+            """A server's."""
+
+        before = signal.signal(signal.SIGTERM, own)
+        try:
+            call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
+            assert seen[1] is own
+            assert signal.getsignal(signal.SIGTERM) is own
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    @pytest.mark.parametrize(("number", "status"), SIGNALS, ids=["int", "term"])
+    def test_end_a_caller_that_goes_on_after_errors(
+        self, tmp_path: Path, settings: Any, number: int, status: int
+    ) -> None:
+        class Signalled(Spy):
+            def items(self) -> Sequence[int]:
+                signal.raise_signal(number)
+                return range(3)
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        SPIES["spy"] = Signalled([])
+
+        def call_all() -> None:
+            for _ in range(2):
+                with contextlib.suppress(CommandError):
+                    call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
+
+        before = handlers()
+        with pytest.raises(Interrupted) as raised:
+            call_all()
+        assert raised.value.returncode == status
+        assert handlers() == before
+
+    def test_are_nobodys_where_export_is_called(self, tmp_path: Path, settings: Any) -> None:
+        seen: list[Any] = []
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
+        before = handlers()
+        export(output=tmp_path, sitemaps={"spy": Spy(seen)})
+        assert seen == before
+
+    def test_are_left_alone_in_a_thread(self, tmp_path: Path, settings: Any) -> None:
+        seen: list[Any] = []
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        SPIES["spy"] = Spy(seen)
+        before = handlers()
+        thread = threading.Thread(
+            target=call_command, args=["export_sitemaps"], kwargs={"output": str(tmp_path), "verbosity": 0}
+        )
+        thread.start()
+        thread.join(DEADLINE)
+        assert seen == before
+        assert (tmp_path / "sitemap.xml").exists()
+
+    def test_hold_back_nothing_without_a_command(self) -> None:
+        with uninterrupted(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    def test_raise_what_was_held_back_at_the_end(self) -> None:
+        steps = []
+
+        def publish() -> None:
+            with interruptible(), uninterrupted():
+                signal.raise_signal(signal.SIGTERM)
+                steps.append("published")
+
+        with pytest.raises(Interrupted) as raised:
+            publish()
+        assert steps == ["published"]
+        assert raised.value.returncode == 143
+
+
+SPIES: dict[str, Any] = {}

@@ -1,0 +1,344 @@
+"""Laws of classes with a `get_urls()` of their own: nothing that contrib's view lists goes missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
+from xml.etree import ElementTree
+
+import pytest
+from django.conf import settings as configured
+from django.contrib import sitemaps as contrib
+from django.core.paginator import EmptyPage, Paginator
+from django.db import connections
+from django.test import Client
+from django.urls import include, path
+
+import django_sitemaps09
+from django_sitemaps09 import GenericSitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, views
+from django_sitemaps09.export import export
+from tests.databases import require
+from tests.models import Article
+from tests.published import indexed
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+
+SITEMAPS: dict[str, Any] = {}
+urlpatterns = [
+    path("", include("django_sitemaps09.urls"), {"sitemaps": SITEMAPS}),
+    path("contrib.xml", views.sitemap, {"sitemaps": SITEMAPS}),
+]
+
+BASE = "https://www.example.com"
+BASES = pytest.mark.parametrize(
+    "base", [contrib.Sitemap, django_sitemaps09.Sitemap], ids=["contrib", "ours"]
+)
+
+
+@pytest.fixture(autouse=True)
+def _configured(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def only(section: Any) -> Any:
+        monkeypatch.setitem(SITEMAPS, "s", section)
+        return section
+
+    return only
+
+
+def live(url: str) -> list[str]:
+    """The locations of a document; none of one that is not there."""
+    response = Client().get(url)
+    if response.status_code == 404:
+        return []
+    assert response.status_code == 200
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(part.text) for part in root.iter() if part.tag.endswith("}loc")]
+
+
+def named(*numbers: int) -> list[str]:
+    return [f"{BASE}/{number}/" for number in numbers]
+
+
+def for_a_site(base: Any) -> Any:
+    """Lists by what `get_urls()` was called with."""
+
+    class ForASite(base):  # type: ignore[misc]
+        limit = 4
+        site = None
+        asked: ClassVar[list[int]] = []
+
+        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+            self.site = site
+            self.asked.append(page)
+            return super().get_urls(page, site, protocol)
+
+        def items(self) -> list[int]:
+            return list(range(10)) if self.site else []
+
+        def location(self, item: int) -> str:
+            return f"/{item}/"
+
+    return ForASite
+
+
+@BASES
+class TestASectionThatListsByItsSite:
+    def test_is_whole_on_the_native_views(self, base: Any, serve: Any) -> None:
+        serve(for_a_site(base))
+        index = live("/sitemap.xml")
+        assert index == [f"{BASE}/sitemap-s-{number}.xml.gz" for number in (1, 2, 3)]
+        found = [live(url.removeprefix(BASE).removesuffix(".gz")) for url in index]
+        assert found == [named(0, 1, 2, 3), named(4, 5, 6, 7), named(8, 9)]
+        assert live("/sitemap-s-4.xml") == []
+
+    def test_is_whole_in_an_export(self, base: Any, tmp_path: Path) -> None:
+        section = for_a_site(base)
+        report = export(output=tmp_path, sitemaps={"s": section})
+        assert (report.urls, report.failures) == (10, [])
+        assert indexed(tmp_path) == {*named(*range(10))}
+        # Page 1 is asked for before the paginator, and rendered once.
+        assert section.asked == [1, 2, 3]
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_is_asked_for_a_page_once(self, base: Any, serve: Any, number: int) -> None:
+        section = serve(for_a_site(base))
+        assert len(live(f"/sitemap-s-{number}.xml")) == 4
+        assert section.asked == [number]
+
+    def test_is_asked_for_its_first_page_for_the_index(self, base: Any, serve: Any) -> None:
+        section = serve(for_a_site(base))
+        assert len(live("/sitemap.xml")) == 3
+        assert section.asked == [1]
+
+    def test_may_fail_for_a_page_that_is_not_there(
+        self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Strict(for_a_site(base)):  # type: ignore[misc]
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                assert int(page) < 4
+                return super().get_urls(page, site, protocol)
+
+        serve(Strict)
+        assert len(live("/sitemap.xml")) == 3
+        caplog.clear()
+        assert live("/sitemap-s-4.xml") == []
+        # Page 1 has told the site, by which its items are listed.
+        assert "its paginator none" not in caplog.text
+
+    def test_that_fails_is_missing_in_the_index_and_says_so(
+        self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Broken(for_a_site(base)):  # type: ignore[misc]
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                raise LookupError(page)
+
+        serve(Broken)
+        with pytest.raises(LookupError, match=r"^1$"):
+            live("/sitemap.xml")
+        assert "Section 's' is missing in the index" in caplog.text
+
+    def test_is_known_by_what_it_lists_now_where_it_lists_less_without_a_site(
+        self, base: Any, serve: Any, tmp_path: Path
+    ) -> None:
+        class Fewer(for_a_site(base)):  # type: ignore[misc]
+            def items(self) -> list[int]:
+                return list(range(10 if self.site else 3))
+
+        serve(Fewer)
+        assert len(live("/sitemap.xml")) == 3
+        assert export(output=tmp_path, sitemaps={"s": Fewer}).urls == 10
+
+
+@pytest.mark.services
+@pytest.mark.django_db(databases=[*{"default", "postgresql"} & {*configured.DATABASES}])
+def test_a_page_whose_query_fails_is_none_where_a_request_is_a_transaction(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a query that failed fails all behind it."""
+    require(using := "postgresql")
+
+    class Numbered(contrib.Sitemap):
+        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+            with connections[using].cursor() as cursor:
+                cursor.execute("SELECT %s::smallint", [int(page)])
+                return [{"location": f"{BASE}/{number}/"} for (number,) in cursor.fetchall()]
+
+        def items(self) -> list[int]:
+            with connections[using].cursor() as cursor:
+                cursor.execute("SELECT 1")
+            return [1]
+
+    serve(Numbered)
+    monkeypatch.setitem(connections[using].settings_dict, "ATOMIC_REQUESTS", True)
+    assert live("/sitemap.xml") == [f"{BASE}/sitemap-s-1.xml.gz"]
+    assert live("/sitemap-s-1.xml") == named(1)
+    assert live("/sitemap-s-999999.xml") == []
+
+
+@BASES
+class TestASectionWithoutItems:
+    def test_is_what_its_get_urls_gives(self, base: Any, serve: Any, tmp_path: Path) -> None:
+        class Listed(base):  # type: ignore[misc]
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                return [{"location": f"{protocol}://{site.domain}/{number}/"} for number in (1, 2)]
+
+        serve(Listed)
+        assert live("/contrib.xml") == named(1, 2)
+        assert live("/sitemap.xml") == [f"{BASE}/sitemap-s-1.xml.gz"]
+        assert live("/sitemap-s-1.xml") == named(1, 2)
+        assert export(output=tmp_path, sitemaps={"s": Listed}).urls == 2
+        assert indexed(tmp_path) == {*named(1, 2)}
+
+    @pytest.mark.parametrize("number", [1, 999_999_999])
+    def test_is_listed_once_for_a_page_and_says_so(
+        self, base: Any, serve: Any, number: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        asked = []
+
+        class Listed(base):  # type: ignore[misc]
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                asked.append(page)
+                return [{"location": f"{protocol}://{site.domain}/1/"}]
+
+        serve(Listed)
+        assert live(f"/sitemap-s-{number}.xml") == (named(1) if number == 1 else [])
+        assert asked == [number]
+        assert "Listed.get_urls() lists 1 entries and its paginator none" in caplog.text
+
+    def test_says_in_an_export_that_further_pages_are_not_known(
+        self, base: Any, serve: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Resets(for_a_site(base)):  # type: ignore[misc]
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                try:
+                    return super().get_urls(page, site, protocol)
+                finally:
+                    self.site = None
+
+        assert export(output=tmp_path, sitemaps={"s": Resets}).urls == 4
+        assert "Resets.get_urls() lists 4 entries and its paginator none" in caplog.text
+
+    def test_has_no_page_where_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
+        class Empty(for_a_site(base)):  # type: ignore[misc]
+            def items(self) -> list[int]:
+                return []
+
+        serve(Empty)
+        assert live("/sitemap.xml") == []
+        assert live("/sitemap-s-1.xml") == []
+        assert export(output=tmp_path, sitemaps={"s": Empty}).urls == 0
+
+    def test_has_no_page_where_its_paginator_admits_none(self, base: Any, serve: Any) -> None:
+        class Strict(for_a_site(base)):  # type: ignore[misc]
+            @property
+            def paginator(self) -> Any:
+                return Paginator([], 1, allow_empty_first_page=False)
+
+        with pytest.raises(EmptyPage):
+            Strict().get_urls(site=mock.Mock(domain="www.example.com"))
+        serve(Strict)
+        assert live("/sitemap.xml") == []
+
+
+class Things(django_sitemaps09.Sitemap[int]):
+    def items(self) -> list[int]:
+        return [1, 2]
+
+    def location(self, item: int) -> str:
+        return f"/{item}/"
+
+
+PATCHED = [{"location": f"{BASE}/patched/"}]
+
+
+class TestAPatch:
+    """Tests of projects patch what contrib's view calls."""
+
+    @pytest.mark.parametrize("name", ["get_urls", "_urls"])
+    @pytest.mark.parametrize(
+        "base", [contrib.Sitemap, django_sitemaps09.Sitemap, Things], ids=["contrib", "ours", "own"]
+    )
+    def test_of_a_class_is_called_as_long_as_it_is_there(
+        self, base: Any, name: str, serve: Any, tmp_path: Path
+    ) -> None:
+        serve(Things)
+        with mock.patch.object(base, name, return_value=PATCHED):
+            assert live("/contrib.xml") == [f"{BASE}/patched/"]
+            assert live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
+            export(output=tmp_path, sitemaps=SITEMAPS)
+            assert indexed(tmp_path) == {f"{BASE}/patched/"}
+        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(1, 2)
+
+    def test_of_what_contrib_has_for_a_hook_is_called(self, serve: Any) -> None:
+        serve(Things)
+        with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
+            assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
+
+    def test_of_the_languages_of_an_item_is_called(self, serve: Any) -> None:
+        serve(type("Localized", (Things,), {"i18n": True, "items": lambda self: [1]}))
+        with mock.patch.object(
+            django_sitemaps09.Sitemap,
+            "get_languages_for_item",
+            side_effect=lambda item: ["de"][: item or 0],
+        ):
+            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(1)
+
+    def test_of_the_list_of_items_is_called(self, serve: Any) -> None:
+        serve(type("Localized", (Things,), {"i18n": True}))
+        with mock.patch.object(django_sitemaps09.Sitemap, "_items", return_value=[(7, "en")]):
+            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(7)
+
+    def test_of_an_instance_is_called(self, serve: Any) -> None:
+        section = serve(Things())
+        with mock.patch.object(section, "get_urls", return_value=PATCHED):
+            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
+        assert live("/contrib.xml") == named(1, 2)
+
+    @pytest.mark.parametrize(
+        "base", [contrib.Sitemap, Things, ModelSitemap], ids=["contrib", "own", "rows"]
+    )
+    def test_in_place_of_an_object_is_called(self, base: Any, serve: Any) -> None:
+        section = serve(mock.NonCallableMagicMock(spec=base))
+        section.get_urls.return_value = PATCHED
+        assert live("/contrib.xml") == [f"{BASE}/patched/"]
+        section.get_urls.assert_called_once_with(page=1, site=mock.ANY, protocol="https")
+
+
+OURS = [django_sitemaps09.Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, GenericSitemap]
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_no_private_name_of_ours_is_one_that_a_class_of_a_project_can_have(kind: Any) -> None:
+    private = {name for cls in kind.__mro__ for name in vars(cls) if name.startswith("_")}
+    added = private - set(dir(contrib.GenericSitemap))
+    assert {name for name in added if not name.startswith(("__", "_sitemaps09_"))} <= {"_is_protocol"}
+
+
+NAMES = ["_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites", "on_host"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
+def test_an_attribute_of_a_project_means_what_it_likes(
+    name: str, values: dict[str, Any], serve: Any, articles: None
+) -> None:
+    bases: Any = (ModelSitemap,)
+    section = type(
+        "Mine", bases, {"model": Article, "location": lambda self, item: f"/{item.slug}/", **values}
+    )
+    serve(section)
+    expected = live("/contrib.xml"), live("/sitemap-s-1.xml")
+    serve(type("Collides", (section,), {name: "mine"}))
+    assert (live("/contrib.xml"), live("/sitemap-s-1.xml")) == expected
+    assert expected[0]
+
+
+@pytest.fixture
+def articles() -> None:
+    for slug in ("a", "b"):
+        Article.objects.create(slug=slug, updated="2026-01-01T00:00Z")

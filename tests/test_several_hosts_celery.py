@@ -1,0 +1,127 @@
+"""Invariants of several hosts whose pages are rendered by Celery: messages are sent once for all hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import engines, export_hosts
+from django_sitemaps09.stores import STATE
+from tests import published as looked_at
+from tests import test_celery, test_engines
+from tests import test_several_hosts as several
+from tests.test_several_hosts import FOLDERS, A, B, change, thirty, tree, written
+
+pytest.importorskip("celery", reason="needs celery, of the extra `test-services`")
+
+from django_sitemaps09.export.engines import celery, messages
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
+
+#: Fixtures of that module.
+folder = several.folder
+project = several.project
+_configured = several._configured
+
+
+class Direct(celery.Celery):
+    """A broker that delivers at once: signed JSON there and back."""
+
+    sent: list[str] = []
+
+    def _send(self, message: str) -> None:
+        self.sent.append(message)
+        celery.render(message)
+
+
+DIRECT = f"{__name__}.Direct"
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The messages that are sent. Who takes them is this process, which sees its rows."""
+    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+    Direct.sent.clear()
+    return Direct.sent
+
+
+class TestCelery:
+    HOSTS = several.TestAnEngine.HOSTS
+
+    def test_gives_the_same_digests_over_a_real_broker(
+        self, folder: Path, project: test_engines.Project, tmp_path: Path
+    ) -> None:
+        test_celery.require("redis")
+        site = test_celery.Site(tmp_path / "site", "redis", tmp_path / "none")
+        site.database = project.database
+        command = ("django", "export_sitemaps", "a", "b", *self.HOSTS, "--format", "json")
+        try:
+            found = []
+            with site.working(2):
+                for engine in ("serial", "celery"):
+                    process = site.start(*command, "--engine", engine, "--output", str(folder / engine))
+                    found.append(test_celery.result(process)[0]["hosts"])
+        finally:
+            site.clear()
+        assert len(site._tasks("received")) >= 12, "nobody worked"
+        for host in (A, B):
+            assert tree(folder / "serial" / FOLDERS[host]) == tree(folder / "celery" / FOLDERS[host])
+            for left in (folder / "celery" / FOLDERS[host] / STATE).iterdir():
+                assert not left.name.startswith("run-")
+
+    def test_sends_json_for_all_hosts_at_once(self, folder: Path, direct: list[str]) -> None:
+        thirty()
+        names = ["a", "asked", "n", "own", "text"]
+        for place, engine in ((folder / "direct", DIRECT), (folder / "serial", "serial")):
+            reports = export_hosts([A, B], names, output=place, engine=engine)
+            assert [report.failures for report in reports.values()] == [[], []]
+        for host in (A, B):
+            assert tree(folder / "direct" / FOLDERS[host]) == tree(folder / "serial" / FOLDERS[host])
+        # Three pages of each section that is of ranges: not one for each host.
+        assert len(direct) == 9
+        for text in direct:
+            targets = messages.verify(text)[0]["renderer"]["targets"]
+            assert [found["folder"] for found in targets] == [FOLDERS[A], FOLDERS[B]]
+        before = looked_at.states(folder / "direct", hidden=True)
+        for report in export_hosts([A, B], names, output=folder / "direct", engine=DIRECT).values():
+            assert report.written == ()
+        change(15, "other")
+        after = export_hosts([A, B], ["a"], output=folder / "direct", engine=DIRECT, changed_only=True)
+        assert written(after) == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
+        assert looked_at.states(folder / "direct", hidden=True).keys() - before.keys()
+
+    @pytest.mark.parametrize(
+        "name", ["../x", "/etc/x", "a/../../x", "..", ".", "a/b", "A", "a\n", ".hidden"]
+    )
+    @pytest.mark.parametrize("place", [0, 1, "first"])
+    def test_takes_no_folder_that_is_none_of_ours(
+        self, folder: Path, direct: list[str], name: str, place: int | str
+    ) -> None:
+        thirty()
+        export_hosts([A, B], ["a"], output=folder / "made", engine=DIRECT)
+        # It is signed all the same: the second line of defence.
+        message, _ = messages.verify(direct[0])
+        renderer = message["renderer"]
+        if place == "first":
+            renderer["folder"] = name
+        else:
+            renderer["targets"][int(place)]["folder"] = name
+        # The run is not over.
+        (folder / "made" / FOLDERS[A] / renderer["stage"]).mkdir()
+        (folder / "made" / FOLDERS[A] / renderer["stage"] / "run.json").write_text("{}")
+        before = looked_at.states(folder, hidden=True)
+        if place == "first":
+            with pytest.raises(ExportError, match="as none of ours does"):
+                celery.render(messages.sign(message))
+        else:
+            celery.render(messages.sign(message))
+            answering = messages.Folder(message)
+            answer = answering.answer()
+            assert answer is not None
+            with pytest.raises(ExportError, match="as none of ours does"):
+                messages.read_answer(answering, answer)
+        new = looked_at.states(folder, hidden=True).keys() - before.keys()
+        stage = f"made/{FOLDERS[A]}/{renderer['stage']}"
+        assert new <= {f"{stage}/{message['token']}.signed", f"{stage}/taken"}
