@@ -55,7 +55,9 @@ def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
         begun = Event()
         waiting = fetched
         if apart and not first:
-            thread = thread or ThreadPoolExecutor(1, "sitemap-rows")
+            if thread is None:
+                thread = ThreadPoolExecutor(1, "sitemap-rows")
+                connection.inc_thread_sharing()
             waiting = partial(_result, thread.submit(copy_context().run, fetched), connection)
             # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
             # over the GIL, which comes back when the query is sent and its thread waits for the server.
@@ -63,15 +65,14 @@ def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
         first = False
         return lambda: list(compiler.results_iter(results=[waiting()]))
 
-    connection.inc_thread_sharing()
     try:
         yield begin
     finally:
-        try:
-            if thread is not None:
+        if thread is not None:
+            try:
                 thread.shutdown(cancel_futures=True)
-        finally:
-            connection.dec_thread_sharing()
+            finally:
+                connection.dec_thread_sharing()
 
 
 def _result(rows: Future[Sequence[Sequence[Any]]], connection: Any) -> Sequence[Sequence[Any]]:
