@@ -193,7 +193,7 @@ def export(run: Run, folder: Path, **more: Any) -> Any:
 
 @contextlib.contextmanager
 def _few_pages_an_index(pages: int) -> Any:
-    from django_sitemaps09.export import indexes
+    from django_sitemaps09.export.publishing import indexes
 
     before = indexes.LIMITS
     indexes.LIMITS = before._replace(urls=pages)

@@ -22,7 +22,7 @@ from django.utils import timezone as zones
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources import querysets
+from django_sitemaps09.sources import queryset
 from django_sitemaps09.writer import Limits
 from tests.batches import locations
 from tests.models import Article
@@ -38,8 +38,8 @@ HOUR = Cast(ExtractHour("updated"), CharField())
 
 @pytest.fixture(autouse=True)
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(querysets, "SERVER_SLICE", SLICE)
-    monkeypatch.setattr(querysets, "SLICE", SLICE)
+    monkeypatch.setattr(queryset, "SERVER_SLICE", SLICE)
+    monkeypatch.setattr(queryset, "SLICE", SLICE)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from django.urls import get_script_prefix, get_urlconf, path
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.render import Renderer, Target, Task, render_page
+from django_sitemaps09.export.rendering.page import Renderer, Target, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import UnknownSectionError

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from django_sitemaps09 import Sitemap, checks, compression
 from django_sitemaps09.compression import compress, compressor
 from django_sitemaps09.conf import conf
-from django_sitemaps09.export import export, files
-from django_sitemaps09.export.files import Sink, sink
+from django_sitemaps09.export import export
+from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from tests.services import missing
 
 BASE = "https://www.example.com"
@@ -217,13 +218,13 @@ class TestASink:
     @pytest.fixture(autouse=True)
     def _handed_over_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Chunks go to the thread as they come, where a real one gathers a megabyte of them."""
-        monkeypatch.setattr(files, "_CHUNK", 0)
+        monkeypatch.setattr(sink, "_CHUNK", 0)
 
     @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
-    @pytest.mark.parametrize("count", [0, 1, files._WAITING, files._WAITING + 1, 100])
+    @pytest.mark.parametrize("count", [0, 1, sink._WAITING, sink._WAITING + 1, 100])
     def test_keeps_all_chunks_in_their_order(self, path: Path, count: int, compressed: bool) -> None:
         chunks = chunks_of(count)
-        with sink(at(path), compressor() if compressed else None) as out:
+        with open_sink(at(path), compressor() if compressed else None) as out:
             for chunk in chunks:
                 out.write(chunk)
             digest = out.end()()
@@ -235,7 +236,7 @@ class TestASink:
     def test_counts_and_hashes_the_same_without_a_file(self, path: Path) -> None:
         found = []
         for place in (path, None):
-            with sink(at(place), compressor(6)) as out:
+            with open_sink(at(place), compressor(6)) as out:
                 for chunk in chunks_of(20):
                     out.write(chunk)
                 found.append((out.end()(), out.size))
@@ -253,7 +254,7 @@ class TestASink:
             assert go.wait(DEADLINE)
 
         monkeypatch.setattr(Sink, "_out", out)
-        with sink(at(path), None) as opened:
+        with open_sink(at(path), None) as opened:
             opened.write(b"a")
             opened.write(b"b")
             assert inside.wait(DEADLINE)
@@ -286,11 +287,11 @@ class TestASink:
         writer = threading.Thread(target=write_all, daemon=True)
         writer.start()
         deadline = time.monotonic() + DEADLINE
-        while len(written) < files._WAITING:
+        while len(written) < sink._WAITING:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert not done.wait(0.2)
-        assert len(written) == files._WAITING
+        assert len(written) == sink._WAITING
         assert taken == []
         go.set()
         assert done.wait(DEADLINE)
@@ -309,11 +310,11 @@ class TestASink:
                 out.write(chunk)
                 written.append(chunk)
 
-        with sink(at(path), None) as out, pytest.raises(OSError, match="No space left") as raised:
+        with open_sink(at(path), None) as out, pytest.raises(OSError, match="No space left") as raised:
             write_all()
         assert raised.value is NO_SPACE
         # At once, but for those that waited.
-        assert 10 <= len(written) <= 11 + files._WAITING
+        assert 10 <= len(written) <= 11 + sink._WAITING
         with pytest.raises(OSError, match="No space left"):
             out.end()()
         assert path.stat().st_size <= 1_000
@@ -374,7 +375,7 @@ class TestASink:
         opened: list[Sink] = []
 
         def fail() -> None:
-            with sink(at(path), compressor()) as out:
+            with open_sink(at(path), compressor()) as out:
                 opened.append(out)
                 out.write(b"x")
                 raise KeyError

@@ -117,7 +117,7 @@ class TestPackage:
 
     @pytest.mark.parametrize(
         "name",
-        ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.contrib"],
+        ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.compat"],
     )
     def test_a_project_can_write_an_index_of_its_own_with_the_names_of_contribs_module(
         self, name: str

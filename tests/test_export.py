@@ -41,10 +41,12 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections, views
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export import Report, engines, export, files, publish
-from django_sitemaps09.export import robots as robots_files
-from django_sitemaps09.export.publish import JOURNAL
-from django_sitemaps09.export.render import render_page
+from django_sitemaps09.export import Report, engines, export
+from django_sitemaps09.export.publishing import robots as robots_files
+from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing.steps import JOURNAL
+from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.manifest import BACKUP
 from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.protocol import Base
@@ -1337,7 +1339,7 @@ class TestAFailureToWrite:
     ) -> None:
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)}, gzip=gzip)
         before = touched(folder)
-        monkeypatch.setattr(files.Sink, "_out", full_after(4_000, files.Sink._out))
+        monkeypatch.setattr(sink.Sink, "_out", full_after(4_000, sink.Sink._out))
         report = export(
             output=folder,
             sitemaps={"a": Numbers(20_000), "b": Numbers(4)},
@@ -1723,7 +1725,7 @@ class TestRobotsTxt:
         # And in a run that is killed before its end, which the next one finishes.
         path.unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(publish, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 export(output=folder, sitemaps={"a": Numbers(3)}, robots=path)
         path.unlink()
@@ -1949,7 +1951,7 @@ def killed(folder: str, when: str) -> None:
         return called
 
     if what == "write":
-        files.Sink.write = dying(files.Sink.write)  # type: ignore[method-assign]
+        sink.Sink.write = dying(sink.Sink.write)  # type: ignore[method-assign]
     else:
         Path.replace = dying(Path.replace)  # type: ignore[method-assign]
     export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)}, base_url=BASE)

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09.compression import compressor
-from django_sitemaps09.export import files
-from django_sitemaps09.export.files import Sink, sink
+from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from django_sitemaps09.stores.local import LocalStore
 
 DATA = [b"<url>%d</url>\n" % number for number in range(10_000)]
@@ -60,7 +60,7 @@ def digest(parts: list[bytes]) -> str:
 
 
 def written(place: Any, stream: Any, parts: list[bytes], known: str | None = None) -> tuple[Sink, str]:
-    with sink(place, stream, known) as out:
+    with open_sink(place, stream, known) as out:
         for part in parts:
             out.write(part)
         ended = out.end()
@@ -121,7 +121,7 @@ class TestAPageThatIsPublishedAlready:
     ) -> None:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208
         for known in (None, digest(DATA), digest([b"other"])):
-            with suppress(ZeroDivisionError), sink(place, compressor(6), known) as out:
+            with suppress(ZeroDivisionError), open_sink(place, compressor(6), known) as out:
                 out.write(DATA[0])
                 raise ZeroDivisionError
         assert not place.path.exists()
@@ -154,7 +154,7 @@ class TestADiskThatIsFull:
             written(full, compressor(6), LARGE, known)
 
     def test_where_bytes_wait_is_told_too(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        temporary: Callable[..., Any] = files.TemporaryFile
+        temporary: Callable[..., Any] = sink.TemporaryFile
 
         @contextmanager
         def tiny() -> Iterator[Any]:
@@ -168,7 +168,7 @@ class TestADiskThatIsFull:
 
                 yield Full()
 
-        monkeypatch.setattr(files, "TemporaryFile", tiny)
+        monkeypatch.setattr(sink, "TemporaryFile", tiny)
         with pytest.raises(OSError, match="No space left"):
             written(place, compressor(6), LARGE, digest(LARGE))
         assert not place.path.exists()

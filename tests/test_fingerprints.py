@@ -55,8 +55,8 @@ from django.utils import translation
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, sources
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources import identity
-from django_sitemaps09.sources.fingerprints import RowHash, fingerprint
+from django_sitemaps09.sources.changes import identity
+from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
 from django_sitemaps09.writer import Limits
 from tests.databases import parameter
 from tests.models import (
@@ -505,7 +505,7 @@ django.setup()
 from django.db import connection
 from django.db.models import DateTimeField, F
 from django.db.models.expressions import RawSQL
-from django_sitemaps09.sources.fingerprints import fingerprint
+from django_sitemaps09.sources.changes.fingerprints import fingerprint
 from tests.models import Category
 
 def found():

@@ -31,10 +31,12 @@ from django.urls import reverse
 from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.rows import filters_window
-from django_sitemaps09.sources import QuerySource, members, positions, querysets
-from django_sitemaps09.sources.values import lastmod_text
-from django_sitemaps09.views import contrib
+from django_sitemaps09.queryset_traits import filters_window
+from django_sitemaps09.sources import QuerySource, positions
+from django_sitemaps09.sources import queryset as queryset_source
+from django_sitemaps09.sources.columns.values import lastmod_text
+from django_sitemaps09.sources.rows import members
+from django_sitemaps09.views import compat
 from django_sitemaps09.writer import Limits
 from tests.databases import ALIASES, parameter, require
 from tests.fuzz.facts import KINDS, UTC, Fact, facts, write
@@ -184,7 +186,7 @@ def exported(section: Any) -> Pages:
 def compatible(section: Any) -> tuple[str | None, Entries]:
     """The page of the compatibility views, and the lastmod in their index."""
     whole = type("Whole", (section,), {"limit": 1_000})
-    response = contrib.sitemap(RequestFactory().get("/"), {"fuzzed": whole})
+    response = compat.sitemap(RequestFactory().get("/"), {"fuzzed": whole})
     return lastmod_text(whole().get_latest_lastmod()), entries(response.render().content)
 
 
@@ -311,9 +313,9 @@ def sliced(small: bool) -> Iterator[None]:
     """Slices of rows that end within a page."""
     size = 4 if small else 1_500
     with (
-        mock.patch.object(querysets, "SLICE", size),
-        mock.patch.object(querysets, "SERVER_SLICE", size),
-        mock.patch.object(querysets, "COSTLY_SLICE", size),
+        mock.patch.object(queryset_source, "SLICE", size),
+        mock.patch.object(queryset_source, "SERVER_SLICE", size),
+        mock.patch.object(queryset_source, "COSTLY_SLICE", size),
         mock.patch.object(members, "FEWEST", size),
         mock.patch.object(positions, "SLICE", size),
     ):

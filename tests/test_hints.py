@@ -26,7 +26,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.costs import Cost, Costs, Step, recorded, step
+from django_sitemaps09.sources.profiling import Cost, Costs, Step, recorded, step
 from django_sitemaps09.writer import Limits
 from tests.models import Article, Category, Comment, Scale
 

@@ -15,7 +15,7 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
 from django_sitemaps09.export import export
-from django_sitemaps09.export.published import index_name, is_index
+from django_sitemaps09.export.publishing.filenames import index_name, is_index
 from django_sitemaps09.manifest import ROOT
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
@@ -129,7 +129,7 @@ def _configured(settings: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("django_sitemaps09.export.indexes.LIMITS", Limits(3, 50_000))
+    monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", Limits(3, 50_000))
 
 
 @pytest.fixture
@@ -300,7 +300,7 @@ class TestSeveralIndexes:
     def test_have_no_more_bytes_than_their_limit(
         self, folder: Path, robots: Path, monkeypatch: pytest.MonkeyPatch, most: int, lastmod: Any
     ) -> None:
-        monkeypatch.setattr("django_sitemaps09.export.indexes.LIMITS", Limits(50_000, most))
+        monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", Limits(50_000, most))
         sitemaps = {name: type("Dated", (Numbers,), {"lastmod": lastmod})(21) for name in ("a", "longer")}
         export(output=folder, sitemaps=sitemaps, robots=robots)
         sizes = [(folder / name).stat().st_size for name in indexed(folder)]

@@ -35,9 +35,10 @@ from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps.translated import Translated
-from django_sitemaps09.sources import positions, querysets, slices
+from django_sitemaps09.sources import positions, queryset
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.querysets import QuerySource
+from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows import slices
 from django_sitemaps09.writer import Limits
 from tests.contrib_road import roads
 from tests.databases import parameter, require
@@ -89,8 +90,8 @@ def articles_in(using: str, count: int) -> QuerySet[Article]:
 
 def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     for module, name in (
-        (querysets, "SLICE"),
-        (querysets, "SERVER_SLICE"),
+        (queryset, "SLICE"),
+        (queryset, "SERVER_SLICE"),
         (slices, "INSTANCES"),
         (positions, "SLICE"),
     ):

@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
 from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.export import Report, export, publish
-from django_sitemaps09.export.publish import JOURNAL
+from django_sitemaps09.export import Report, export
+from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing.steps import JOURNAL
 from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint
 from django_sitemaps09.sections import UnknownSectionError
@@ -623,7 +624,7 @@ class TestStateThatIsDamaged:
         sitemaps = before()
         article_model().objects.filter(pk=7).update(slug="changed-again")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(publish, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 export(output=folder, sitemaps=sitemaps)
         article_model().objects.filter(pk=7).update(slug="changed")

@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, maps
+from django_sitemaps09.views import caching, page_maps
 from tests.models import Article
 from tests.published import SPACE
 from tests.services import require_packages
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def on(seconds: float) -> None:
         Clock.now += seconds
 
-    monkeypatch.setattr(maps, "time", Clock)
+    monkeypatch.setattr(page_maps, "time", Clock)
     return on
 
 

@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources import members, querysets
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources import queryset
+from django_sitemaps09.sources.rows import members
+from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.writer import Limits
 from tests.models import Article, Category, Comment, Ticket, Word
 
@@ -48,9 +49,9 @@ WINDOW = {
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
-        (querysets, "SLICE"),
-        (querysets, "SERVER_SLICE"),
-        (querysets, "COSTLY_SLICE"),
+        (queryset, "SLICE"),
+        (queryset, "SERVER_SLICE"),
+        (queryset, "COSTLY_SLICE"),
         (members, "FEWEST"),
     ):
         monkeypatch.setattr(module, name, 20)

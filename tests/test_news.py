@@ -28,10 +28,10 @@ from django_sitemaps09 import export as exports
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import Report, export, export_hosts
-from django_sitemaps09.export.publish import JOURNAL
+from django_sitemaps09.export.publishing.steps import JOURNAL
 from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
-from django_sitemaps09.sources import extensions
+from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests import published as looked_at

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from django.core.management.base import OutputWrapper
 
-from django_sitemaps09.export import PageFile, SectionReport, progress
+from django_sitemaps09.export import PageFile, SectionReport
+from django_sitemaps09.management import progress
 from tests import test_command
 from tests.services import require_packages
 from tests.test_command import BASE, ROOT

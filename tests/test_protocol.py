@@ -42,7 +42,7 @@ from django_sitemaps09.protocol import (
     uri,
     w3c,
 )
-from django_sitemaps09.sources.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import Hosts
 
 UTC = timezone.utc
 #: What both the W3C note and the XSD admit.

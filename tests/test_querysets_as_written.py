@@ -18,11 +18,11 @@ from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
-from django_sitemaps09.rows import count_rows, in_any_order
+from django_sitemaps09.queryset_traits import count_rows, in_any_order
 from django_sitemaps09.sitemaps import GenericSitemap
-from django_sitemaps09.sitemaps.declared import Dated
-from django_sitemaps09.sources.values import lastmod_text
-from django_sitemaps09.views import contrib
+from django_sitemaps09.sitemaps.expressions import Dated
+from django_sitemaps09.sources.columns.values import lastmod_text
+from django_sitemaps09.views import compat
 from tests.databases import parameter
 from tests.models import Article, Invoice, Seat
 from tests.published import SPACE, pages, plain, quick_folder
@@ -72,7 +72,7 @@ def compatible(section: Any) -> Entries:
     """The pages of the compatibility views."""
     found: Entries = []
     for number in range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1):
-        response = contrib.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
+        response = compat.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
         found += entries(response.render().content)
     return found
 

@@ -39,7 +39,7 @@ from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.stores import STATE, host_folder, is_folder
-from django_sitemaps09.views import contrib
+from django_sitemaps09.views import compat
 from tests import killed, test_engines
 from tests import published as looked_at
 from tests.models import Article
@@ -158,10 +158,10 @@ SITES: Mapping[str, Any] = {"pages": Pages}
 urlpatterns = [
     path("", include("django_sitemaps09.urls")),
     path("articles/<slug:slug>/", lambda request, slug: HttpResponse(), name="article"),
-    path("contrib.xml", contrib.index, {"sitemaps": SITES}),
+    path("contrib.xml", compat.index, {"sitemaps": SITES}),
     path(
         "contrib-<section>.xml",
-        contrib.sitemap,
+        compat.sitemap,
         {"sitemaps": SITES},
         name="django.contrib.sitemaps.views.sitemap",
     ),

@@ -27,7 +27,7 @@ from django_sitemaps09.sitemaps import (
     declared_expressions,
     declared_value,
 )
-from django_sitemaps09.sitemaps.declared import Dated
+from django_sitemaps09.sitemaps.expressions import Dated
 from tests.models import Article, Category, Recent, Seat
 
 ModelT = TypeVar("ModelT", bound=Model)

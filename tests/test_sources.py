@@ -76,11 +76,13 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Key, Page, PageMap, fill
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.sitemaps import MACHINERY
-from django_sitemaps09.sources import members, positions, querysets
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources import positions
+from django_sitemaps09.sources import queryset as queryset_source
+from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.querysets import QuerySource
-from django_sitemaps09.sources.urls import UrlsSource
+from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows import members
+from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.writer import Limits, Written, write_urlset
 from tests import batches
 from tests.databases import parameter
@@ -180,9 +182,9 @@ def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of a few rows are then read in several slices."""
-    monkeypatch.setattr(querysets, "SLICE", 3)
-    monkeypatch.setattr(querysets, "SERVER_SLICE", 3)
-    monkeypatch.setattr(querysets, "COSTLY_SLICE", 3)
+    monkeypatch.setattr(queryset_source, "SLICE", 3)
+    monkeypatch.setattr(queryset_source, "SERVER_SLICE", 3)
+    monkeypatch.setattr(queryset_source, "COSTLY_SLICE", 3)
     monkeypatch.setattr(members, "FEWEST", 3)
     monkeypatch.setattr(positions, "SLICE", 3)
 
@@ -428,9 +430,9 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 
 def test_a_full_slice_is_not_taken_for_the_last(using: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_articles(using, range(6))
-    monkeypatch.setattr(querysets, "SLICE", 3)
-    monkeypatch.setattr(querysets, "SERVER_SLICE", 3)
-    monkeypatch.setattr(querysets, "COSTLY_SLICE", 3)
+    monkeypatch.setattr(queryset_source, "SLICE", 3)
+    monkeypatch.setattr(queryset_source, "SERVER_SLICE", 3)
+    monkeypatch.setattr(queryset_source, "COSTLY_SLICE", 3)
     monkeypatch.setattr(members, "FEWEST", 3)
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source).pages
@@ -845,8 +847,8 @@ def test_rows_that_are_grouped_by_a_relation_to_many_are_refused_never_two_urls(
 def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
     articles: QuerySet[Article], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(querysets, "SLICE", 2)
-    monkeypatch.setattr(querysets, "SERVER_SLICE", 2)
+    monkeypatch.setattr(queryset_source, "SLICE", 2)
+    monkeypatch.setattr(queryset_source, "SERVER_SLICE", 2)
     monkeypatch.setattr(KeyColumns, "beyond", lambda self, rows, after: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))

@@ -490,7 +490,7 @@ class TestWhatChanges:
     def test_another_order_of_the_same_texts_does_so_too(
         self, folder: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from django_sitemaps09.sources import identity
+        from django_sitemaps09.sources.changes import identity
 
         rows = Texts()
         rows.add([f"{letter}{n}" for letter in "aBcD" for n in range(10)], "")

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections
 from django_sitemaps09.export import Published, Report, UrlChange, export
-from django_sitemaps09.export.publish import JOURNAL
+from django_sitemaps09.export.publishing.steps import JOURNAL
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import source
 from django_sitemaps09.stores import STATE

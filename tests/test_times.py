@@ -47,8 +47,8 @@ from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.entries import Plain
 from django_sitemaps09.protocol import Base, w3c, w3c_texts
 from django_sitemaps09.sitemaps import alias
-from django_sitemaps09.sources import querysets
-from django_sitemaps09.sources.times import TimeText
+from django_sitemaps09.sources import queryset
+from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.writer import Limits
 from tests.databases import parameter, require
 from tests.models import Article, Event, Recent, Visit
@@ -343,8 +343,8 @@ def session(using: str, *statements: str) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(querysets, "SLICE", 3)
-    monkeypatch.setattr(querysets, "SERVER_SLICE", 3)
+    monkeypatch.setattr(queryset, "SLICE", 3)
+    monkeypatch.setattr(queryset, "SERVER_SLICE", 3)
 
 
 @pytest.fixture

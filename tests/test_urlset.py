@@ -32,8 +32,8 @@ from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base
-from django_sitemaps09.views import urlset
-from django_sitemaps09.views.urlset import LOOKS, Urlset
+from django_sitemaps09.views import lazy_urlset
+from django_sitemaps09.views.lazy_urlset import LOOKS, Urlset
 from django_sitemaps09.writer import Limits
 from tests.batches import locations
 from tests.contrib_road import roads
@@ -151,7 +151,7 @@ def test_a_look_that_fails_is_no_empty_list() -> None:
 
 def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = views.sitemap(request(), {"s": Things}).render().content
-    monkeypatch.setattr(urlset, "preserved", lambda sitemap: None)
+    monkeypatch.setattr(lazy_urlset, "preserved", lambda sitemap: None)
     assert views.sitemap(request(), {"s": Things}).render().content == expected
     with pytest.raises(TypeError):
         list(made()[0])
@@ -415,7 +415,7 @@ def test_a_template_that_is_not_there_is_missed_at_the_rendering() -> None:
     ids=["get_urls", "machinery", "i18n"],
 )
 def test_a_class_with_machinery_of_its_own_is_asked_itself(overrides: dict[str, Any]) -> None:
-    assert urlset.section(type("Own", (Things,), overrides)(), 1, None, None) is None
+    assert lazy_urlset.section(type("Own", (Things,), overrides)(), 1, None, None) is None
 
 
 class Item:
@@ -451,7 +451,7 @@ class Counted(Sitemap[Item]):
 
 
 def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urlset, "AT_A_TIME", 50)
+    monkeypatch.setattr(lazy_urlset, "AT_A_TIME", 50)
     Item.most = 0
     gc.collect()
     gc.disable()

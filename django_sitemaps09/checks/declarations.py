@@ -12,7 +12,7 @@ from django_sitemaps09.checks.documents import check_documents
 from django_sitemaps09.checks.hooks import check_hooks
 from django_sitemaps09.checks.languages import check_languages
 from django_sitemaps09.checks.locations import check_locations
-from django_sitemaps09.checks.rows import check_rows
+from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.subjects import is_declaration, is_ours
 
 #: Checks of every class, including those that are contrib's alone.

@@ -12,7 +12,7 @@ from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, shown
 from django_sitemaps09.entries import Extension
 from django_sitemaps09.sitemaps import EXTENDING
-from django_sitemaps09.sources.formats import FORMATS
+from django_sitemaps09.sources.columns.formats import FORMATS
 
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:

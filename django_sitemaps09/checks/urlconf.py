@@ -10,7 +10,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
 _OURS = ("django_sitemaps09.views.",)
-_CONTRIBS_ROAD = "django_sitemaps09.views.contrib"
+_CONTRIBS_ROAD = "django_sitemaps09.views.compat"
 _CONTRIBS = "django.contrib.sitemaps.views"
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 _WITHOUT_SECTIONS = "robots_txt"

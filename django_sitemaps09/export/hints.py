@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps09.rows import can_reorder
+from django_sitemaps09.queryset_traits import can_reorder
 from django_sitemaps09.sitemaps import FIELDS, HOOKS, MACHINERY, Sitemap, is_original
 from django_sitemaps09.sources import QuerySource, Source
-from django_sitemaps09.sources.costs import Cost, Costs, Step
-from django_sitemaps09.sources.members import Members
+from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.urls import UrlsSource
+from django_sitemaps09.sources.profiling import Cost, Costs, Step
+from django_sitemaps09.sources.rows.members import Members
 
 # A smaller section is written before anybody waits for it, and its times are noise.
 _WORTH_TIMING = 1_000

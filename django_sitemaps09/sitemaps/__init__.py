@@ -15,7 +15,7 @@ from django_sitemaps09.sitemaps.base import (
     is_contribs,
     is_original,
 )
-from django_sitemaps09.sitemaps.declared import (
+from django_sitemaps09.sitemaps.expressions import (
     FIELDS,
     Field,
     Newest,

@@ -18,9 +18,16 @@ from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
+from django_sitemaps09.queryset_traits import (
+    chunks,
+    count_rows,
+    filters_window,
+    in_any_order,
+    pinned,
+    repeats_rows,
+)
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.rows import chunks, count_rows, filters_window, in_any_order, pinned, repeats_rows
-from django_sitemaps09.sitemaps.declared import (
+from django_sitemaps09.sitemaps.expressions import (
     Newest,
     alias,
     annotated,

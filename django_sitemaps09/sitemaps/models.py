@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
-from django_sitemaps09.rows import can_reorder, key_names, repeats_rows, selected
+from django_sitemaps09.queryset_traits import can_reorder, key_names, repeats_rows, selected
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
 from django_sitemaps09.sitemaps.sites import site_with
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from django_sitemaps09.rows import can_reorder, chunks, count_rows, in_any_order, key_names
+from django_sitemaps09.queryset_traits import can_reorder, chunks, count_rows, in_any_order, key_names
 
 # The number of instances that the views read at a time.
 _AT_A_TIME = 1_000

@@ -1,35 +1,23 @@
-"""Compile a sitemap to a source: rows in the order of a key, and batches of text made from them.
-
-A sitemap is compiled only if its class overrides none of contrib's internals. Every other one is an opaque
-sitemap, read through its own `get_urls()`, as are objects that others wrote for contrib.
-"""
+"""Sources: the rows of sections in the order of a key, and batches of text made from them."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import Any, Protocol
-
-from django.core.exceptions import ImproperlyConfigured
-
-from django_sitemaps09 import pages, protocol, writer
-from django_sitemaps09.entries import Batch, shown
-from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.sections import Section, bound, instance
-from django_sitemaps09.sitemaps import MACHINERY, ModelSitemap, NewsSitemap, Sitemap, is_original
-from django_sitemaps09.sources import extensions
-from django_sitemaps09.sources.bounds import LIVE_NUMBERS, divide, live_number
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.declared import Declared
-from django_sitemaps09.sources.digests import digest
-from django_sitemaps09.sources.formats import FormatName, format_name
+from django_sitemaps09.sources.changes.digests import digest
+from django_sitemaps09.sources.compile import (
+    Source,
+    is_compiled,
+    live_pages,
+    page_limits,
+    page_map,
+    rows_on_page,
+    shareable,
+    source,
+)
+from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.page_size import page_size
-from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.querysets import QuerySource
-from django_sitemaps09.sources.ranges import key_ranged
+from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows.bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.sites import HostSite, site_for
-from django_sitemaps09.sources.urls import UrlsSource
-from django_sitemaps09.writer import Limits
 
 __all__ = [
     "LIVE_NUMBERS",
@@ -50,193 +38,3 @@ __all__ = [
     "site_for",
     "source",
 ]
-
-# Safety margin for the bytes of a page, since later entries can be longer than the first.
-_MARGIN = 1.05
-
-
-class Source(Keyed, Protocol):
-    """Rows of one section, and how a range of them becomes text."""
-
-    @property
-    def rows_per_page(self) -> int:
-        """Number of rows that make a page, judged only by the count of its entries."""
-
-    @property
-    def entries_per_page(self) -> int:
-        """Most entries of a page: the sitemap's `limit`, or those of one item if they are more."""
-
-    def sample(self) -> Batch | None:
-        """Return the first few hundred entries; `None` if the sitemap's own paginator cuts the pages."""
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        """Bases that paths are joined to; several if the same entries are for several hosts."""
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        """Namespaces of all that entries can have besides the protocol's elements, by prefix."""
-
-    @property
-    def format(self) -> FormatName:
-        """Format of the section's files."""
-
-    @property
-    def fleeting(self) -> bool:
-        """Return whether entries expire, so that there can soon be few of them."""
-
-    @property
-    def digest(self) -> str | None:
-        """Digest that shows whether a page map is of these rows; `None` if the map is not worth keeping."""
-
-    @property
-    def identity(self) -> tuple[str, ...] | None:
-        """Key identity: bounds that were made under one mean nothing under another.
-
-        It has the vendor, then table, column, database type and collation of each column; `None` without a
-        key.
-        """
-
-    def in_order(self, bounds: Sequence[Key]) -> bool:
-        """Return whether each bound is greater than the one before, by the current order of the source."""
-
-    @property
-    def declared(self) -> str:
-        """Declaration digest, of all that decides the bytes of pages except rows; it reads no row."""
-
-    @property
-    def skippable(self) -> bool:
-        """Return whether a fingerprint shows that pages have not changed."""
-
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Return the fingerprint of a range's rows, in one query; only for a source that is `skippable`."""
-
-    def batches(self, page: Page) -> Generator[Batch]:
-        """Yield the entries of a page, several hundred or thousand at a time."""
-
-    def key_text(self, key: Hashable) -> Key:
-        """Return a key of a batch as text."""
-
-    def newest(self, page: Page) -> str | None:
-        """Return the newest lastmod of a page, if the database can tell, and if all its rows have one."""
-
-
-def is_compiled(sitemap: object) -> bool:
-    """Return whether a sitemap is compiled; otherwise it is opaque, and read through `get_urls()`.
-
-    The object's current attributes decide, since its class can be patched.
-    """
-    # Not isinstance(): a mock claims to be of the class that it was made for.
-    return issubclass(type(sitemap), Sitemap) and all(is_original(sitemap, name) for name in MACHINERY)
-
-
-def source(
-    name: str,
-    section: Section,
-    bases: Base | tuple[Base, ...],
-    limits: Limits,
-    using: str | None = None,
-) -> Source:
-    """Return the source of a section, for one host, or for several if it is `shareable`.
-
-    Rows are read from the database `using`, by default from the one that a router picks first. Raise
-    `ImproperlyConfigured` for a declaration that cannot be read.
-    """
-    bases = (bases,) if isinstance(bases, Base) else bases
-    sitemap: Any = bound(section, bases[0].domain)
-    if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], min(limits.urls, _most(sitemap, limits.urls)))
-    if sitemap.protocol and sitemap.protocol not in ("http", "https"):
-        raise ImproperlyConfigured(
-            f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} is {sitemap.protocol!r}, and "
-            "crawlers follow http and https."
-        )
-    format_name(sitemap)
-    declaration = Declaration.of(
-        sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
-    )
-    limit = _limit(name, sitemap, limits.urls)
-    items = sitemap.items()
-    # Pages of news are refilled each time, so that their number does not grow.
-    ranged = None if isinstance(sitemap, NewsSitemap) else key_ranged(items, declaration)
-    if ranged is None:
-        return PositionSource.of(items, declaration, limit, using)
-    # One database for all queries: a router can pick another replica each time.
-    return QuerySource.of(name, ranged.using(using), declaration, limit)
-
-
-def shareable(section: Section) -> bool:
-    """Return whether a section has the same entries on several hosts, except for the host."""
-    try:
-        sitemap = instance(section)
-    except Exception:  # noqa: BLE001 a user's factory can raise anything, which an export reports
-        return False
-    return is_compiled(sitemap) and (not isinstance(sitemap, ModelSitemap) or sitemap.site_field is None)
-
-
-def page_limits(source: Source, limits: Limits) -> Limits:
-    """Return the limits of one page of a source."""
-    return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
-
-
-def page_map(source: Source, limits: Limits) -> PageMap:
-    """Return the pages of a source."""
-    return pages.cut(source, rows_on_page(source, limits))
-
-
-def live_pages(source: Source, rows: int) -> PageMap:
-    """Return the pages of a section where there is no export, each with at most `rows` rows.
-
-    Bounds and numbers depend only on the keys beside them. So maps cut before and after a change of rows
-    differ only in the pages next to it. Without keys, pages are counted from the first.
-    """
-    if not isinstance(source, QuerySource):
-        return pages.cut(source, rows)
-    return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
-
-
-def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
-    """Return about how many rows make a page within both limits, with room for more.
-
-    The first entries show how long one is, with locations joined to `base`, or else to the longest base.
-    The number is rounded down to tenths of the limit, so that it stays the same when a row changes.
-    """
-    batch = source.sample()
-    most = source.rows_per_page
-    if batch is not None and isinstance(source, Declared) and source.declaration.has_languages_per_item:
-        # Not the languages that any item may have: most items of a large site have only a few.
-        most = max(
-            most, _in_tenths(source.limit * len(batch.keys) // max(1, sum(batch.counts())), source.limit)
-        )
-    # Pages of news are refilled each time, and nothing is added to one.
-    rows = most if source.fleeting else pages.fill(most)
-    if batch is not None and batch.keys:
-        longest = base or max(map(str, source.bases), key=len)
-        texts = writer.elements(writer.FORMATS[source.format], batch, longest)
-        size = sum(len(text.encode()) for text in texts)
-        fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
-        if fit < rows:
-            rows = _in_tenths(fit, most)
-    return rows
-
-
-def _in_tenths(rows: int, most: int) -> int:
-    """Round a number of rows down to tenths of `most`, but never to zero."""
-    step = max(1, most // 10)
-    return max(rows // step * step, min(rows, step), 1)
-
-
-def _limit(name: str, sitemap: Any, most: int) -> int:
-    try:
-        size = page_size(sitemap.limit)
-    except ValueError as error:
-        raise ImproperlyConfigured(
-            f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number "
-            f"from 1 on, not {shown(sitemap.limit)}."
-        ) from error
-    return min(size, _most(sitemap, most))
-
-
-def _most(sitemap: Any, most: int) -> int:
-    """Return the most entries of a file, which may have fewer articles of news than URLs."""
-    return min(most, protocol.MAX_NEWS) if "news" in extensions.hooks(sitemap) else most

@@ -15,15 +15,22 @@ from django.db.models.query import ModelIterable
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.rows import can_reorder, count_rows, one_by_one, pinned, repeats_rows, selected
+from django_sitemaps09.queryset_traits import (
+    can_reorder,
+    count_rows,
+    one_by_one,
+    pinned,
+    repeats_rows,
+    selected,
+)
 from django_sitemaps09.sitemaps import NewsSitemap, annotated, apart, column
-from django_sitemaps09.sources import digests
-from django_sitemaps09.sources.costs import step
-from django_sitemaps09.sources.declaration import Declaration, Rows
-from django_sitemaps09.sources.declared import Declared
-from django_sitemaps09.sources.querysets import SAMPLE, SLICE, slice_size
+from django_sitemaps09.sources.changes import digests
+from django_sitemaps09.sources.columns.declaration import Declaration, Rows
+from django_sitemaps09.sources.compiled import Declared
+from django_sitemaps09.sources.profiling import step
+from django_sitemaps09.sources.queryset import SAMPLE, SLICE, slice_size
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE, Unreadable, readable
 from django_sitemaps09.sources.unranged import Unranged
-from django_sitemaps09.sources.unreadable import UNREADABLE, Unreadable, readable
 
 
 @dataclass(frozen=True, slots=True)

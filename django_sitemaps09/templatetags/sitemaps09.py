@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from django_sitemaps09.views.contrib import IndexNode, UrlsetNode
+from django_sitemaps09.views.compat import IndexNode, UrlsetNode
 
 register = template.Library()
 register.tag("sitemap_urlset", lambda parser, token: UrlsetNode())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.views.contrib import (
+from django_sitemaps09.views.compat import (
     SitemapIndexItem,
     _get_latest_lastmod,
     index,
     sitemap,
     x_robots_tag,
 )
-from django_sitemaps09.views.ours import page, page_gz, page_txt, robots_txt, sitemap_index
+from django_sitemaps09.views.native import page, page_gz, page_txt, robots_txt, sitemap_index
 
 __all__ = [
     "SitemapIndexItem",

@@ -21,7 +21,7 @@ from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import Folder
-from django_sitemaps09.export.render import (
+from django_sitemaps09.export.rendering.page import (
     EXPECTED,
     Rendered,
     Renderer,

@@ -21,11 +21,11 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.render import Rendered, Renderer, Target, Task
+from django_sitemaps09.export.rendering.page import Rendered, Renderer, Target, Task
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.costs import Cost, Costs
+from django_sitemaps09.sources.profiling import Cost, Costs
 
 #: Version of messages and answers. A worker of another version says so and renders nothing. For that, it
 #: needs the keys that `Folder` reads, which messages of every version have.

@@ -21,7 +21,7 @@ from django.core.cache import caches
 from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.render import Rendered, Renderer, Task, render_page, same_declaration
+from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, render_page, same_declaration
 
 logger = logging.getLogger(__name__)
 

@@ -16,11 +16,11 @@ from django_sitemaps09 import sections
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export import SectionReport, export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
-from django_sitemaps09.export.progress import bar
 from django_sitemaps09.export.report import counted
-from django_sitemaps09.export.table import lines
 from django_sitemaps09.management.ignored_templates import ignored_templates
+from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import Lenient, settle
+from django_sitemaps09.management.table import lines
 
 
 class Command(BaseCommand):

@@ -1,0 +1,196 @@
+"""The functions that export sitemaps: to one host, or to several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from django.urls import get_script_prefix, get_urlconf
+from django.utils.asyncio import async_unsafe
+
+from django_sitemaps09 import sources
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import engines
+from django_sitemaps09.export.callbacks import outwards, unchanged
+from django_sitemaps09.export.host import Told, Tree, check_removals, opened
+from django_sitemaps09.export.interrupts import uninterrupted
+from django_sitemaps09.export.options import Asked, Options
+from django_sitemaps09.export.publishing.changes import Published
+from django_sitemaps09.export.rendering.page import Renderer
+from django_sitemaps09.export.rendering.run import Listeners, Outcome, Run, Wanted
+from django_sitemaps09.export.rendering.section import export_section
+from django_sitemaps09.export.report import PageFile, Report, SectionReport
+from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.sections import Section
+
+
+@async_unsafe
+def export(
+    names: Sequence[str] = (),
+    *,
+    output: Path | str | None = None,
+    robots: Path | str | None = None,
+    base_url: str | None = None,
+    gzip: bool | None = None,
+    strict: bool = False,
+    dry_run: bool = False,
+    changed_only: bool = False,
+    rebalance: bool = False,
+    force: Collection[str] = (),
+    remove: Collection[str] = (),
+    engine: str | None = None,
+    workers: int | None = None,
+    sitemaps: Mapping[str, Section] | None = None,
+    changes: bool = False,
+    on_published: Callable[[Published], object] | None = None,
+    progress: Callable[[SectionReport], object] = lambda section: None,
+    on_page: Callable[[str, PageFile], object] = lambda section, file: None,
+    on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
+) -> Report:
+    """Render the named sections, or all of them, to files and return a report.
+
+    Arguments that are not given default to the settings. `strict` publishes nothing if a section failed or
+    anything was skipped. `changed_only` does not render pages whose rows have not changed, as far as the
+    database can tell. `rebalance` cuts all pages anew. `force` names sections to publish even if they
+    shrink too much. `remove` names sections to remove that are published but no longer declared. With
+    several `workers`, sections must be found through the setting or the registry.
+
+    `on_plan` is called before the first page with the number of pages that each section will have, `None`
+    if unknown; it may be called again. `progress` is called after each section, `on_page` after each
+    rendered page. Exceptions of these callbacks end the export before anything is published. `on_published`
+    is called, and the signal is sent, after something was published. With `changes`, both also receive the
+    URLs that were added, removed and changed. An exception of `on_published` becomes a warning in the
+    report.
+
+    Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
+    index cannot be written. Published files are not changed then.
+    """
+    options = Options(
+        names=names,
+        output=output,
+        robots=robots,
+        gzip=gzip,
+        strict=strict,
+        dry_run=dry_run,
+        changed_only=changed_only,
+        rebalance=rebalance,
+        force=force,
+        remove=remove,
+        engine=engine,
+        workers=workers,
+        sitemaps=sitemaps,
+        changes=changes,
+    )
+    told = Listeners(on_plan, on_page, progress)
+    [report] = _exports([base_url], options, on_published, told, several=False)
+    return report
+
+
+@async_unsafe
+def export_hosts(
+    base_urls: Sequence[str],
+    names: Sequence[str] = (),
+    *,
+    on_published: Callable[[Published], object] | None = None,
+    progress: Callable[[SectionReport], object] = lambda section: None,
+    on_page: Callable[[str, PageFile], object] = lambda section, file: None,
+    on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
+    **options: Any,
+) -> dict[str, Report]:
+    """Export to several hosts, given by their base URLs, and return a report for each of them.
+
+    Each host has a folder of its name below the target. Rows are read once for all hosts where only the
+    host differs. They are read once for each host in opaque sitemaps and in sections with a `site_field`.
+    """
+    if not base_urls or isinstance(base_urls, str):
+        raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
+    asked = Options(names, **options)
+    told = Listeners(on_plan, on_page, progress)
+    reports = _exports(base_urls, asked, on_published, told, several=True)
+    return dict(zip(base_urls, reports, strict=True))
+
+
+def _exports(
+    base_urls: Sequence[str | None],
+    options: Options,
+    on_published: Callable[[Published], object] | None,
+    listeners: Listeners,
+    *,
+    several: bool,
+) -> list[Report]:
+    """Return the reports of all hosts in the given order; if `several`, each host has its own folder."""
+    started = time.perf_counter()
+    # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
+    # a database, since it depends on the connections that are open.
+    engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
+    asked = [Asked.of(options, url, several=several) for url in base_urls]
+    if len({one.folder for one in asked}) < len(asked):
+        raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
+    now = datetime.now(timezone.utc)
+    wanted = Wanted(now, options.changed_only, options.rebalance, frozenset(options.force))
+    with unchanged(), ExitStack() as locked:
+        trees = [locked.enter_context(opened(one, options, now)) for one in asked]
+        check_removals(trees, options.remove)
+        with engine as elsewhere:
+            run = Run(
+                Renderer(
+                    tuple(tree.target for tree in trees), asked[0].gzip, get_script_prefix(), get_urlconf()
+                ),
+                [tree.place.target for tree in trees],
+                [tree.before.names for tree in trees],
+                [tree.taken for tree in trees],
+                wanted,
+                elsewhere,
+                Listeners(*(outwards(listener) for listener in listeners)),
+            )
+            outcomes = _outcomes(run, trees)
+        told: list[Told] = []
+        try:
+            for tree, own in zip(trees, outcomes, strict=True):
+                with uninterrupted():
+                    told.append(tree.end(own, options, now))
+        except BaseException:
+            # Report the hosts that are already published, whatever happened to the next one.
+            for one in told:
+                one.report(time.perf_counter() - started, on_published)
+            raise
+    seconds = time.perf_counter() - started
+    return [one.report(seconds, on_published) for one in told]
+
+
+def _outcomes(run: Run, trees: Sequence[Tree]) -> list[dict[str, Outcome]]:
+    """Return the outcomes of each host by section.
+
+    A section is exported in one pass where only the host differs, otherwise once for each host.
+    """
+    found: list[dict[str, Outcome]] = [{} for _ in trees]
+    chosen = trees[0].asked.chosen
+    published = {name: [tree.record(name) for tree in trees] for name in chosen}
+    shared = {name: len(trees) == 1 or sources.shareable(section) for name, section in chosen.items()}
+    run.listeners.plan({name: _pages(published[name], shared=shared[name]) for name in chosen})
+    for name, section in chosen.items():
+        befores = published[name]
+        if shared[name]:
+            made = export_section(run, name, section, befores)
+        else:
+            made = [
+                export_section(run.of_host(place), name, section, [before])[0]
+                for place, before in enumerate(befores)
+            ]
+        for own, outcome in zip(found, made, strict=True):
+            own[name] = outcome
+            run.listeners.section(outcome.report)
+    return found
+
+
+def _pages(befores: Sequence[SectionRecord], *, shared: bool) -> int | None:
+    """Return how many pages will be rendered, judged by what is published; `None` if unknown.
+
+    Pages of a `shared` section are rendered once for all hosts, others once for each host.
+    """
+    counts = [len(before.pages) for before in befores]
+    return (max(counts) if shared else sum(counts)) if all(counts) else None

@@ -1,0 +1,176 @@
+"""Declared query expressions as columns of a section's query, and their values for a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db.models import Expression, Max, Model, QuerySet
+from django.db.models.expressions import Col
+from django.db.models.query import ModelIterable
+
+from django_sitemaps09.queryset_traits import filters_window, pinned
+from django_sitemaps09.routes import Route, is_expression
+
+Field = Literal["location", "lastmod", "changefreq", "priority"]
+FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
+
+
+class Dated(Expression):
+    """The expression of a `lastmod`, with dates or times as values on every database.
+
+    MariaDB and MySQL return text for an expression that contains a `Value`, unless it is cast.
+    """
+
+    def __init__(self, expression: Any) -> None:
+        super().__init__()
+        self.expression = expression
+
+    def get_source_expressions(self) -> list[Any]:
+        return [self.expression]
+
+    def set_source_expressions(self, exprs: Sequence[Any]) -> None:
+        [self.expression] = exprs
+
+    def get_group_by_cols(self) -> list[Any]:
+        found: list[Any] = self.expression.get_group_by_cols()
+        return found
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        # From Django 6.1 on, converters use the expression that they are called with.
+        return [
+            lambda value, _, used, convert=convert: convert(value, self.expression, used)
+            for convert in self.expression.get_db_converters(connection)
+        ]
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> Any:
+        return compiler.compile(self.expression)
+
+    def as_mysql(self, compiler: Any, connection: Any, **_: Any) -> Any:
+        sql, parameters = compiler.compile(self.expression)
+        # A converter expects the value that the database returns without a cast.
+        if isinstance(self.expression, Col) or self.get_db_converters(connection):
+            return sql, parameters
+        if self.output_field.get_internal_type() not in ("DateField", "DateTimeField"):
+            return sql, parameters
+        return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
+
+
+class Newest(Max):
+    """The newest value of a column, converted as the column itself is."""
+
+    def __init__(self, column: str, *, like: Any, **extra: Any) -> None:
+        super().__init__(column, **extra)
+        self.like = like
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        # Without rows there is no newest value, and the converter of Trunc() fails for `None`.
+        return [
+            lambda value, expression, used, convert=convert: (
+                None if value is None else convert(value, expression, used)
+            )
+            for convert in self.like.get_db_converters(connection)
+        ]
+
+
+def alias(name: str, position: int = 0) -> str:
+    """Return the reserved name under which a declared expression of a field is annotated."""
+    return f"_sitemaps09_{name}_{position}"
+
+
+def declared_expressions(sitemap: object) -> dict[str, Any]:
+    """Return all expressions of a sitemap's hooks by reserved name, those of a `Route` in its order."""
+    found: dict[str, Any] = {}
+    for name in FIELDS:
+        value = getattr(sitemap, name, None)
+        expressions = value.expressions if isinstance(value, Route) else [value]
+        for position, expression in enumerate(filter(is_expression, expressions)):
+            found[alias(name, position)] = Dated(expression) if name == "lastmod" else expression
+    return found
+
+
+def annotated(sitemap: object, items: Any) -> Any:
+    """Return items annotated with the declared expressions, where Django can annotate them."""
+    expressions = declared_expressions(sitemap)
+    if not expressions:
+        return items
+    if not isinstance(items, QuerySet):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__} declares query expressions, but its items() are no "
+            "queryset: return one, or make the hooks methods that take the item."
+        )
+    items = pinned(items)
+    # Django cannot annotate a union.
+    if items.query.combinator or apart(items, expressions) is not None:
+        return items
+    return items.annotate(**expressions)
+
+
+def apart(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
+    """Return all rows of the model with the expressions, if the items cannot be annotated themselves.
+
+    A slice with an expression can have other rows, and Django annotates neither unions nor
+    `distinct(fields)`. Return `None` for an expression that names an annotation or has a window: it must be
+    evaluated within the items. Beside a filter on a window, an aggregate is of all rows related to a row.
+    """
+    query = items.query if expressions and isinstance(items, QuerySet) else None
+    if query is None or not issubclass(items._iterable_class, ModelIterable):
+        return None
+    refused = query.combinator or query.is_sliced or query.distinct_fields
+    if not (refused or filters_window(query)):
+        return None
+    try:
+        rows: QuerySet[Any] = QuerySet(items.model, using=items.db).annotate(**expressions)
+    except FieldError:
+        return None
+    resolved = [rows.query.annotations[name] for name in expressions]
+    if any(expression.contains_over_clause for expression in resolved):
+        return None
+    return rows if refused or any(expression.contains_aggregate for expression in resolved) else None
+
+
+def declared_value(value: Any, name: str, item: Any) -> Any:
+    """Return the value for an item of a field that is declared as a `Route` or an expression."""
+    if isinstance(value, Route):
+        parts = enumerate(value.expressions)
+        return value.url([column(part, alias(name, i), item) for i, part in parts])
+    return column(value, alias(name), item)
+
+
+def column(expression: Any, name: str, item: Any) -> Any:
+    """Return the value of an expression for a row: its annotation, or else the result of another query.
+
+    A row has no annotation if the project paginates `items()` itself, or if `apart` returns rows for them.
+    """
+    if isinstance(item, dict):
+        return item[name]
+    if not isinstance(item, Model):
+        raise ImproperlyConfigured(
+            f"Query expressions need rows of a model, not {type(item).__name__} objects: let items() give "
+            "instances, or make the hooks methods that take the item."
+        )
+    if not hasattr(item, name):
+        setattr(item, name, _rows_with(expression, name, item).get(pk=item.pk)[1])
+    return getattr(item, name)
+
+
+def column_of(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
+    """Return the values of an expression for several rows, with one query for those without annotation."""
+    missing = [item for item in items if isinstance(item, Model) and not hasattr(item, name)]
+    if missing:
+        first = missing[0]
+        rows = _rows_with(expression, name, first).filter(pk__in=[item.pk for item in missing])
+        found = dict(rows)
+        for item in missing:
+            if type(item) is type(first) and item._state.db == first._state.db and item.pk in found:
+                setattr(item, name, found[item.pk])
+    return [column(expression, name, item) for item in items]
+
+
+def _rows_with(expression: Any, name: str, item: Model) -> QuerySet[Any, Any]:
+    """Return the primary key and the value of an expression for all rows of an item's model."""
+    rows: Any = type(item)._base_manager.using(item._state.db)
+    of_database = Dated(expression) if name == alias("lastmod") else expression
+    found: QuerySet[Any, Any] = rows.annotate(**{name: of_database}).values_list("pk", name)
+    return found

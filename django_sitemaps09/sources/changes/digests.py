@@ -1,0 +1,171 @@
+"""Digests of what decides the bytes of pages besides their rows, equal in each process."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import django
+from django.conf import settings
+from django.core.exceptions import EmptyResultSet
+from django.db.models import QuerySet
+from django.utils import translation
+
+import django_sitemaps09
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.sitemaps import FIELDS
+from django_sitemaps09.sources.columns.declaration import Declaration
+from django_sitemaps09.sources.columns.formats import format_name
+
+# A point in time in a query that is this close to now depends on when the query was made.
+_NOW = timedelta(minutes=10)
+_PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
+# Classes of these packages do not change unless a version does.
+_VERSIONED = {"django", "django_sitemaps09", "builtins", "typing", "abc"}
+_PLACEHOLDERS = re.compile(r"IN \((%s(?:, %s)+)\)|%%|%s")
+
+
+def digest(facts: object) -> str:
+    """Return the digest of anything for which `repr()` is the same in each process."""
+    return sha256(repr(facts).encode()).hexdigest()
+
+
+def lasting(parameters: Iterable[object]) -> list[str]:
+    """Return the parameters of a query as text, except times that depend on when it was made."""
+    return [text for text in map(str, parameters) if not _is_now(text)]
+
+
+def of_query(rows: QuerySet[Any]) -> object:
+    """Return the SQL and parameters of rows; those of an `IN` are sorted, since a set has no order."""
+    with site_locale():
+        try:
+            sql, parameters = rows.query.get_compiler(rows.db).as_sql()
+        except EmptyResultSet:
+            return ""
+    given = iter(parameters)
+    ordered: list[object] = []
+    for found in _PLACEHOLDERS.finditer(sql):
+        if found[0] == "%%":
+            continue
+        some = [next(given) for _ in range(found[0].count("%s"))]
+        ordered += sorted(some, key=str) if found[1] else some
+    return sql, lasting(map(_without_address, [*ordered, *given]))
+
+
+def of_class(sitemap: Any, hosts: object, limit: int) -> object:
+    """Return what any sitemap has: settings, versions and the source of its classes.
+
+    The base is not included, since all that is published beside the section shares it. Nor are attributes
+    of an instance: those that affect pages are in hooks or in the query, and others can be a cache.
+    """
+    return (
+        django_sitemaps09.__version__,
+        django.get_version(),
+        settings.LANGUAGE_CODE,
+        settings.TIME_ZONE,
+        settings.USE_TZ,
+        getattr(sitemap, "protocol", None),
+        hosts,
+        limit,
+        conf.limits.bytes,
+        [_source(cls) for cls in type(sitemap).__mro__],
+    )
+
+
+def of_declaration(declaration: Declaration) -> object:
+    """Return what a compiled sitemap declares besides its expressions."""
+    sitemap = declaration.sitemap
+    return (
+        declaration.languages,
+        declaration.linked,
+        sorted(declaration.namespaces.items()),
+        format_name(sitemap),
+        _stable(sitemap.x_default),
+        [_hook(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
+    )
+
+
+def _hook(hook: Any, languages: Sequence[str] | None) -> object:
+    """Return a hook as stable values; for a `Route`, what `reverse()` would try in each language.
+
+    Expressions are part of the query.
+    """
+    if not isinstance(hook, Route):
+        return "" if is_expression(hook) else _stable(hook)
+    arguments = ["" if is_expression(value) else _stable(value) for value in hook.values]
+    candidates = []
+    for language in languages or (conf.language,):
+        with translation.override(language):
+            candidates += [_candidate(candidate) for candidate in hook.compiled().candidates]
+    return hook.viewname, list(hook.kwargs), arguments, candidates
+
+
+def _candidate(candidate: Any) -> object:
+    converters = [(name, _source(type(made))) for name, made in sorted(candidate.converters.items())]
+    names = list(candidate.names)
+    return candidate.template, names, _stable(candidate.defaults), converters, candidate.regex.pattern
+
+
+def _source(cls: type) -> tuple[str, str]:
+    """Return the name of a class, and the digest of its module's file unless a version covers it.
+
+    The text of the class alone is not enough, since the code that it calls is mostly beside it. Finding
+    that text also took Python up to 3.12 a tenth of a second.
+    """
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if cls.__module__.partition(".")[0] in _VERSIONED:
+        return name, ""
+    try:
+        path = Path(inspect.getfile(cls))
+        status = path.stat()
+        return name, _file_digest(path, status.st_mtime_ns, status.st_size)
+    except (OSError, TypeError):
+        return name, ""
+
+
+@lru_cache(maxsize=256)
+def _file_digest(path: Path, changed: int, size: int) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _stable(value: object) -> object:
+    """Return what `repr()` writes the same in each process; the class name of other than plain values."""
+    if isinstance(value, Mapping):
+        return sorted((str(key), repr(_stable(item))) for key, item in value.items())
+    if isinstance(value, AbstractSet):
+        return sorted(repr(_stable(item)) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_stable(item) for item in value]
+    if isinstance(value, _PLAIN):
+        return type(value).__qualname__, str(value)
+    named = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
+    return getattr(named, "__module__", ""), getattr(named, "__qualname__", "")
+
+
+def _without_address(parameter: object) -> str:
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", str(parameter))
+
+
+def _is_now(parameter: str) -> bool:
+    """Return whether a parameter is a moment that differs each time, as text in UTC or in `TIME_ZONE`."""
+    try:
+        moment = datetime.fromisoformat(parameter)
+    except ValueError:
+        return False
+    if moment.microsecond:
+        # Nobody writes microseconds down: such a moment was computed from the time of the query.
+        return True
+    zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
+    now = datetime.now(timezone.utc)
+    return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)

@@ -1,0 +1,161 @@
+"""Key identity: the columns that bounds of pages refer to, and how the database orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from django.core.exceptions import ValidationError
+from django.db import DataError, connections
+from django.db.models import Model
+
+from django_sitemaps09.pages import Key
+from django_sitemaps09.sources.rows.keys import KeyColumns
+
+# Pairs of bounds compared in one query; SQLite accepts expressions that are 1,000 deep.
+_PAIRS = 300
+# Types that all databases order as Python does. Times can be stored as local ones, which repeat in autumn,
+# and MariaDB compares a UUID by its end.
+_ORDERED_ALIKE = {int, Decimal, date}
+
+
+class Collation(NamedTuple):
+    """Collation of a text column: its name, and a literal that is compared in the same way."""
+
+    name: str
+    literal: str
+
+
+class Identity(NamedTuple):
+    """Key columns in their database."""
+
+    key: KeyColumns
+    model: type[Model]
+    using: str
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the vendor, then table, column, type and collation of each column."""
+        connection = connections[self.using]
+        found = [connection.vendor]
+        for field, collation in zip(self.columns(), self.collations(), strict=True):
+            table, kind = field.model._meta.db_table, field.db_type(connection) or ""
+            found += [table, field.column, kind, collation.name if collation else ""]
+        return tuple(found)
+
+    def columns(self) -> list[Any]:
+        """Return the fields of the key in their own tables.
+
+        `KeyColumns` has the fields whose values they take.
+        """
+        options: Any = self.model._meta
+        return [options.pk if name == "pk" else options.get_field(name) for name in self.key.names]
+
+    def collations(self) -> list[Collation | None]:
+        """Return how the columns compare text; `None` for a type that has no collation."""
+        connection = connections[self.using]
+        look: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
+        return [look(connection, field) for field in self.columns()]
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        """Return whether the database finds each bound greater than the one before.
+
+        Several hundred are compared in one query.
+        """
+        try:
+            keys: list[Any] = [self.key.parse(bound) for bound in bounds]
+        except (ValidationError, ValueError):
+            return False
+        rows = keys if len(self.key.names) > 1 else [(key,) for key in keys]
+        alike = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
+        if alike and self.key.is_ordered_plainly:
+            return all(one < next_ for one, next_ in pairwise(rows))
+        literal = f"({', '.join(self._literals())})"
+        starts = range(0, len(rows) - 1, _PAIRS)
+        return all(self._asked(literal, rows[start : start + _PAIRS + 1]) for start in starts)
+
+    def _asked(self, literal: str, rows: Sequence[Sequence[Any]]) -> bool:
+        connection = connections[self.using]
+        prepared = [
+            [f.get_db_prep_value(part, connection) for f, part in zip(self.key.fields, row, strict=True)]
+            for row in rows
+        ]
+        parameters = [part for pair in pairwise(prepared) for row in pair for part in row]
+        compared = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT CASE WHEN {compared} THEN 1 ELSE 0 END", parameters)
+                return bool(cursor.fetchone() == (1,))
+        except DataError:
+            # The database does not accept such a value.
+            return False
+
+    def _literals(self) -> Iterator[str]:
+        """Yield a placeholder for each column, of its type and collation; a bare literal can differ."""
+        connection = connections[self.using]
+        for field, collation in zip(self.key.fields, self.collations(), strict=True):
+            if collation is not None:
+                yield collation.literal
+            elif connection.vendor == "sqlite":
+                # SQLite has no types but those of its values; casting a time gives its year.
+                yield "%s"
+            else:
+                yield f"CAST(%s AS {field.cast_db_type(connection)})"
+
+
+def _postgresql(connection: Any, field: Any) -> Collation | None:
+    """Return a column's collation.
+
+    The default one is named after that of the database, since servers can have different ones.
+    """
+    sql = (
+        "SELECT co.collname, QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
+        "FROM pg_attribute a JOIN pg_collation co ON co.oid = a.attcollation "
+        "JOIN pg_namespace n ON n.oid = co.collnamespace "
+        "JOIN pg_database d ON d.datname = CURRENT_DATABASE() "
+        "WHERE a.attrelid = TO_REGCLASS(%s) AND a.attname = %s"
+    )
+    row = _row(connection, sql, [connection.ops.quote_name(field.model._meta.db_table), field.column])
+    if row is None:
+        return None
+    name, quoted, default = row
+    literal = "CAST(%s AS text)"
+    if name == "default":
+        return Collation(f"default {default}", literal)
+    return Collation(quoted, f"{literal} COLLATE {quoted.replace('%', '%%')}")
+
+
+def _mysql(connection: Any, field: Any) -> Collation | None:
+    """Return a column's collation, with a literal converted to it.
+
+    A bare literal has the collation of the connection, and its character set may not support the column's.
+    """
+    sql = (
+        "SELECT collation_name, character_set_name FROM information_schema.columns "
+        "WHERE table_schema = DATABASE() AND table_name = %s AND column_name = %s"
+    )
+    row = _row(connection, sql, [field.model._meta.db_table, field.column])
+    if row is None or row[0] is None:
+        return None
+    name, characters = row
+    return Collation(name, f"CONVERT(%s USING {characters}) COLLATE {name}")
+
+
+def _sqlite(connection: Any, field: Any) -> Collation | None:
+    with connection.cursor() as cursor:
+        columns = connection.introspection.get_table_description(cursor, field.model._meta.db_table)
+    name = next((column.collation for column in columns if column.name == field.column), None)
+    if name is None:
+        return None
+    return Collation(name, f"%s COLLATE {connection.ops.quote_name(name).replace('%', '%%')}")
+
+
+_COLLATIONS = {"postgresql": _postgresql, "mysql": _mysql, "sqlite": _sqlite}
+
+
+def _row(connection: Any, sql: str, parameters: Sequence[str]) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchone()

@@ -1,0 +1,302 @@
+"""Compile the hooks of a sitemap, which turn rows into a batch of text columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import translation
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version, shown
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.routes import CompiledRoute, Route, is_expression
+from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
+from django_sitemaps09.sources.columns import extensions, values
+from django_sitemaps09.sources.columns.formats import format_name
+from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.languages import hreflang, x_default, x_default_as_told
+from django_sitemaps09.sources.profiling import step
+
+
+class Rows(NamedTuple):
+    """Slice of a section. `columns` has the values of the declared expressions by alias.
+
+    `lastmods` are text already if the database could make it. `errors` are of rows that could not be read.
+    """
+
+    keys: Sequence[Hashable]
+    items: Sequence[Any] | None
+    columns: Mapping[str, Sequence[Any]]
+    lastmods: Sequence[str | None] | None = None
+    errors: Sequence[ItemError] = ()
+
+    def part(self, positions: Sequence[int]) -> Rows:
+        """Return the rows at these positions, which are in order and occur once."""
+        if len(positions) == len(self.keys):
+            return self
+        return Rows(
+            [self.keys[i] for i in positions],
+            self.items and [self.items[i] for i in positions],
+            {name: [column[i] for i in positions] for name, column in self.columns.items()},
+            self.lastmods and [self.lastmods[i] for i in positions],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Hooks, languages and hosts of a sitemap; `languages` is `None` for one without `i18n`."""
+
+    sitemap: Any
+    hosts: Hosts
+    expressions: Mapping[str, Any]
+    languages: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
+        """Return the declaration of a sitemap.
+
+        If the sitemap declares expressions, raise `ImproperlyConfigured` for a constant that the protocol
+        does not allow.
+        """
+        languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None
+        hosts = Hosts.of(sitemap, bases)
+        declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
+        for name in FIELDS[1:]:
+            declaration._constant(name, [])
+        extensions.own(sitemap)
+        return declaration
+
+    @property
+    def linked(self) -> bool:
+        """Return whether each entry links to those in the other languages."""
+        linked = self.languages is not None and bool(self.sitemap.alternates)
+        return linked and format_name(self.sitemap) != "text"
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        """Namespaces of all that entries can have besides the protocol's elements, by prefix."""
+        return extensions.namespaces(self.sitemap, linked=self.linked)
+
+    @property
+    def needs_items(self) -> bool:
+        """Return whether a hook is a method that takes the item."""
+        hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
+        if self.linked:
+            hooks.append(self.sitemap.x_default)
+        return (
+            self.has_languages_per_item
+            or bool(extensions.hooks(self.sitemap) or extensions.own(self.sitemap))
+            or any(map(callable, hooks))
+        )
+
+    @property
+    def has_languages_per_item(self) -> bool:
+        return self.languages is not None and not has_same_languages(self.sitemap)
+
+    def rows_per_page(self, entries: int) -> int:
+        """Return how many items have this many entries: a limit counts those of all languages."""
+        return max(1, entries // self.entries_per_item)
+
+    def entries_per_page(self, entries: int) -> int:
+        """Return `entries`, or those of one item if they are more, since they are never separated."""
+        return max(entries, self.entries_per_item)
+
+    @property
+    def entries_per_item(self) -> int:
+        """Number of entries of one item, which is one for each language."""
+        return max(1, len(self.languages or ("",)))
+
+    def batch(self, rows: Rows) -> Batch:
+        """Return the entries of a slice; what cannot be written is skipped, and named in `errors`."""
+        errors = [*rows.errors]
+        with translation.override(conf.language):
+            columns: dict[str, Any] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
+            versions = self._versions(rows, errors)
+            rows, versions, columns = _where_listed(rows, versions, columns)
+            told = extensions.told(self.sitemap, rows.items or (), rows.keys, errors)
+            if self.linked:
+                versions = self._linked(rows, versions, errors)
+            columns |= extensions.columns(told, versions, self.hosts, rows.keys, errors)
+        return Batch(
+            keys=rows.keys,
+            versions=versions,
+            lastmods=columns.pop("lastmod"),
+            changefreqs=columns.pop("changefreq"),
+            priorities=columns.pop("priority"),
+            errors=errors,
+            **columns,
+        )
+
+    def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Version]:
+        """Return the locations in each language, in the order of the sitemap's languages."""
+        if self.languages is None:
+            return [Version("", self._locations(rows, errors))]
+        codes: Sequence[Sequence[str]] | None = None
+        languages: Iterable[str] = dict.fromkeys(self.languages)
+        if self.has_languages_per_item:
+            with step("languages"):
+                spelled = cache(self._spelled)
+
+                def languages_of(item: Any) -> list[str]:
+                    return list(map(spelled, self.sitemap.get_languages_for_item(item)))
+
+                several = values.each(languages_of, rows.items or (), rows.keys, "languages", errors)
+            codes = [() if some is values.FAILED else some for some in several]
+            # The order must not depend on how the rows are sliced.
+            known = {code: place for place, code in enumerate(languages)}
+            found = {code for some in codes for code in some}
+            languages = sorted(found, key=lambda code: (known.get(code, len(known)), code))
+        return [self._version(code, codes, rows, errors) for code in languages]
+
+    def _version(
+        self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
+    ) -> Version:
+        """Return the locations in one language; where `codes` are given, only for items that have it."""
+        language = self._hreflang(code, errors) if self.linked else ""
+        listed = range(len(rows.keys))
+        if codes is not None:
+            listed = [i for i, some in enumerate(codes) if code in some]  # type: ignore[assignment]
+        with translation.override(code):
+            found = self._locations(rows.part(listed), errors)
+        if len(listed) == len(rows.keys):
+            return Version(language, found)
+        spread: list[str | None] = [None] * len(rows.keys)
+        for i, url in zip(listed, found.texts() if isinstance(found, Composed) else found, strict=True):
+            spread[i] = url
+        return Version(language, spread)
+
+    def _hreflang(self, code: str, errors: list[ItemError]) -> str:
+        """Return the hreflang of a language; an empty text if it has none, or that of another language."""
+        found = hreflang(code)
+        first = self._codes.get(found, code)
+        if found and first == code:
+            return found
+        why = f"the hreflang of {first!r}" if found else "no hreflang"
+        errors.append(ItemError("any", "alternates", f"of the language {code!r} have {why}"))
+        return ""
+
+    @property
+    def _codes(self) -> dict[str, str]:
+        """Languages of the sitemap by hreflang; the first one of those that share it."""
+        return {hreflang(code): code for code in reversed(self.languages or ())}
+
+    def _spelled(self, code: object) -> str:
+        """Return an item's language code as the sitemap spells it: two spellings are one language."""
+        text = protocol.language_text(code)
+        if text in (self.languages or ()):
+            return text
+        language = hreflang(text)
+        return self._codes.get(language, language.lower()) if language else text
+
+    def _linked(self, rows: Rows, versions: list[Version], errors: list[ItemError]) -> list[Version]:
+        """Return the localizations, and the `x-default` one if there is any."""
+        hook = self.sitemap.x_default
+        if not hook:
+            return versions
+        language = hreflang(conf.language)
+        default = next((v for v in versions if language and v.language == language), None)
+        without = None if default is None else x_default(default, self._codes.get(language, conf.language))
+        if callable(hook):
+            with step("x_default"):
+                told = values.each(hook, rows.items or (), rows.keys, "x_default", errors)
+            without = x_default_as_told(without, told, self.hosts, rows.keys, errors)
+        return versions if without is None else [*versions, without]
+
+    def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | Composed:
+        hook = self.sitemap.location
+        if not isinstance(hook, Route):
+            return values.locations(self._values("location", rows, errors), self.hosts, rows.keys, errors)
+        columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
+        route = hook.compiled()
+        # Quoting a long text takes long, and does not make it shorter.
+        has_long_text = any(map(_has_long_text, columns))
+        urls = None if has_long_text else route.composed(columns)
+        if urls is not None and urls.within(self.hosts.room):
+            return urls
+        url = partial(_short_url, route) if has_long_text else route.url
+        arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
+        paths = values.each(url, arguments, rows.keys, "location", errors)
+        return values.locations(paths, self.hosts, rows.keys, errors)
+
+    def _texts(self, name: Field, rows: Rows, errors: list[ItemError]) -> Column:
+        """Return the column of an optional element."""
+        if name == "lastmod" and rows.lastmods is not None:
+            return rows.lastmods
+        hook = getattr(self.sitemap, name, None)
+        if not callable(hook) and not is_expression(hook):
+            return self._constant(name, errors)
+        return values.texts(name, self._values(name, rows, errors), rows.keys, errors)
+
+    def _constant(self, name: str, errors: list[ItemError]) -> str | None:
+        """Return the text of a constant, which is the same for all rows.
+
+        Contrib accepts any value. So if a class declares no expressions, an invalid constant is skipped and
+        reported instead of raised.
+        """
+        value = getattr(self.sitemap, name, None)
+        if callable(value) or is_expression(value):
+            return None
+        try:
+            return values.CONVERTERS[name](value)
+        except ValueError as error:
+            if not self.expressions:
+                errors.append(ItemError("any", name, str(error)))
+                return None
+            raise ImproperlyConfigured(
+                f"{type(self.sitemap).__qualname__}.{name}: {error}. Change it, leave it out, or "
+                "declare a query expression or a method that takes the item."
+            ) from error
+
+    def constant_lastmod(self) -> str | None:
+        """Return the lastmod that all items share, if it is declared as a constant."""
+        return self._constant("lastmod", [])
+
+    def _values(self, name: Field, rows: Rows, errors: list[ItemError]) -> Sequence[Any]:
+        """Return the value of a hook for each row."""
+        hook = getattr(self.sitemap, name, None)
+        if is_expression(hook):
+            return rows.columns[alias(name)]
+        if callable(hook):
+            with step(name):
+                return values.each(hook, rows.items or (), rows.keys, name, errors)
+        return [hook] * len(rows.keys)
+
+
+def _has_long_text(column: Sequence[Any]) -> bool:
+    """Return whether a column of arguments has a text that is longer than any location."""
+    try:
+        return max(map(len, column), default=0) > protocol.MAX_LOCATION
+    except TypeError:
+        return any(isinstance(value, str) and len(value) > protocol.MAX_LOCATION for value in column)
+
+
+def _short_url(route: CompiledRoute, arguments: Sequence[Any]) -> str:
+    """Return the path for the arguments of a row; raise `ValueError` for a text that is too long."""
+    for value in arguments:
+        if isinstance(value, str) and len(value) > protocol.MAX_LOCATION:
+            raise ValueError(
+                f"{shown(value)} has {len(value):,} characters, {protocol.MAX_LOCATION:,} are allowed"
+            )
+    return route.url(arguments)
+
+
+def _where_listed(
+    rows: Rows, versions: list[Version], columns: dict[str, Any]
+) -> tuple[Rows, list[Version], dict[str, Any]]:
+    """Return the arguments without the items that have no location at all."""
+    if any(version.complete for version in versions):
+        return rows, versions, columns
+    found = [version.locations for version in versions]
+    kept = [i for i in range(len(rows.keys)) if any(texts[i] for texts in found)]
+    if len(kept) == len(rows.keys):
+        return rows, versions, columns
+    taken = {
+        name: column if column is None or isinstance(column, str) else [column[i] for i in kept]
+        for name, column in columns.items()
+    }
+    return rows.part(kept), [version.part(kept) for version in versions], taken

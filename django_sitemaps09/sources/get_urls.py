@@ -1,0 +1,279 @@
+"""Opaque sitemaps, such as those written for contrib, read through `get_urls()` and `paginator`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple, cast
+
+from django.core.paginator import EmptyPage
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.entries import Alternate, Batch, ItemError, News, Version, excerpt
+from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import EXTENDING, NewsSitemap, Told, is_contribs, left_out
+from django_sitemaps09.sources.changes import digests
+from django_sitemaps09.sources.columns import extensions, values
+from django_sitemaps09.sources.columns.formats import FormatName, format_name
+from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.profiling import ignored, step
+from django_sitemaps09.sources.sites import site_for
+from django_sitemaps09.sources.unranged import Unranged
+
+logger = logging.getLogger(__name__)
+
+# Characters of a key in a warning.
+_MAX_KEY = 40
+
+
+class _Listed(NamedTuple):
+    """Entries of a page, and what hooks skipped on it: item, hook and reason."""
+
+    urls: list[Any]
+    left_out: list[tuple[Any, str, str]]
+
+
+class UrlsSource(Unranged):
+    """Pages of a sitemap's own paginator.
+
+    A key is `(page, position in it)`, so that a page with more entries than a file may hold can be split
+    like any other.
+    """
+
+    parts = 2
+
+    def __init__(self, sitemap: Any, base: Base, rows_per_page: int) -> None:
+        self.sitemap = sitemap
+        self.base = base
+        self.rows_per_page = rows_per_page
+        # Pages from `get_urls()` that are not read yet; `None` for one that does not exist.
+        self._listed: dict[int, _Listed | None] = {}
+        self._is_begun = False
+
+    def begin(self, number: int) -> None:
+        """Get a page from a class with its own `get_urls()` before its paginator is used.
+
+        Contrib's view only calls `get_urls()`, where a class can choose by the site what it lists. The page
+        is kept until it is read. Exceptions of the class are raised.
+        """
+        if not self._is_begun and not is_contribs(self.sitemap, "get_urls"):
+            self._look(number)
+
+    @cached_property
+    def site(self) -> Any:
+        return site_for(self.sitemap, self.base)
+
+    @cached_property
+    def paginator(self) -> Any:
+        """Paginator that counts its items once: the sitemap's own property builds another each time."""
+        self.begin(1)
+        return self.sitemap.paginator
+
+    @property
+    def entries_per_page(self) -> int:
+        return self.rows_per_page
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        # Contrib's own methods write links only with i18n; those of a project can write them at any time.
+        sitemap = self.sitemap
+        linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
+        return extensions.namespaces(sitemap, linked=bool(linked))
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return (self.base,)
+
+    @property
+    def format(self) -> FormatName:
+        return format_name(self.sitemap)
+
+    @property
+    def fleeting(self) -> bool:
+        return isinstance(self.sitemap, NewsSitemap)
+
+    @property
+    def declared(self) -> str:
+        return digests.digest(digests.of_class(self.sitemap, self.base, self.rows_per_page))
+
+    def is_empty(self) -> bool:
+        if self.paginator.count:
+            return False
+        # A class that makes its own entries need not have items; one that ignores the page lists all of
+        # them.
+        known = [listed.urls for listed in self._listed.values() if listed is not None]
+        found = next(filter(None, known), None) or self._look(1)
+        if found:
+            logger.warning(
+                "%s.get_urls() lists %d entries and its paginator none: further pages are not known. Let "
+                "items() list what get_urls() does.",
+                type(self.sitemap).__qualname__,
+                len(found),
+            )
+        return not found
+
+    def sample(self) -> None:
+        return None
+
+    def jump(self, after: Key | None, count: int) -> Key | None:
+        page = 1 if after is None else int(after[0])
+        return (str(page + 1), "0") if page < self.paginator.num_pages else None
+
+    def key_text(self, key: Hashable) -> Key:
+        page, position = cast("tuple[int, int]", key)
+        return str(page), str(position)
+
+    def batches(self, page: Page) -> Generator[Batch]:
+        first, skipped = (1, 0) if page.after is None else map(int, page.after)
+        last, stop = (None, None) if page.until is None else map(int, page.until)
+        for number in count(first):
+            if (last is not None and number > last) or (number == last and not stop):
+                return
+            listed = self._listed.pop(number) if number in self._listed else self._page(number)
+            if listed is None:
+                return
+            ignored(_ignored_keys(listed.urls))
+            start = skipped if number == first else 0
+            end = stop if number == last else None
+            batch = url_batch(self.sitemap, listed.urls[start:end], number, start, self.base, self.site)
+            named = [ItemError(excerpt(item), name, reason) for item, name, reason in listed.left_out]
+            yield replace(batch, errors=[*batch.errors, *named])
+            if last is None and number >= self.paginator.num_pages:
+                return
+
+    def _look(self, number: int) -> list[Any]:
+        """Return the entries of a page, which are kept until the page is read."""
+        if number not in self._listed:
+            self._listed[number] = self._page(number)
+        listed = self._listed[number]
+        return [] if listed is None else listed.urls
+
+    def _page(self, number: int) -> _Listed | None:
+        found = None
+        with suppress(EmptyPage), step("get_urls") as cost, left_out() as failed:
+            urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self.base.scheme))
+            cost.items = len(urls)
+            found = _Listed(urls, failed)
+        # Not set if anything else was raised: then another page can be the first.
+        self._is_begun = True
+        return found
+
+    def newest(self, page: Page) -> str | None:
+        return None
+
+
+class _Place(NamedTuple):
+    """Place of an entry, which names it in errors, with its item if that has a text."""
+
+    page: int
+    position: int
+    url: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        try:
+            item = self.url.get("item")
+        except Exception:  # noqa: BLE001 a project's mapping can raise anything
+            item = None
+        return f"{self.page}/{self.position} ({excerpt(item)})"
+
+
+def _writes_links(sitemap: Any) -> bool:
+    """Return whether a project's own methods make the entries."""
+    return not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
+
+
+def _with_own_host(found: Hosts, sitemap: Any, base: Base, site: Any) -> Hosts:
+    """Add the host that the sitemap's `get_protocol()` and `get_domain()` give."""
+    try:
+        scheme = sitemap.get_protocol(base.scheme)
+        domain = sitemap.get_domain(site)
+        own = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
+    except Exception:  # noqa: BLE001 a project's method can raise anything, and need not be there
+        return found
+    return replace(found, others=(*found.others, own))
+
+
+def _location(value: object, hosts: Hosts, *, is_closed: bool) -> str:
+    """Return a location on one of the hosts or, unless `is_closed`, on any other.
+
+    Contrib writes a location right after the host, so that `.evil.com/` would become a part of it. A
+    location that does so is refused.
+    """
+    found = hosts.anywhere(value)
+    if is_closed or found.startswith(tuple(map(str, (*hosts.bases, *hosts.others)))):
+        return hosts.known(found)
+    return found
+
+
+def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
+    """Return the dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
+    errors: list[ItemError] = []
+    places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
+    declared = Hosts.of(sitemap, (base,))
+    hosts = _with_own_host(declared, sitemap, base, site)
+
+    def location(url: Any) -> str:
+        return _location(url["location"], hosts, is_closed=bool(declared.others))
+
+    locations = values.each(location, urls, places, "location", errors)
+    listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
+    urls, places = [urls[i] for i in listed], [places[i] for i in listed]
+    versions = [Version("", [locations[i] for i in listed])]
+    columns: dict[str, Any] = {
+        name: values.texts(name, [url.get(name) for url in urls], places, errors)
+        for name in values.CONVERTERS
+    }
+    links = _links([url.get("alternates") for url in urls], places, hosts, errors)
+    columns |= extensions.columns(extensions.told_in(urls, dict.get), versions, hosts, places, errors)
+    return Batch(
+        keys=[(place.page, place.position) for place in places],
+        versions=versions,
+        lastmods=columns.pop("lastmod"),
+        changefreqs=columns.pop("changefreq"),
+        priorities=columns.pop("priority"),
+        alternates=links if any(links) else None,
+        errors=errors,
+        **columns,
+    )
+
+
+# Keys that our hooks add; other dicts can have keys of the same names.
+_HOOKED = frozenset({*EXTENDING, "extensions"})
+# All keys that are written, and contrib's own `item`.
+_KEYS = frozenset({"item", "location", "alternates", *values.CONVERTERS})
+
+
+def _ignored_keys(urls: Sequence[Any]) -> set[str]:
+    """Return the keys that a template can write but the writer does not."""
+    found: set[str] = set()
+    for url in urls:
+        try:
+            others = [] if _KEYS.issuperset(url) else [key for key in url if key not in _KEYS]
+            found.update(
+                excerpt(key, _MAX_KEY)
+                for key in others
+                if key not in _HOOKED or not (url[key] is None or isinstance(url[key], (Told, News)))
+            )
+        except Exception:  # noqa: BLE001, S112 a project's mapping can raise anything, and is read by `get()`
+            continue
+    return found
+
+
+def _links(
+    told: Sequence[Any], places: Sequence[_Place], hosts: Hosts, errors: list[ItemError]
+) -> list[list[Alternate]]:
+    """Return the links of each entry; what contrib makes of the languages is already a whole set."""
+
+    def alternate(link: Any) -> Alternate:
+        return extensions.alternate((link["lang_code"], link["location"]), hosts)
+
+    found = []
+    for links, place in zip(told, places, strict=False):
+        made = values.each(alternate, links or (), [place] * len(links or ()), "alternates", errors)
+        found.append([link for link in made if link is not values.FAILED])
+    return found

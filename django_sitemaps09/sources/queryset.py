@@ -1,0 +1,255 @@
+"""Querysets read by ranges of their key."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
+from django.db import connections
+from django.db.models import Count, QuerySet
+
+from django_sitemaps09.conf import site_locale
+from django_sitemaps09.entries import Batch
+from django_sitemaps09.exceptions import KeyOrderError
+from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.protocol import past
+from django_sitemaps09.queryset_traits import reads_plainly, repeats_rows
+from django_sitemaps09.sitemaps import ModelSitemap, Newest, alias
+from django_sitemaps09.sources.changes import digests
+from django_sitemaps09.sources.changes.fingerprints import fingerprint, hashes, is_date
+from django_sitemaps09.sources.changes.identity import Identity
+from django_sitemaps09.sources.columns.declaration import Declaration, Rows
+from django_sitemaps09.sources.columns.values import lastmod_text
+from django_sitemaps09.sources.compiled import Declared
+from django_sitemaps09.sources.rows import bounds
+from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.rows.members import Members, Span
+from django_sitemaps09.sources.rows.ranges import Ranged
+from django_sitemaps09.sources.rows.slices import Slices
+from django_sitemaps09.sources.rows.times import TimeText
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE
+
+# Rows in memory at a time. Twice as many take no less time: from 2,000 new objects on, Python 3.13
+# looks for garbage among them, which costs what fewer queries save.
+SLICE = 1_500
+# Where each query is a way to a server and back, which takes longer than that.
+SERVER_SLICE = 3_000
+# Where a server can read a joined table as a whole for each of them.
+COSTLY_SLICE = 25_000
+# Rows that tell how long an entry is.
+SAMPLE = 200
+# A query for fewer would cost more than its rows.
+_FEWEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource(Declared):
+    """A queryset whose rows have a key: any page of it costs the same, wherever it lies."""
+
+    section: str
+    bare: QuerySet[Any]
+    annotated: QuerySet[Any]
+    members: Members
+    times: TimeText | None
+    declaration: Declaration
+    limit: int
+
+    @classmethod
+    def of(cls, section: str, ranged: Ranged, declaration: Declaration, limit: int) -> QuerySource:
+        """`ImproperlyConfigured` where the key or an expression does not fit the rows."""
+        rows = ranged.rows
+        key = KeyColumns.of(rows.model, _key_name(declaration.sitemap), rows.db)
+        annotated = rows.annotate(**declaration.expressions)
+        if repeats_rows(annotated.query):
+            raise ImproperlyConfigured(
+                f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} "
+                "follows a relation to many rows, so that items would repeat. Use an aggregate "
+                "such as Max(), or a method that takes the item."
+            )
+        times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
+        members = Members(key, rows, ranged.written, are_grouped=annotated.query.group_by is not None)
+        return cls(section, rows, annotated, members, times, declaration, limit)
+
+    @property
+    def key(self) -> KeyColumns:
+        return self.members.key
+
+    @property
+    def digest(self) -> str:
+        """Return that of the query and the limit, without the time in it and without the host."""
+        try:
+            rows = self.members.between(self.bare, None, None)
+            sql, parameters = rows.query.get_compiler(self.bare.db).as_sql()
+        except EmptyResultSet:
+            sql, parameters = "", ()
+        sitemap = type(self.declaration.sitemap)
+        identity = (
+            self.section,
+            sitemap.__module__,
+            sitemap.__qualname__,
+            self.bare.db,
+            self.key.names,
+            self.limit,
+            sql,
+            digests.lasting(parameters),
+        )
+        return digests.digest(identity)
+
+    @property
+    def declared(self) -> str:
+        rows = self.members.between(self.annotated, None, None).order_by(*self.key.names)
+        if not self.declaration.needs_items:
+            rows = rows.values_list(*self.key.names, *self.declaration.expressions)
+        return digests.digest(
+            (
+                self.bare.db,
+                self.key.names,
+                digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
+                digests.of_declaration(self.declaration),
+                digests.of_query(rows),
+            )
+        )
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self._identity.texts()
+
+    @property
+    def _identity(self) -> Identity:
+        return Identity(self.key, self.bare.model, self.bare.db)
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        return self._identity.in_order(bounds)
+
+    @property
+    def skippable(self) -> bool:
+        return (
+            not self.declaration.needs_items
+            and hashes(connections[self.bare.db].vendor)
+            and is_date(self.annotated, alias("lastmod"))
+            and reads_plainly(self.annotated)
+        )
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        rows = self._between(after, until)
+        with site_locale():
+            return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
+
+    def _between(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
+        return self.members.between(self.annotated, self.key.parse(after), self.key.parse(until))
+
+    @property
+    def fleeting(self) -> bool:
+        return False
+
+    def is_empty(self) -> bool:
+        if self.members.written is None:
+            return not self.bare.exists()
+        return not self.members.keys(None, None, 0, 1)
+
+    def sample(self) -> Batch | None:
+        until = None
+        if self.members.are_far:
+            keys = self.members.keys(None, None, 0, SAMPLE)
+            if not keys:
+                return None
+            until = keys[-1]
+        slices = self._read(self.annotated, self.members, Span(None, until, until), SAMPLE)
+        return next(self._batches(slices, None), None)
+
+    def jump(self, after: Key | None, count: int) -> Key | None:
+        found = self.members.keys(self.key.parse(after), None, count - 1, 2)
+        return self.key.text(found[0]) if len(found) == 2 else None
+
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        """Return how many rows a range has, counted up to `most`."""
+        return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
+
+    def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
+        """Return where a live page of at most `most` rows ends; `None` if all up to `until` fit it."""
+        return bounds.bound(self.members, self._identity, after, until, most)
+
+    def key_text(self, key: Hashable) -> Key:
+        return self.key.text(key)
+
+    def batches(self, page: Page) -> Generator[Batch]:
+        """`KeyOrderError` where a key comes twice."""
+        distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
+        size = (COSTLY_SLICE if self.members.are_costly else SERVER_SLICE) if distant else SLICE
+        most = slice_size(size, self.declaration)
+        after, until = self.key.parse(page.after), self.key.parse(page.until)
+        return self._batches(self._slices(after, until, most), after)
+
+    def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
+        previous: set[Hashable] = {after}
+        # A traceback can keep these generators, and with them the thread that reads ahead.
+        with closing(slices):
+            for rows in slices:
+                keys = set(rows.keys)
+                if len(keys) < len(rows.keys) or not keys.isdisjoint(previous):
+                    raise KeyOrderError(
+                        f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
+                        f"than once behind key {after!r}. Make the queryset give each row once, for "
+                        "example by distinct() or by an aggregate."
+                    )
+                yield self.declaration.batch(rows)
+                if rows.keys:
+                    after, previous = rows.keys[-1], keys
+
+    def _slices(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Rows]:
+        """The rows of a range, at most `most` at a time."""
+        if not self.members.looks_beyond:
+            first = self.members.first(after, until, most)
+            yield from self._read(self.annotated, self.members, first, most)
+            return
+        # A page has no more than its limit, but behind the last one there can be any number.
+        page, most = self.limit + 1, self.members.most_listed(most)
+        keys = [after]
+        while keys:
+            keys = self.members.keys(keys[-1], until, 0, page)
+            for start in range(0, len(keys), most):
+                rows = self.members.listed(self.annotated, keys[start : start + most])
+                # One more than there can be: no other query follows.
+                yield from self._read(
+                    rows, Members(self.key, rows, None, False), Span(None, None, None), most + 1
+                )
+            if len(keys) < page:
+                return
+
+    def _read(self, rows: QuerySet[Any], members: Members, first: Span, most: int) -> Generator[Rows]:
+        slices = Slices(members, self.declaration, self.times)
+        read = slices.instances if self.declaration.needs_items else slices.columns
+        return read(rows.order_by(*self.key.names), first, most)
+
+    def newest(self, page: Page) -> str | None:
+        column = alias("lastmod")
+        if column not in self.declaration.expressions:
+            return self.declaration.constant_lastmod()
+        like = self.annotated.query.annotations[column]
+        rows = self._between(page.after, page.until)
+        try:
+            found = rows.aggregate(newest=Newest(column, like=like), dated=Count(column), rows=Count("pk"))
+            if found["newest"] is None or found["dated"] < found["rows"]:
+                return None
+            return past(lastmod_text(found["newest"]))
+        except UNREADABLE:
+            # Skipped on the page, and named there.
+            return past(self._newest_readable(page))
+
+    def _newest_readable(self, page: Page) -> str | None:
+        """Return the newest lastmod of the rows that can be read, as the page itself has it."""
+        lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
+        return None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
+
+
+def slice_size(rows: int, declaration: Declaration) -> int:
+    """Fewer rows where each has an entry, and a link in each of those, for many languages."""
+    return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
+
+
+def _key_name(sitemap: object) -> str:
+    """Contrib's classes know no `key`; theirs could be anything."""
+    return sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"

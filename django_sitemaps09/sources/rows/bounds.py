@@ -1,0 +1,121 @@
+"""Bounds of live pages, which depend on the keys around them and not on a count from the first row.
+
+Two maps of a section, cut before and after a change of rows, differ in a few pages behind the change: a
+page ends at the highest ranked of the keys at which it may end. Where the windows of two chains of pages
+overlap, they mostly have the same highest key, from which on the chains are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from hashlib import blake2b
+from typing import Any, Protocol
+from uuid import UUID
+from zlib import crc32
+
+from django.utils.crypto import salted_hmac
+
+from django_sitemaps09.pages import Key, Page, split
+from django_sitemaps09.sources.changes.identity import Identity
+from django_sitemaps09.sources.rows.members import Members
+
+#: A page has at least this percentage of the rows that it may have.
+LEAST = 45
+# The widest keys that are integers, UUIDs, have so many bits.
+_BITS = 128
+# 2 ** 64 by the golden ratio: multiplying by it spreads values over all bits.
+_MIXING = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+#: Numbers of live pages that no export has numbered: its own numbers have eight digits at most.
+LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
+
+
+class Bounded(Protocol):
+    """Rows whose keys say where pages end."""
+
+    def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
+        """Return where a page of at most `most` rows ends; `None` if all up to `until` fit it."""
+
+
+def divide(rows: Bounded, page: Page, most: int, taken: Set[int] = frozenset()) -> Iterator[Page]:
+    """Yield the parts of a page, each of at most `most` rows.
+
+    The first part keeps its number. Each other one has that of the bound where it begins, or the next
+    one that is not `taken`.
+    """
+    taken = {*taken, page.number}
+    while (at := rows.bound(page.after, page.until, most)) is not None:
+        first, page = split(page, at, live_number(at, taken))
+        taken.add(page.number)
+        yield first
+    yield page
+
+
+def live_number(after: Key, taken: Set[int] = frozenset()) -> int:
+    """Return the number of a live page that begins behind a key, the same in all processes of a site.
+
+    The key is not to be found out from it: keys can tell how many rows are not published.
+    """
+    digest = salted_hmac("django_sitemaps09.number", repr(after), algorithm="sha256").digest()
+    found = LIVE_NUMBERS[int.from_bytes(digest[:8], "big") % len(LIVE_NUMBERS)]
+    while found in taken:
+        found = found + 1 if found + 1 in LIVE_NUMBERS else LIVE_NUMBERS[0]
+    return found
+
+
+def bound(
+    members: Members, identity: Identity, after: Key | None, until: Key | None, most: int
+) -> Key | None:
+    """Return where a page that begins behind `after` ends; `None` if all rows up to `until` fit it."""
+    key = identity.key
+    last = key.parse(until)
+    least = -(-most * LEAST // 100)
+
+    low = members.keys(key.parse(after), last, least - 1, 1)
+    if not low:
+        return None
+    if type(low[0]) in (int, UUID) and key.is_ordered_plainly:
+        high = members.keys(low[0], last, most - least, 1)
+        if not high:
+            return None
+        found = _between(low[0], high[0], identity)
+        if found is not None:
+            return found
+    # Python does not know the order of other types: the bound is one of the keys.
+    window = low + members.keys(low[0], last, 0, most - least + 1)
+    return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
+
+
+def _between(low: Any, high: Any, identity: Identity) -> Key | None:
+    """Return the highest ranked key from `low` on and before `high`, which no row needs to have.
+
+    `None` if the database has another order than Python: MariaDB compares UUIDs by their end.
+    """
+    if type(high) is not type(low) or low >= high:
+        return None
+    found = landmark(int(low), int(high) - 1)
+    made = found if isinstance(low, int) else UUID(int=found)
+    texts = [identity.key.text(key) for key in dict.fromkeys((low, made, high))]
+    return identity.key.text(made) if identity.in_order(texts) else None
+
+
+def landmark(low: int, high: int) -> int:
+    """Return the highest ranked integer from `low` to `high`.
+
+    Each block of `2 ** level` integers has one, at random, that ranks above all of lower levels. Round
+    numbers would rank as well, but stand in rows: two chains of pages could pass each other for ever.
+    """
+    for level in range(_BITS, -1, -1):
+        ranked = []
+        for block in range(low >> level, (high >> level) + 1):
+            digest = blake2b(b"%d:%d" % (level, block), digest_size=8).digest()
+            rank = int.from_bytes(digest, "big")
+            ranked.append((rank, (block << level) + (rank << level >> 64)))
+        if found := [pair for pair in ranked if low <= pair[1] <= high]:
+            return max(found)[1]
+    raise ValueError(f"There is no integer from {low} to {high}")
+
+
+def _rank(key: object) -> int:
+    # A checksum alone ranks keys that differ in a digit in a pattern. A digest takes five times as long.
+    return crc32(str(key).encode(errors="backslashreplace")) * _MIXING & _MASK

@@ -1,0 +1,252 @@
+"""The rows of a section by ranges of their key, and by lists of keys where ranges do not help.
+
+A database evaluates a filter over a relation to many rows, or an aggregate, for all rows that it may have
+to look at. So a query looks at a short range of keys, whatever the number of rows that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import BooleanField, Expression, F, QuerySet
+from django.db.models.sql.where import AND
+
+from django_sitemaps09.queryset_traits import filters_window, group_by_key
+from django_sitemaps09.sitemaps import alias
+from django_sitemaps09.sources.rows.keys import KeyColumns
+
+# The factor by which the next range is longer, where one holds too few rows.
+_LONGER = 8
+#: The keys that one query lists. PostgreSQL compares rows of columns in time of the square of their number,
+#: and MariaDB refuses a query of more bytes than its `max_allowed_packet`.
+LISTED = 500
+#: The shortest range of integers that a query looks at.
+FEWEST = 1_000
+
+
+class Span(NamedTuple):
+    """The range that one query reads: keys greater than `after`, up to `end`; the last ends at `until`."""
+
+    after: Hashable | None
+    end: Any
+    until: Hashable | None
+    #: The number of integers that it has, and the greatest key; 0 where ranges are not shortened.
+    length: int = 0
+    last: int = 0
+
+    @classmethod
+    def of_integers(cls, after: Hashable | None, start: int, until: Any, length: int, last: int) -> Span:
+        """Return the first part of a range without a key less than `start`."""
+        end = start + length
+        return cls(after, end if end < last else until, until, length, last)
+
+
+class Members(NamedTuple):
+    """The rows of a section.
+
+    Where `written` is not `None`, it is the queryset as the project wrote it, and only rows whose key it
+    has are meant. `are_grouped` is true where the queryset or a declared expression has an aggregate.
+    """
+
+    key: KeyColumns
+    rows: QuerySet[Any]
+    written: QuerySet[Any] | None
+    are_grouped: bool
+
+    @property
+    def are_costly(self) -> bool:
+        """Whether it costs more to choose rows than to read them."""
+        return self.written is not None or self.are_grouped
+
+    @property
+    def are_far(self) -> bool:
+        """Whether a database may join, group or sort all rows that follow to return the first ones."""
+        return not self.looks_beyond and (self.are_costly or len(self.rows.query.alias_map) > 1)
+
+    @property
+    def computes_ends(self) -> bool:
+        """Whether a query is given a short range, the end of which is computed from the key before it."""
+        return self.are_far and self.key.is_integer
+
+    @property
+    def looks_beyond(self) -> bool:
+        """Whether a window function looks at rows outside a range, which then cannot be chosen first."""
+        return self.written is not None and filters_window(self.written.query)
+
+    def between(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
+        """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
+        found = self._range(rows, after, until)
+        if self.written is None:
+            return found
+        return as_it_is(found, Among.keys_of(self._written_in(self.written, after, until)))
+
+    def _written_in(
+        self, written: QuerySet[Any], after: Hashable | None, until: Hashable | None
+    ) -> QuerySet[Any]:
+        # PostgreSQL knows what it costs to return the first rows only, unless it has to hash a long range.
+        long = connections[written.db].vendor == "postgresql" and not self.key.is_integer
+        return written if self.looks_beyond or long else self._range(written, after, until)
+
+    def _range(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
+        return self.key.until(self.key.beyond(rows, after), until)
+
+    def listed(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
+        """Filter `rows` of the model by keys, which are in the order of the database."""
+        found = self._range(rows, None, keys[-1]) if len(self.key.names) > 1 else rows
+        return as_it_is(found, AmongKeys(self.key, keys))
+
+    def most_listed(self, most: int) -> int:
+        """Return how many keys one query can list, and no more than `most`."""
+        allowed = connections[self.rows.db].features.max_query_params or LISTED * 10
+        # A tenth is for what else a query has.
+        return min(most, LISTED, allowed * 9 // 10 // len(self.key.names))
+
+    def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
+        """Count the rows of a range, and no more than `most`."""
+        return self._keys(self.between(self.rows, after, until))[:most].count()
+
+    def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
+        """Return up to `most` keys of a range in order, without the first `skip`."""
+        start, last, wanted = after, until, skip + most
+        if self.computes_ends and until is None:
+            start, last = self._outermost("", after), self._outermost("-", until)
+        if self.computes_ends and type(start) is int and type(last) is int:
+            # Most tables have a few gaps.
+            length = max(wanted + wanted // 4, FEWEST)
+            while start + length < last:
+                found = self._keys_between(after, start + length, skip, most)
+                if len(found) == most:
+                    return found
+                count = self.count_up_to(after, start + length, wanted)
+                if count * _LONGER < wanted:
+                    # The database finds a few of many rows faster by itself.
+                    break
+                length = length * wanted // count * 5 // 4
+        return self._keys_between(after, until, skip, most)
+
+    def _keys_between(
+        self, after: Hashable | None, until: Hashable | None, skip: int, most: int
+    ) -> list[Hashable]:
+        rows = self._keys(self.between(self.rows, after, until)).order_by(*self.key.names)
+        return [self.key.of_row(row) for row in rows[skip : skip + most]]
+
+    def _keys(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return group_by_key(rows.values_list(*self.key.names))
+
+    def first(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
+        """Return the first range to read, by a query for up to `most` rows."""
+        if self.computes_ends and type(after) is int and type(until) is int:
+            return Span.of_integers(after, after, until, max(most, FEWEST), until)
+        return Span(after, until, until)
+
+    def following(self, span: Span, key: Hashable | None, count: int, most: int) -> Span | None:
+        """Return the range to read after `count` rows, the last of which has `key`; `None` at the end."""
+        if count < most and span.end == span.until:
+            return None
+        after, until = key if count == most else span.end, span.until
+        last: Any = span.last
+        if not span.length:
+            # Only now is it known that one query is not enough.
+            last = self._outermost("-", until) if self.computes_ends else None
+        if type(after) is not int or type(last) is not int:
+            return span._replace(after=after)
+        shortest = max(most, FEWEST)
+        # Behind a gap keys can be as close as before it.
+        length = shortest if count == most else max(span.length, shortest)
+        if count * _LONGER < most:
+            length *= _LONGER
+        if length > shortest * _LONGER**2:
+            # The database finds a few of many rows faster by itself.
+            return Span(after, until, until)
+        return Span.of_integers(after, after, until, length, last)
+
+    def _outermost(self, direction: str, known: Hashable | None) -> Any:
+        """Return the least or the greatest key of the table, or the one that is known."""
+        if known is not None or len(self.key.names) > 1:
+            return known
+        [name] = self.key.names
+        rows: QuerySet[Any] = QuerySet(self.rows.model, using=self.rows.db).order_by(f"{direction}{name}")
+        return rows.values_list(name, flat=True).first()
+
+
+def as_it_is(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
+    """Filter rows by a condition. `filter()` compares it with TRUE on MariaDB, which then uses no index."""
+    found: QuerySet[Any] = rows.all()
+    found.query.where.add(condition.resolve_expression(found.query), AND)
+    return found
+
+
+class _OfColumns(Expression):
+    """A condition on the columns of a key."""
+
+    conditional = True
+    output_field = BooleanField()
+
+    def __init__(self, columns: Iterable[Any]) -> None:
+        super().__init__()
+        self.columns = list(columns)
+
+    def get_source_expressions(self) -> list[Any]:
+        return self.columns
+
+    def set_source_expressions(self, exprs: Sequence[Any]) -> None:
+        self.columns = list(exprs)
+
+    def columns_sql(self, compiler: Any) -> str:
+        """Return the columns in parentheses."""
+        return f"({', '.join(compiler.compile(column)[0] for column in self.columns)})"
+
+
+class Among(_OfColumns):
+    """Whether the columns of a key are those of one of some rows, which are read as they are.
+
+    Django renames the tables of a query in `pk__in`, and loses some of those of a combined one; nor does it
+    compare the columns of a composite key with those of a filter on a window.
+    """
+
+    def __init__(self, *columns: Any, rows: QuerySet[Any]) -> None:
+        super().__init__(columns)
+        self.rows = rows
+
+    @classmethod
+    def keys_of(cls, rows: QuerySet[Any]) -> Among:
+        """Among the primary keys of some rows."""
+        columns = [F(field.attname) for field in rows.model._meta.pk_fields]
+        names = {alias("key", place): column for place, column in enumerate(columns)}
+        # What is selected is grouped by, so that an aggregate can be another one without it.
+        beside = [*rows.query.annotation_select] if rows.query.group_by else []
+        return cls(*columns, rows=rows.annotate(**names).values_list(*names, *beside))
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        sql, parameters = self.rows.query.get_compiler(connection=connection).as_sql()
+        if self.rows.query.group_by:
+            quoted = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
+            sql = f"SELECT {', '.join(quoted)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608
+        return f"{self.columns_sql(compiler)} IN ({sql})", tuple(parameters)
+
+
+class AmongKeys(_OfColumns):
+    """Whether the columns of a key are those of one of some keys.
+
+    For a composite key on SQLite Django writes an OR of all of them, of which SQLite takes 1,000 at most.
+    """
+
+    def __init__(self, key: KeyColumns, keys: Sequence[Any]) -> None:
+        super().__init__(map(F, key.names))
+        self.fields = key.fields
+        self.keys = keys if len(key.names) > 1 else [(value,) for value in keys]
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        parameters = tuple(
+            field.get_db_prep_value(value, connection)
+            for values in self.keys
+            for value, field in zip(values, self.fields, strict=True)
+        )
+        width = len(self.fields)
+        row = "%s" if width == 1 else f"({', '.join(['%s'] * width)})"
+        rows = ", ".join([row] * len(self.keys))
+        if width > 1 and connection.vendor == "sqlite":
+            rows = f"VALUES {rows}"
+        return f"{self.columns_sql(compiler)} IN ({rows})", parameters

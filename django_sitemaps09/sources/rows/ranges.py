@@ -1,0 +1,81 @@
+"""Querysets of which a range of keys is a range of rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db.models import QuerySet
+
+from django_sitemaps09.queryset_traits import (
+    HIDES_COLUMNS,
+    LACKS_GROUP,
+    can_reorder,
+    filters_window,
+    groups_rows,
+    has_window,
+    hides_columns,
+    lacks_group,
+    repeats_rows,
+)
+from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sources.columns.declaration import Declaration
+from django_sitemaps09.sources.rows.keys import KeyColumns
+
+
+class Ranged(NamedTuple):
+    """Rows that ranges of keys divide; where `written` is not `None`, only those whose key it has."""
+
+    rows: QuerySet[Any]
+    written: QuerySet[Any] | None = None
+
+    def using(self, database: str | None) -> Ranged:
+        """Return the same rows of one database, by default of the one that a router picks now."""
+        picked = database or self.rows.db
+        written = None if self.written is None else self.written.using(picked)
+        return Ranged(self.rows.using(picked), written)
+
+
+def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
+    """The items as a queryset in which a range of keys is a range of rows, or `None` if there is none.
+
+    A multi-valued join and a filter on a window do not commute with a range: such a queryset is read as
+    the rows whose key is in it.
+    """
+    if isinstance(items, QuerySet):
+        for refused, why in (
+            (lacks_group(items.query), LACKS_GROUP),
+            (hides_columns(items), HIDES_COLUMNS),
+        ):
+            if refused:
+                raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(why)}")
+    if not can_reorder(items) or has_window(declaration.expressions, items):
+        return None
+    if not isinstance(declaration.sitemap, ModelSitemap):
+        try:
+            KeyColumns.of(items.model, "pk", items.db)
+        except ImproperlyConfigured:
+            return None
+    rows: QuerySet[Any] = items.order_by()
+    query = rows.query
+    # reverse() outlives order_by(), and would turn the order of the key around.
+    query.standard_ordering = True
+    # Rows have their primary key: no two are the same, unless a join repeats them.
+    query.distinct = False
+    if not (filters_window(query) or repeats_rows(query)):
+        return Ranged(rows)
+    if groups_rows(rows, declaration.expressions):
+        # An aggregate is taken of what the queryset joins, and each row comes once.
+        return Ranged(rows.alias(**declaration.expressions))
+    if (query.annotation_select or query.extra_select) and declaration.needs_items:
+        return None
+    outer: QuerySet[Any] = QuerySet(rows.model, using=rows.db)
+    outer.query.select_related = query.select_related
+    outer.query.deferred_loading = query.deferred_loading
+    outer = outer.prefetch_related(*rows._prefetch_related_lookups)  # type: ignore[attr-defined]
+    try:
+        outer.annotate(**declaration.expressions)
+    except FieldError:
+        # An expression names an annotation, which only the rows themselves have.
+        return None
+    return Ranged(outer, rows)

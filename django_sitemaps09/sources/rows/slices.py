@@ -1,0 +1,134 @@
+"""Slices of a queryset's rows in the order of their key, as columns or as instances."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import F, QuerySet
+
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.queryset_traits import one_by_one, reads_plainly
+from django_sitemaps09.sitemaps import alias
+from django_sitemaps09.sources.columns.declaration import Declaration, Rows
+from django_sitemaps09.sources.profiling import step
+from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.rows.members import Members, Span
+from django_sitemaps09.sources.rows.prefetch import ahead
+from django_sitemaps09.sources.rows.times import TimeText
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE, readable_rows
+
+# Instances of one slice in memory at a time: each is a handful of objects, as rows are not. With
+# prefetches all of a slice, since each of those is a query.
+INSTANCES = 250
+# The alias of a lastmod as text of the database.
+_TEXT = alias("lastmod_text")
+
+
+class Slices(NamedTuple):
+    """How the rows of a key are read, a slice at a time; a row that cannot be read is skipped and named."""
+
+    members: Members
+    declaration: Declaration
+    times: TimeText | None
+
+    @property
+    def key(self) -> KeyColumns:
+        return self.members.key
+
+    def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
+        return self.members.between(rows, span.after, span.end)[:most]
+
+    def columns(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
+        """Slices of the declared expressions; the next one is on its way while one is used."""
+        names, expressions, times = self.key.names, self.declaration.expressions, self.times
+        values = rows.values_list(*names, *expressions)
+        if times is not None:
+            aliases = [_TEXT if name == alias("lastmod") else name for name in expressions]
+            rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
+        else:
+            rows = values
+        # What leaves rows out by itself has more of them behind a slice that is not full.
+        plain = reads_plainly(rows)
+        with ahead(connections[rows.db], plainly=plain) as begin:
+            span: Span | None = first
+            result = begin(self._query(rows, first, most))
+            while span is not None:
+                errors: list[ItemError] = []
+                try:
+                    found, texts = result(), times
+                    last, count = self.key.of_row(found[-1]) if found else span.after, len(found)
+                except UNREADABLE:
+                    texts = None
+                    found, errors, last, count = self._readable(values, span, most)
+                following = self.members.following(span, last, most if count and not plain else count, most)
+                if following is not None:
+                    result = begin(self._query(rows, following, most))
+                read = self._read(found, errors)
+                if texts is not None:
+                    lastmods = texts.w3c(read.columns[alias("lastmod")])
+                    if lastmods is None:
+                        # The next slices will have more of what Python has to look at.
+                        rows, times = values, None
+                        result = begin(self._query(rows, span, most))
+                        continue
+                    read = read._replace(lastmods=lastmods)
+                if count:
+                    yield read
+                span = following
+
+    def _read(self, found: Sequence[Any], errors: Sequence[ItemError]) -> Rows:
+        width, expressions = len(self.key.names), self.declaration.expressions
+        columns = list(zip(*found, strict=True)) or [()] * (width + len(expressions))
+        keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
+        named = dict(zip(expressions, columns[width:], strict=True))
+        return Rows(keys, None, named, errors=errors)
+
+    def _readable(
+        self, rows: QuerySet[Any], span: Span, most: int
+    ) -> tuple[list[Any], list[ItemError], Hashable | None, int]:
+        """What can be read of a slice, what is said of the other rows, the last key, and how many keys."""
+        found = self._query(rows.values_list(*self.key.names), span, most)
+        keys = [self.key.of_row(row) for row in found]
+        read = lambda after, until: list(self.members.between(rows, after, until))  # noqa: E731
+        return *readable_rows(read, span.after, keys), keys[-1] if keys else span.after, len(keys)
+
+    def instances(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
+        # A key that is not the primary one is selected by us, whatever the queryset defers.
+        if self.key.name != "pk":
+            rows = rows.annotate(**{alias("key"): F(self.key.name)})
+        plain = reads_plainly(rows)
+        whole = bool(rows._prefetch_related_lookups) or not plain  # type: ignore[attr-defined]
+        size = most if whole else min(most, INSTANCES)
+        span: Span | None = first
+        while span is not None:
+            found, count, failed, last = self._query(rows, span, most), 0, False, span.after
+            # Those of a list are asked for at the first step, which is measured.
+            with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:
+                try:
+                    while items := self._step(made, size):
+                        read = self._made(items)
+                        yield read
+                        last, count = read.keys[-1], count + len(items)
+                except UNREADABLE:
+                    failed = True
+            if failed:
+                rest = span._replace(after=last)
+                items, errors, last, more = self._readable(rows, rest, most - count)
+                yield self._made(items, errors)
+                count += more
+            span = self.members.following(span, last, most if count and not plain else count, most)
+
+    def _made(self, items: list[Any], errors: Sequence[ItemError] = ()) -> Rows:
+        keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
+        columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
+        return Rows(keys, items, columns, errors=errors)
+
+    @staticmethod
+    def _step(made: Iterator[Any], size: int) -> list[Any]:
+        with step("instances") as cost:
+            items = list(islice(made, size))
+            cost.items = len(items)
+        return items

@@ -1,0 +1,173 @@
+"""The compatibility views: `index` and `sitemap` as in `django.contrib.sitemaps.views`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from copy import copy
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import django.contrib.sitemaps
+from django.contrib.sitemaps.views import (  # type: ignore[attr-defined]
+    SitemapIndexItem,
+    _get_latest_lastmod,
+    x_robots_tag,
+)
+from django.core.paginator import EmptyPage, PageNotAnInteger
+from django.http import Http404, HttpRequest
+from django.template import Context, Node, NodeList, TemplateDoesNotExist, TemplateSyntaxError
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from django_sitemaps09 import sections, sources, writer
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import IndexEntry
+from django_sitemaps09.sections import Section
+from django_sitemaps09.views import lazy_urlset
+from django_sitemaps09.views.entry_dicts import as_text, part, w3c_text
+from django_sitemaps09.views.lazy_urlset import urlset_document
+from django_sitemaps09.views.responses import current_site, last_modified, public
+
+logger = logging.getLogger(__name__)
+
+# These include names of contrib's module that projects import for views of their own.
+__all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
+
+# The stock templates: those in contrib's own folder are not the project's, so the writer replaces them.
+_CONTRIB = Path(django.contrib.sitemaps.__file__).parent / "templates"
+
+
+class UrlsetNode(Node):
+    """The only node of the stock template `sitemap.xml`: it renders the writer's document of `urlset`."""
+
+    def render(self, context: Context) -> SafeString:
+        # `urlset` must not be accessed, not even to find out whether it is empty.
+        return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
+
+
+class IndexNode(Node):
+    """The only node of the stock template `sitemap_index.xml`: it renders the document of `sitemaps`."""
+
+    def render(self, context: Context) -> SafeString:
+        found = context.get("sitemaps")
+        return mark_safe(index_document(() if found is None else found))  # noqa: S308
+
+
+_NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
+
+
+class SitemapResponse(TemplateResponse):
+    """A `TemplateResponse` that renders contrib's stock templates by the writer.
+
+    The output is what `context_data` contains when the response is rendered, so middleware may read and
+    change it. A template of the project is rendered as it is.
+    """
+
+    def is_stock(self) -> bool:
+        """Return whether the template only writes the urlset."""
+        try:
+            found = self.resolve_template(self.template_name)
+        except (TemplateDoesNotExist, TemplateSyntaxError):
+            # Rendering raises the error.
+            return False
+        nodes = getattr(getattr(found, "template", None), "nodelist", ())
+        return any(isinstance(node, UrlsetNode) for node in nodes)
+
+    def resolve_template(self, template: Any) -> Any:
+        """Return the template that Django finds; a stock template becomes a copy that uses the writer."""
+        found: Any = super().resolve_template(template)
+        origin = Path(str(getattr(getattr(found, "origin", None), "name", "")))
+        if origin.parent != _CONTRIB or origin.name not in _NODES:
+            return found
+        twin = copy(found)
+        twin.template = copy(found.template)
+        twin.template.nodelist = NodeList([_NODES[origin.name]()])
+        return twin
+
+
+@public
+def index(
+    request: HttpRequest,
+    sitemaps: Mapping[Any, Section] | None = None,
+    template_name: str = "sitemap_index.xml",
+    content_type: str = "application/xml",
+    sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
+) -> TemplateResponse:
+    """Return the index of all sections, with every page of each as `?p=`."""
+    scheme, site = _host(request)
+    found: list[SitemapIndexItem] = []
+    lastmods: list[Any] = []
+    for name, section in sections.mapping(sitemaps).items():
+        sitemap = sections.bound(section, site.domain)
+        path = reverse(sitemap_url_name, kwargs={"section": name})
+        protocol = scheme if sitemap.protocol is None else sitemap.protocol
+        location = f"{protocol}://{site.domain}{path}"
+        lastmod = sitemap.get_latest_lastmod()
+        lastmods.append(lastmod)
+        found.append(SitemapIndexItem(location, lastmod))
+        found += [
+            SitemapIndexItem(f"{location}?p={number}", lastmod)
+            for number in range(2, sitemap.paginator.num_pages + 1)
+        ]
+    return SitemapResponse(
+        request,
+        template_name,
+        {"sitemaps": found},
+        content_type=content_type,
+        headers=last_modified(lastmods),
+    )
+
+
+@public
+def sitemap(
+    request: HttpRequest,
+    sitemaps: Mapping[Any, Section] | None = None,
+    section: Any = None,
+    template_name: str = "sitemap.xml",
+    content_type: str = "application/xml",
+) -> TemplateResponse:
+    """Return the page `?p=` of one section, or of all sections in one document."""
+    scheme, site = _host(request)
+    known = sections.mapping(sitemaps)
+    if section is not None and section not in known:
+        raise Http404(f"No sitemap available for section: {section!r}")
+    page = request.GET.get("p", 1)
+    response = SitemapResponse(request, template_name, content_type=content_type)
+    stock = response.is_stock()
+    found, parts = [], []
+    for declared in known.values() if section is None else [known[section]]:
+        try:
+            found.append(sections.bound(declared, site.domain))
+            entries = lazy_urlset.section(found[-1], page, site, scheme) if stock else None
+            own = site if conf.base_url is None else sources.site_for(found[-1], conf.base_url)
+            parts.append(entries or list(found[-1].get_urls(page=page, site=own, protocol=scheme)))
+        except EmptyPage as error:
+            raise Http404(f"Page {page} empty") from error
+        except PageNotAnInteger as error:
+            raise Http404(f"No page '{page}'") from error
+    # Written now: a language or a transaction that is active around the view is gone during rendering.
+    urls = lazy_urlset.written(parts) if stock else list(chain.from_iterable(parts))
+    response.context_data = {"urlset": urls}
+    lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in found]
+    for name, value in (last_modified(lastmods) or {}).items():
+        response.headers[name] = value
+    return response
+
+
+def _host(request: HttpRequest) -> tuple[str | None, Any]:
+    """Return the scheme and the site to call sitemaps with, without a query if `BASE_URL` is set."""
+    if conf.base_url is None:
+        return request.scheme, current_site(request)
+    return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
+
+
+def index_document(found: Iterable[Any]) -> str:
+    """Return the document of the items of contrib's index."""
+    entries = [
+        IndexEntry(as_text(part(item, "location")) or "", w3c_text(part(item, "last_mod")))
+        for item in found
+    ]
+    return writer.index_document(entries).decode()

@@ -1,0 +1,266 @@
+"""The urlset of the compatibility views: written from the items, with dicts only if code accesses them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from datetime import date
+from functools import partial, wraps
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import translation
+
+from django_sitemaps09 import sources, writer
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import Batch, Column, ItemError, Version, excerpt, shown
+from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
+from django_sitemaps09.queryset_traits import chunks
+from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.sitemaps import AT_A_TIME, alias, column_of, is_path
+from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.views.deferred import as_now, preserved
+from django_sitemaps09.views.entry_dicts import as_text, listed, log, priority, w3c_text
+from django_sitemaps09.views.responses import as_datetime
+
+logger = logging.getLogger(__name__)
+
+
+class Section(NamedTuple):
+    """A page of a sitemap whose class overrides no internals of contrib, so that its entries are known."""
+
+    sitemap: Any
+    page: Any
+    site: Any
+    protocol: str | None
+    #: Makes a copy of the sitemap as it was before its first item was read.
+    same: Callable[[], Any]
+    items: Any
+
+    def urls(self) -> list[dict[str, Any]]:
+        """Return the dicts of contrib's `get_urls()`."""
+        found: list[dict[str, Any]] = self.same().get_urls(
+            page=self.page, site=self.site, protocol=self.protocol
+        )
+        return found
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the entries as batches, and set `latest_lastmod` to the newest lastmod, as contrib does."""
+        base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
+        newest: Any = None
+        every = True
+        with closing(chunks(self.items, AT_A_TIME)) as found:
+            for some in found:
+                items, values = _with_paths(some, self._values(some))
+                for lastmod in values["lastmod"]:
+                    every = every and isinstance(lastmod, date)
+                    if every and (newest is None or _is_later(lastmod, newest)):
+                        newest = lastmod
+                priorities = ["" if value is None else str(value) for value in values["priority"]]
+                versions = [Version("", [f"{base}{path}" for path in values["location"]])]
+                yield Batch(
+                    keys=items,
+                    versions=versions,
+                    lastmods=_each(w3c_text, values["lastmod"]),
+                    changefreqs=_each(as_text, values["changefreq"]),
+                    priorities=_each(priority, priorities),
+                    **self._extensions(base, items, versions),
+                )
+        if every and newest:
+            self.sitemap.latest_lastmod = newest
+
+    def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
+        """Return the results of our own hooks for each item, as columns of a batch."""
+        if not (extensions.hooks(self.sitemap) or extensions.own(self.sitemap)):
+            # On Python 3.10, changing the language leaves reference cycles that would keep the items alive.
+            return {}
+        errors: list[ItemError] = []
+        with translation.override(conf.language):
+            # A request can have any language; the content of a page is in the language of the site.
+            told = extensions.told(self.sitemap, items, items, errors)
+        hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
+        columns = extensions.columns(told, versions, hosts, items, errors)
+        log(errors)
+        return columns
+
+    def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
+        """Return the values of contrib's hooks, which are called item by item in contrib's order.
+
+        Attributes are read for each item, too: a property, or one that another hook sets, is not constant.
+        """
+        hooks = {name: getattr(self.sitemap, name, None) for name in _ORDER}
+        found = {
+            name: _declared(name, hook, items)
+            for name, hook in hooks.items()
+            if isinstance(hook, Route) or is_expression(hook)
+        }
+        asked = {
+            name: hook if callable(hook) else partial(self._attribute, name)
+            for name, hook in hooks.items()
+            if name not in found
+        }
+        values = [[ask(item) for ask in asked.values()] for item in items]
+        return found | dict(zip(asked, map(list, zip(*values, strict=True)), strict=True))
+
+    def _attribute(self, name: str, item: Any) -> Any:
+        return getattr(self.sitemap, name, None)
+
+
+#: The order in which contrib calls the hooks.
+_ORDER = ("location", "priority", "lastmod", "changefreq")
+
+
+def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> Section | None:
+    """Return a page of a sitemap, `None` for an opaque one or `i18n`. Raise the paginator's errors."""
+    if not sources.is_compiled(sitemap) or sitemap.i18n:
+        return None
+    same = preserved(sitemap)
+    return Section(sitemap, page, site, protocol, same, sitemap.paginator.page(page).object_list)
+
+
+def _is_later(lastmod: date, other: date) -> bool:
+    """Return whether one lastmod is later; each can be a date, or a datetime, aware or naive."""
+    try:
+        return lastmod > other
+    except TypeError:
+        return as_datetime(lastmod) > as_datetime(other)
+
+
+def _with_paths(
+    items: Sequence[Any], values: dict[str, list[Any]]
+) -> tuple[Sequence[Any], dict[str, list[Any]]]:
+    """Return the items whose location cannot become a part of the host's name, with their values."""
+    if all(map(is_path, values["location"])):
+        return items, values
+    kept = [i for i, path in enumerate(values["location"]) if is_path(path)]
+    log(
+        [
+            ItemError(excerpt(items[i]), "location", f"{shown(path)} does not begin with a slash")
+            for i, path in enumerate(values["location"])
+            if not is_path(path)
+        ]
+    )
+    return [items[i] for i in kept], {name: [column[i] for i in kept] for name, column in values.items()}
+
+
+def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
+    """Return the values of a `Route` or an expression for each item."""
+    if isinstance(hook, Route):
+        columns = [
+            _column(expression, alias(name, place), items)
+            for place, expression in enumerate(hook.expressions)
+        ]
+        route = hook.compiled()
+        composed = route.composed(columns)
+        if composed is not None:
+            return composed.texts()
+        rows = zip(*columns, strict=True) if columns else [()] * len(items)
+        return [route.url(row) for row in rows]
+    return _column(hook, alias(name), items)
+
+
+def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
+    """Return the values of an expression for each item: mostly the annotations of instances."""
+    try:
+        return list(map(attrgetter(name), items))
+    except AttributeError:
+        return column_of(expression, name, items)
+
+
+def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
+    """Return a column of texts, or one text if all values are the same object, as for a constant."""
+    if all(value is values[0] for value in values):
+        return convert(values[0])
+    return list(map(convert, values))
+
+
+class Urlset(list[Any]):
+    """The dicts of all sections, as in contrib's context, which are made at the first access.
+
+    The document of the stock template is already written. Without an access, it is the response, and no
+    dict is made. At an access, the dicts are made with what was active and declared at the time of writing.
+    Items are then read again, since keeping those of a page takes half as long again.
+    """
+
+    document: str | None = None
+    make: Callable[[], Iterable[dict[str, Any]]] | None = None
+
+    def look(self) -> None:
+        """Make the dicts unless they are made; from now on, they can differ from the written document."""
+        if self.make is not None:
+            # If a hook fails here, `make` is kept: at the next access, the list must not seem to be empty.
+            made = list(self.make())
+            self.make = None
+            super().extend(made)
+        self.document = None
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        return [*other, *self]
+
+
+def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
+    """Write the entries of several sections now; return them for a template that is rendered later."""
+    found = Urlset()
+    found.document = _document(
+        batch
+        for part in parts
+        for batch in (part.batches() if isinstance(part, Section) else [listed(part)])
+    )
+    found.make = as_now(
+        lambda: [url for part in parts for url in (part.urls() if isinstance(part, Section) else part)]
+    )
+    return found
+
+
+def _looking(name: str) -> Callable[..., Any]:
+    """Return a method of `list` that makes the dicts first."""
+    method = getattr(list, name)
+
+    @wraps(method)
+    def looking(self: Urlset, *args: Any, **kwargs: Any) -> Any:
+        self.look()
+        return method(self, *args, **kwargs)
+
+    return looking
+
+
+#: All methods that read or change a list.
+LOOKS = (
+    *("__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__iadd__"),
+    *("__imul__", "__iter__", "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__reduce_ex__"),
+    *("__repr__", "__reversed__", "__rmul__", "__setitem__", "append", "clear", "copy", "count", "extend"),
+    *("index", "insert", "pop", "remove", "reverse", "sort"),
+)
+for _name in LOOKS:
+    setattr(Urlset, _name, _looking(_name))
+
+
+def urlset_document(urls: Iterable[Any] | None) -> str:
+    """Return the document of the dicts of `get_urls()`. Any key but `location` can be missing."""
+    if isinstance(urls, Urlset) and urls.document is not None:
+        return urls.document
+    return _document([listed([] if urls is None else list(urls))])
+
+
+def _document(batches: Iterable[Batch]) -> str:
+    """Return a urlset that declares the namespaces in use, and always that of links, as contrib's does."""
+    chunks: list[bytes] = []
+    spaces = {"xhtml": XHTML_NAMESPACE}
+
+    def seen() -> Iterator[Batch]:
+        for batch in batches:
+            for prefix, space in extensions.used(batch).items():
+                if spaces.setdefault(prefix, space) != space:
+                    raise ImproperlyConfigured(
+                        f"Sections of one document have two namespaces for the prefix {prefix!r}: "
+                        f"{spaces[prefix]} and {space}."
+                    )
+            yield batch
+
+    written = writer.write_urlset(seen(), chunks.append)
+    # Only now are the namespaces known. Contrib's document without entries has a second line end.
+    empty = b"" if written.urls else b"\n"
+    return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()
