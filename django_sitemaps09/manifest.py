@@ -59,15 +59,15 @@ class PageRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SectionRecord:
-    """One section. `identity` identifies its key; it is `None` if its pages are not ranges of a key.
+    """One section. `key_identity` identifies its key; it is `None` if its pages are not ranges of a key.
 
     `highest` is the highest number that any of its pages has ever had. `counts` are earlier numbers of
     URLs, each with the time (seconds since 1970) until which it was published.
     """
 
     suffix: Suffix = "xml.gz"
-    identity: tuple[str, ...] | None = None
-    declared: str | None = None
+    key_identity: tuple[str, ...] | None = None
+    declaration_digest: str | None = None
     highest: int = 0
     counts: tuple[tuple[float, int], ...] = ()
     pages: tuple[PageRecord, ...] = ()
@@ -213,8 +213,10 @@ def read_section(state: Store, name: str) -> SectionRecord:
         head = _loads(next(lines))
         found = SectionRecord(
             suffix=_SUFFIXES[_SUFFIXES.index(head["suffix"])],
-            identity=head["identity"] if head["identity"] is None else tuple(map(str, head["identity"])),
-            declared=head["declared"],
+            key_identity=head["identity"]
+            if head["identity"] is None
+            else tuple(map(str, head["identity"])),
+            declaration_digest=head["declared"],
             highest=int(head["highest"]),
             counts=tuple((_finite(when), int(urls)) for when, urls in head["counts"]),
             pages=tuple(_page(_loads(line)) for line in lines),
@@ -234,7 +236,7 @@ def _check(record: SectionRecord) -> None:
         raise ValueError("two pages have the same number")
     if max(numbers, default=0) > record.highest:
         raise ValueError(f"a page has a number above {record.highest}")
-    if record.identity is None or not record.pages:
+    if record.key_identity is None or not record.pages:
         return
     *closed, last = [page.until for page in record.pages]
     if last is not None or None in closed:
@@ -273,8 +275,8 @@ def section_document(record: SectionRecord) -> bytes:
     """Return the file of one section: a line for all of it, then a line for each page."""
     head = {
         "suffix": record.suffix,
-        "identity": record.identity,
-        "declared": record.declared,
+        "identity": record.key_identity,
+        "declared": record.declaration_digest,
         "highest": record.highest,
         "counts": record.counts,
         "pages": len(record.pages),

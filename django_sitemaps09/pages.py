@@ -84,7 +84,7 @@ class Keyed(Protocol):
     def is_empty(self) -> bool:
         """Return whether there are no rows."""
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         """Return the key `count` rows after `after`; `None` if no row comes after that key."""
 
 
@@ -129,7 +129,7 @@ def each_page(
     if after is None and rows.is_empty():
         return
     for number in count(1) if numbers is None else numbers:
-        until = rows.jump(after, rows_per_page)
+        until = rows.key_after(after, rows_per_page)
         yield Page(number, after, until)
         if until is None:
             return

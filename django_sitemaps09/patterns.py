@@ -20,7 +20,7 @@ from django.urls.converters import (
 from django.urls.resolvers import get_ns_resolver
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
-from django_sitemaps09.entries import Plain
+from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
@@ -138,14 +138,14 @@ def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]
     return Parts(quoted, names, [_TEXTS[type(converters[name])] for name in names])
 
 
-def _integers(column: Sequence[Any]) -> Plain | None:
+def _integers(column: Sequence[Any]) -> SafeColumn | None:
     if {*map(type, column)} != {int} or min(column) < 0 or max(column) >= 1 << 64:
         return None
-    return Plain(map(str, column))
+    return SafeColumn(map(str, column))
 
 
-def _uuids(column: Sequence[Any]) -> Plain | None:
-    return Plain(map(str, column)) if {*map(type, column)} == {UUID} else None
+def _uuids(column: Sequence[Any]) -> SafeColumn | None:
+    return SafeColumn(map(str, column)) if {*map(type, column)} == {UUID} else None
 
 
 def _joined(column: Sequence[Any]) -> str | None:
@@ -156,11 +156,11 @@ def _joined(column: Sequence[Any]) -> str | None:
     return joined if joined.count("\n") == len(column) - 1 else None
 
 
-def _slugs(column: Sequence[Any]) -> Plain | None:
+def _slugs(column: Sequence[Any]) -> SafeColumn | None:
     joined = _joined(column)
     if joined is None or not joined.isascii() or joined.encode().translate(None, _SLUG + b"\n"):
         return None
-    return Plain(column)
+    return SafeColumn(column)
 
 
 def _paths(column: Sequence[Any]) -> Sequence[str] | None:
@@ -181,7 +181,7 @@ def _quoted_lines(column: Sequence[str], joined: str) -> Sequence[str] | None:
     except UnicodeEncodeError:
         return None
     # Of the characters that a path contains unquoted, only these two need escaping in XML.
-    return column if "&" in joined or "'" in joined else Plain(column)
+    return column if "&" in joined or "'" in joined else SafeColumn(column)
 
 
 @lru_cache(4096)

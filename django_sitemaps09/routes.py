@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf, reverse
 from django.utils.translation import get_language
 
-from django_sitemaps09.entries import Composed
+from django_sitemaps09.entries import TemplateColumn
 from django_sitemaps09.patterns import Candidate, candidates
 
 
@@ -92,7 +92,7 @@ class CompiledRoute(NamedTuple):
             return reverse(route.viewname, args=filled)
         return reverse(route.viewname, kwargs=dict(zip(route.kwargs, filled, strict=True)))
 
-    def composed(self, columns: Sequence[Sequence[object]], base: str = "") -> Composed | None:
+    def composed(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
         """Return `base` and the path for each row of the columns, one column for each expression.
 
         Return `None` if rows must be handled one by one: for example, if `reverse()` might refuse one.
@@ -115,7 +115,7 @@ class CompiledRoute(NamedTuple):
             else:
                 literals.append(literal)
                 texts.append(text)
-        return Composed(literals, texts)
+        return TemplateColumn(literals, texts)
 
 
 # For each resolver. The number is limited, as on some servers a client can set the script prefix.

@@ -34,7 +34,7 @@ from django.urls import get_script_prefix, get_urlconf, path
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import Renderer, Target, Task, render_page
+from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import UnknownSectionError
@@ -795,9 +795,9 @@ def forging(
     (tmp_path / "modules" / f"{EVIL}.py").write_text("from tests.urls import urlpatterns\n")
     monkeypatch.syspath_prepend(tmp_path / "modules")
     base = Base("https", "www.example.com")
-    target = Target(base, tmp_path / "public", f"{STATE}/run-1")
-    declared = source("a", SECTIONS["a"], (base,), conf.limits).declared
-    task = Task("a", Page(1, None, None), declared=declared)
+    target = HostTarget(base, tmp_path / "public", f"{STATE}/run-1")
+    declared = source("a", SECTIONS["a"], (base,), conf.limits).declaration_digest
+    task = Task("a", Page(1, None, None), declaration_digest=declared)
     content = messages.message_of(Renderer((target,), False, "/", None), task)
     messages.Folder(content).open()
     yield content
@@ -1042,7 +1042,7 @@ _KEY = "it is not signed with the SECRET_KEY"
 
 
 def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
-    target = Target(Base("https", "www.example.com"), None, None)
+    target = HostTarget(Base("https", "www.example.com"), None, None)
     renderer = Renderer((target,), True, "/shop/", "tests.test_celery")
     with pytest.raises(UnknownSectionError):
         render_page(renderer, Task("nobody-knows", Page(1, None, None)))

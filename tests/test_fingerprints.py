@@ -258,7 +258,7 @@ def test_a_fingerprint_of_any_queryset_is_one_query_and_of_its_rows(
 ) -> None:
     rows = QUERYSETS[name](articles)
     source = source_of(rows, lastmod=lastmod)
-    assert source.skippable
+    assert source.can_fingerprint
     with queries(using, 1):
         found = source.fingerprint(None, ("16",))
     within = [row for row in rows if row.pk <= 16]
@@ -426,7 +426,7 @@ def test_what_is_active_has_no_say_in_a_fingerprint(articles: QuerySet[Article])
 def test_a_lastmod_that_is_no_date_or_is_none_that_python_knows_is_no_newest_one(
     articles: QuerySet[Article], using: str
 ) -> None:
-    assert not source_of(articles, lastmod=F("slug")).skippable
+    assert not source_of(articles, lastmod=F("slug")).can_fingerprint
     if using == "postgresql":
         with connections[using].cursor() as cursor:
             cursor.execute("UPDATE tests_article SET updated = 'infinity' WHERE id = 2")
@@ -438,9 +438,9 @@ def test_a_lastmod_that_is_no_date_or_is_none_that_python_knows_is_no_newest_one
 def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
     articles: QuerySet[Article],
 ) -> None:
-    assert source_of(articles).skippable
-    assert source_of(articles, lastmod=Max("visits__at")).skippable
-    assert source_of(articles, i18n=True).skippable
+    assert source_of(articles).can_fingerprint
+    assert source_of(articles, lastmod=Max("visits__at")).can_fingerprint
+    assert source_of(articles, i18n=True).can_fingerprint
     others = [
         source_of(articles, lastmod=None),
         source_of(articles, lastmod=NOON),
@@ -451,7 +451,7 @@ def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
         compiled(listing(["a"])),
         compiled(type("Own", (Sitemap,), {"get_urls": lambda self, **kwargs: []})),
     ]
-    assert not any(source.skippable for source in others)
+    assert not any(source.can_fingerprint for source in others)
     with pytest.raises(NotImplementedError):
         others[-1].fingerprint(None, None)
 
@@ -464,14 +464,14 @@ class Cached(QuerySet[Any]):
 
 
 def test_rows_that_are_not_plainly_fetched_are_not_skippable(articles: QuerySet[Article]) -> None:
-    assert not source_of(Cached(Article, using=articles.db)).skippable
+    assert not source_of(Cached(Article, using=articles.db)).can_fingerprint
 
 
 def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
     """Then nothing is skipped, since no more than a count and the newest lastmod would tell."""
     source = source_of(articles)
     with mock.patch.object(type(connections[articles.db]), "vendor", "oracle"):
-        assert not source.skippable
+        assert not source.can_fingerprint
     if connections[articles.db].vendor == "sqlite":
         with pytest.raises(NotSupportedError, match="SQLite"):
             list(articles.annotate(hash=RowHash(F("pk"), keys=1)).values_list("hash"))
@@ -557,16 +557,16 @@ def test_an_identity_names_vendor_table_column_type_and_collation(using: str) ->
         (Event, "article", [("tests_event", "article_id")]),
         (Document, "pk", [("tests_document", "id")]),
     ):
-        found = keyed(using, model, key).identity
+        found = keyed(using, model, key).key_identity
         assert found[0] == vendor
         assert all(isinstance(part, str) for part in found)
         assert list(zip(found[1::4], found[2::4], strict=True)) == columns
-    assert keyed(using, Name).identity[-1] == collations[vendor]
-    assert keyed(using, Article).identity[-1] == ""
+    assert keyed(using, Name).key_identity[-1] == collations[vendor]
+    assert keyed(using, Article).key_identity[-1] == ""
     if using == "mariadb":
-        assert keyed(using, Word).identity[-1] == "utf8mb4_unicode_ci"
+        assert keyed(using, Word).key_identity[-1] == "utf8mb4_unicode_ci"
     if using == "postgresql":
-        assert keyed(using, Word).identity[-1].startswith("default ")
+        assert keyed(using, Word).key_identity[-1].startswith("default ")
 
 
 def test_another_key_has_another_identity_and_a_position_none(using: str) -> None:
@@ -578,9 +578,9 @@ def test_another_key_has_another_identity_and_a_position_none(using: str) -> Non
         (Event, "price"),
         (Word, "pk"),
     ]
-    assert len({keyed(using, model, key).identity for model, key in models}) == len(models)
-    assert compiled(listing(["a"])).identity is None
-    assert compiled(type("Own", (Sitemap,), {"get_urls": lambda self, **kwargs: []})).identity is None
+    assert len({keyed(using, model, key).key_identity for model, key in models}) == len(models)
+    assert compiled(listing(["a"])).key_identity is None
+    assert compiled(type("Own", (Sitemap,), {"get_urls": lambda self, **kwargs: []})).key_identity is None
 
 
 TEXTS = ["a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNING FACE}", "&", ",", "10", "9"]
@@ -684,7 +684,7 @@ django.setup()
 from tests.test_fingerprints import compiled, sections
 
 for section in sections():
-    print(compiled(section).declared)
+    print(compiled(section).declaration_digest)
 """
 
 
@@ -727,7 +727,7 @@ def a_month_ago() -> datetime:
 
 
 def test_a_declaration_has_one_digest_in_all_processes() -> None:
-    expected = [compiled(section).declared for section in sections()]
+    expected = [compiled(section).declaration_digest for section in sections()]
     assert len({*expected}) == len(expected)
     assert {len(found) for found in expected} == {64}
     for seed in ("1", "2"):
@@ -740,7 +740,7 @@ def test_a_declaration_has_one_digest_in_all_processes() -> None:
 
 def declared(rows: Any = None, **attributes: Any) -> str:
     rows = Article.objects.all() if rows is None else rows
-    found: str = compiled(type("Made", (Sourced,), {"queryset": rows, **attributes})).declared
+    found: str = compiled(type("Made", (Sourced,), {"queryset": rows, **attributes})).declaration_digest
     return found
 
 
@@ -767,8 +767,10 @@ DECLARATIONS: dict[str, Callable[[], str]] = {
     "x-default": lambda: declared(i18n=True, languages=["en", "de"], alternates=True, x_default=True),
     "a limit": lambda: declared(limit=7),
     "a protocol": lambda: declared(protocol="http"),
-    "a key": lambda: compiled(declaration(model=Event, key="at", location=Value("/x/"))).declared,
-    "another key": lambda: compiled(declaration(model=Event, key="price", location=Value("/x/"))).declared,
+    "a key": lambda: compiled(declaration(model=Event, key="at", location=Value("/x/"))).declaration_digest,
+    "another key": lambda: (
+        compiled(declaration(model=Event, key="price", location=Value("/x/"))).declaration_digest
+    ),
 }
 
 
@@ -800,10 +802,12 @@ def test_settings_that_decide_the_bytes_change_the_digest(changed: dict[str, Any
 def test_a_version_changes_the_digest_and_a_base_does_not() -> None:
     """What is published is of one base, or of several that come and go."""
     section = type("Made", (Sourced,), {"queryset": Article.objects.all()})
-    found = {compiled(section, Base("https", domain)).declared for domain in ("a.example", "b.example")}
+    found = {
+        compiled(section, Base("https", domain)).declaration_digest for domain in ("a.example", "b.example")
+    }
     assert len(found) == 1
     with mock.patch("django_sitemaps09.__version__", "999"):
-        found.add(compiled(section, Base("https", "a.example")).declared)
+        found.add(compiled(section, Base("https", "a.example")).declaration_digest)
     assert len(found) == 2
 
 
@@ -837,7 +841,9 @@ class Urls(Mixin, Sitemap):
         importlib.invalidate_caches()
         linecache.clearcache()
         made = importlib.import_module("sourced_sitemaps")
-        seen.append([compiled(getattr(made, name)).declared for name in ("Columns", "Positions", "Urls")])
+        seen.append(
+            [compiled(getattr(made, name)).declaration_digest for name in ("Columns", "Positions", "Urls")]
+        )
     first, again, other = seen
     assert first == again
     assert not {*first} & {*other}
@@ -862,4 +868,4 @@ def test_the_order_of_a_set_in_a_query_leaves_the_digest() -> None:
 def test_no_row_is_read_for_a_digest(articles: QuerySet[Article], using: str) -> None:
     source = source_of(articles, i18n=True, languages=["en", "de"])
     with queries(using, 0):
-        assert source.declared
+        assert source.declaration_digest

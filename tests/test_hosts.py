@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
 from django_sitemaps09.protocol import MAX_LOCATION, Base
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from tests.contrib_road import roads
 from tests.models import Article
 from tests.test_sources import BASE, LIMITS, declaration, errors, listing, locations, rendered
@@ -542,5 +542,7 @@ class TestAnAttributeOfAnotherMeaning:
 def test_the_other_hosts_are_in_one_order() -> None:
     """Sets have none: the same declaration is the same digest in each process."""
     names = [f"h{n}.example" for n in range(20)]
-    orders = [Hosts.of(listing("a", hosts=hosts)(), (BASE,)) for hosts in (names, names[::-1], {*names})]
+    orders = [
+        AllowedHosts.of(listing("a", hosts=hosts)(), (BASE,)) for hosts in (names, names[::-1], {*names})
+    ]
     assert orders[0] == orders[1] == orders[2]

@@ -145,7 +145,7 @@ def limit(settings: Any) -> Callable[..., None]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("django_sitemaps09.export.datetime", made)
+    monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
     return made
 
 

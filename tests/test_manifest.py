@@ -155,7 +155,7 @@ def limit(settings: Any) -> Callable[..., None]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("django_sitemaps09.export.datetime", made)
+    monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
     return made
 
 
@@ -195,7 +195,7 @@ pages = st.builds(
 def possible(record: SectionRecord) -> SectionRecord:
     """The same with numbers up to the highest, and with the last page open if pages are ranges of a key."""
     pages = record.pages
-    if record.identity is not None and pages:
+    if record.key_identity is not None and pages:
         closed = (page._replace(until=page.until or ("",)) for page in pages[:-1])
         pages = (*closed, pages[-1]._replace(until=None))
     highest = max([record.highest, *(page.number for page in pages)])
@@ -205,8 +205,8 @@ def possible(record: SectionRecord) -> SectionRecord:
 sections = st.builds(
     SectionRecord,
     suffix=st.sampled_from(["xml", "xml.gz", "txt"]),
-    identity=st.none() | st.lists(words, max_size=4).map(tuple),
-    declared=maybe,
+    key_identity=st.none() | st.lists(words, max_size=4).map(tuple),
+    declaration_digest=maybe,
     highest=counting,
     counts=st.lists(st.tuples(times, counting), max_size=3).map(tuple),
     pages=st.lists(

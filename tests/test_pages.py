@@ -58,7 +58,7 @@ class Rows:
     def is_empty(self) -> bool:
         return not self.keys
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         found = self.between(after, None)
         return self.text(found[count - 1]) if len(found) > count else None
 
@@ -70,9 +70,9 @@ class RestlessRows(Rows):
         super().__init__(keys)
         self.changes = iter(changes)
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         self.keys ^= next(self.changes, set())
-        return super().jump(after, count)
+        return super().key_after(after, count)
 
 
 class Written(NamedTuple):
@@ -264,23 +264,31 @@ def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | No
     done: list[str] = []
 
     class Watched(Rows):
-        def jump(self, after: Key | None, count: int) -> Key | None:
-            done.append("jump")
-            return super().jump(after, count)
+        def key_after(self, after: Key | None, count: int) -> Key | None:
+            done.append("key_after")
+            return super().key_after(after, count)
 
     def begin(page: Page) -> Callable[[], Written]:
         done.append(f"begin {page.number}")
         return lambda: Written([], page.until if page.number == overflowing else None)
 
     found = [page.number for page, _ in render_all(each_page(Watched(range(8)), 2), begin)]
-    first = ["jump", "begin 1", "jump", "begin 2", "jump", "begin 3", "jump", "begin 4"]
+    first = ["key_after", "begin 1", "key_after", "begin 2", "key_after", "begin 3", "key_after", "begin 4"]
     if overflowing is None:
         assert (done, found) == (first, [1, 2, 3, 4])
     elif overflowing == 1:
-        assert done == ["jump", "begin 1", *["jump"] * 3, "begin 5", "begin 2", "begin 3", "begin 4"]
+        assert done == [
+            "key_after",
+            "begin 1",
+            *["key_after"] * 3,
+            "begin 5",
+            "begin 2",
+            "begin 3",
+            "begin 4",
+        ]
         assert found == [1, 5, 2, 3, 4]
     else:
-        assert done == [*first[:4], *["jump"] * 2, "begin 5", "begin 3", "begin 4"]
+        assert done == [*first[:4], *["key_after"] * 2, "begin 5", "begin 3", "begin 4"]
         assert found == [1, 2, 5, 3, 4]
 
 

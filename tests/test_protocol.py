@@ -42,7 +42,7 @@ from django_sitemaps09.protocol import (
     uri,
     w3c,
 )
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 
 UTC = timezone.utc
 #: What both the W3C note and the XSD admit.
@@ -387,7 +387,7 @@ BASE = Base("https", "example.com")
 def may_stand(url: str, base: Base = BASE) -> bool:
     """In a sitemap of that base."""
     try:
-        return bool(Hosts((base,)).location(url))
+        return bool(AllowedHosts((base,)).location(url))
     except ValueError:
         return False
 

@@ -75,7 +75,7 @@ from django_sitemaps09 import (
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Key, Page, PageMap, fill
 from django_sitemaps09.protocol import MAX_LOCATION, Base
-from django_sitemaps09.sitemaps import MACHINERY
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.get_urls import UrlsSource
@@ -1060,7 +1060,7 @@ def test_a_constant_a_column_and_a_method_write_a_value_alike(
 def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) -> None:
     def digest(moment: datetime, **attributes: Any) -> str:
         queryset = articles.filter(updated__lte=moment)
-        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).digest
+        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).map_cache_key
 
     now = datetime.now(UTC)
     (found,) = {digest(now - timedelta(seconds=ago)) for ago in (0, 0.000_001, 1, 60)}
@@ -1093,12 +1093,12 @@ class OnlyWhereItIs(Func):
 @pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
 def test_a_digest_is_of_the_sql_of_the_database_that_holds_the_rows(articles: QuerySet[Article]) -> None:
     queryset = articles.alias(lowered=OnlyWhereItIs("slug")).filter(lowered="s1")
-    assert compiled(declaration(queryset=queryset, **COLUMNS)).digest
+    assert compiled(declaration(queryset=queryset, **COLUMNS)).map_cache_key
 
 
 def test_rows_without_a_key_have_no_digest(articles: QuerySet[Article]) -> None:
-    assert compiled(declaration(queryset=articles.order_by("day")[:3], **COLUMNS)).digest is None
-    assert compiled(listing(["a"])).digest is None
+    assert compiled(declaration(queryset=articles.order_by("day")[:3], **COLUMNS)).map_cache_key is None
+    assert compiled(listing(["a"])).map_cache_key is None
 
 
 @pytest.mark.parametrize("hook", [F("updated"), F("day"), Max("visits__at"), NOON, None])
@@ -1490,7 +1490,7 @@ def test_columns_and_methods_agree_in_all_languages(articles: QuerySet[Article],
 # What others wrote for contrib.
 
 
-@pytest.mark.parametrize("name", MACHINERY)
+@pytest.mark.parametrize("name", CONTRIB_INTERNALS)
 def test_a_class_that_overrides_the_machinery_is_read_through_it(name: str) -> None:
     overridden = property(lambda self: Paginator("a", 1)) if name == "paginator" else lambda *args: []
     assert isinstance(compiled(listing("a", **{name: overridden})), UrlsSource)

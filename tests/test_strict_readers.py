@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemaps09.entries import Alternate, Batch, Version
+from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer import write_urlset
 from tests import strict
@@ -204,7 +204,7 @@ def written() -> bytes:
     location = "https://example.org/a?b=1&c=<2>"
     batch = Batch(
         keys=[1, 2],
-        versions=[Version("", [location, "https://example.org/de"])],
+        versions=[Localization("", [location, "https://example.org/de"])],
         lastmods=["2026-01-31T09:30:00+00:00", None],
         changefreqs="daily",
         priorities=["1.0", "0.3"],

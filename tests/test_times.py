@@ -44,7 +44,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, sources
-from django_sitemaps09.entries import Plain
+from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.protocol import Base, w3c, w3c_texts
 from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources import queryset
@@ -118,7 +118,7 @@ def law(texts: Sequence[str | None], *, times: bool, zone: str = "") -> None:
     found = w3c_texts(texts, times=times, zone=zone)
     good = all(new is not None for new, text in zip(wanted, texts, strict=True) if text is not None)
     assert (None if found is None else list(found)) == (wanted if good else None)
-    assert not isinstance(found, Plain) or None not in found
+    assert not isinstance(found, SafeColumn) or None not in found
 
 
 class TestAColumnOfTexts:
@@ -219,8 +219,8 @@ class TestAColumnOfTexts:
         assert w3c_texts((None, None), times=False) == (None, None)
 
     def test_is_known_to_be_plain_where_each_row_has_one(self) -> None:
-        assert isinstance(w3c_texts(["2026-01-31"], times=False), Plain)
-        assert not isinstance(w3c_texts(["2026-01-31", None], times=False), Plain)
+        assert isinstance(w3c_texts(["2026-01-31"], times=False), SafeColumn)
+        assert not isinstance(w3c_texts(["2026-01-31", None], times=False), SafeColumn)
 
 
 # The rows of a database, read in both ways.

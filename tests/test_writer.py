@@ -19,11 +19,11 @@ from django_sitemaps09.entries import (
     Alternate,
     Batch,
     Column,
-    Composed,
     IndexEntry,
     ItemError,
-    Plain,
-    Version,
+    Localization,
+    SafeColumn,
+    TemplateColumn,
 )
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import (
@@ -138,13 +138,13 @@ def write_all(
 
 def single(keys: Sequence[Any], locations: Sequence[str | None], **columns: Any) -> Batch:
     """Items with one location each, in no language."""
-    return Batch(keys, [Version("", locations)], **columns)
+    return Batch(keys, [Localization("", locations)], **columns)
 
 
-def locations_of(version: Version) -> list[str | None]:
+def locations_of(version: Localization) -> list[str | None]:
     """Composed ones put together anew."""
     found = version.locations
-    if not isinstance(found, Composed):
+    if not isinstance(found, TemplateColumn):
         return list(found)
     rows = zip(*found.columns, strict=True)
     return ["".join(chain(*zip_longest(found.literals, row, fillvalue=""))) for row in rows]
@@ -184,7 +184,7 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
     return found
 
 
-def alone(version: Version, batch: Batch) -> bool:
+def alone(version: Localization, batch: Batch) -> bool:
     """Whether a version is no part of the set that the others make: no link leads to it, so it has none."""
     return not version.language and any(other.language for other in batch.versions if other.listed)
 
@@ -217,21 +217,26 @@ def versions_of(
     literal: st.SearchStrategy[str],
     language: st.SearchStrategy[str],
     count: int,
-) -> list[Version]:
+) -> list[Localization]:
     """Of so many items, each of which has a location that is listed."""
     column = st.lists(text, min_size=count, max_size=count)
     composed = st.integers(1, 2).flatmap(
         lambda width: st.builds(
-            Composed,
+            TemplateColumn,
             st.lists(literal, min_size=width + 1, max_size=width + 1),
             st.lists(column, min_size=width, max_size=width),
         )
     )
     plain = st.lists(st.none() | text, min_size=count, max_size=count)
-    first = Version(draw(st.just("") | language), draw(column | composed))
-    version = st.builds(Version, st.just("") | language, column | plain | composed, st.booleans())
+    first = Localization(draw(st.just("") | language), draw(column | composed))
+    version = st.builds(Localization, st.just("") | language, column | plain | composed, st.booleans())
     others = draw(st.lists(version, max_size=3))
-    if others and others[0].complete and others[0].listed and not isinstance(first.locations, Composed):
+    if (
+        others
+        and others[0].complete
+        and others[0].listed
+        and not isinstance(first.locations, TemplateColumn)
+    ):
         holes = draw(st.lists(st.booleans(), min_size=count, max_size=count))
         left = [None if hole else one for hole, one in zip(holes, first.locations, strict=True)]
         first = first._replace(locations=left)
@@ -262,8 +267,8 @@ writable_batches = batches_of(writable, writable, writable.filter(bool))
 
 @given(writable_batches)
 @example(single([1], ["a\r\nb\rc\td"], alternates=[[Alternate("a\tb", "a\r\nb\rc\td\n")]]))
-@example(Batch([1], [Version("a\tb", ["a\r\nb\rc\td\n"])]))
-@example(Batch([1, 2], [Version("{}%s", Composed(["%s{}", "%"], [["%d", "{0}"]]))]))
+@example(Batch([1], [Localization("a\tb", ["a\r\nb\rc\td\n"])]))
+@example(Batch([1, 2], [Localization("{}%s", TemplateColumn(["%s{}", "%"], [["%d", "{0}"]]))]))
 @example(single([1, 2], ["a", "b"], lastmods="", changefreqs=["", None], priorities=["", ""]))
 def test_every_text_is_read_again_as_it_was(batch: Batch) -> None:
     document, written = write([batch], namespaces=LINKS)
@@ -272,7 +277,9 @@ def test_every_text_is_read_again_as_it_was(batch: Batch) -> None:
 
 
 @given(batches_of(anything, writable, st.sampled_from(["de", "x-default"])))
-@example(Batch([1], [Version("", [""]), Version("de", [None])], alternates=[[Alternate("", "\x00")]]))
+@example(
+    Batch([1], [Localization("", [""]), Localization("de", [None])], alternates=[[Alternate("", "\x00")]])
+)
 def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -> None:
     bad = [
         key
@@ -308,12 +315,14 @@ def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -
 def test_a_character_that_xml_cannot_hold_is_refused_wherever_it_stands(field: str, character: str) -> None:
     bad = f"a{character}b"
     values: list[Any] = ["a", bad, "c"]
-    fine = Version("", ["a", "b", "c"])
+    fine = Localization("", ["a", "b", "c"])
     changed: dict[str, Any] = {
-        "locations": {"versions": [Version("", values)]},
-        "gaps": {"versions": [fine, Version("de", [None, bad, None])]},
-        "parts of locations": {"versions": [Version("", Composed(["/", "", "/"], [["a"] * 3, values]))]},
-        "links": {"versions": [fine, Version("x-default", values, listed=False)]},
+        "locations": {"versions": [Localization("", values)]},
+        "gaps": {"versions": [fine, Localization("de", [None, bad, None])]},
+        "parts of locations": {
+            "versions": [Localization("", TemplateColumn(["/", "", "/"], [["a"] * 3, values]))]
+        },
+        "links": {"versions": [fine, Localization("x-default", values, listed=False)]},
         "alternates": {"alternates": [[], [Alternate("de", "a"), Alternate("en", bad)], []]},
     }.get(field, {field: values})
     batch = replace(Batch(["first", "second", "third"], [fine]), **changed)
@@ -327,8 +336,8 @@ def test_a_character_that_xml_cannot_hold_is_refused_wherever_it_stands(field: s
     "batch",
     [
         single([], [], lastmods="\x00"),
-        Batch([], [Version("\x00", [])]),
-        Batch([], [Version("", Composed(["\x00", ""], [[]]))]),
+        Batch([], [Localization("\x00", [])]),
+        Batch([], [Localization("", TemplateColumn(["\x00", ""], [[]]))]),
     ],
     ids=["lastmod", "language", "location"],
 )
@@ -340,7 +349,7 @@ def test_a_constant_that_xml_cannot_hold_is_refused_even_without_entries(batch: 
 def test_every_character_of_xml_is_read_again_as_it_was() -> None:
     text = "".join(chr(c) for low, high in XML_CHARACTERS[:-1] for c in range(low, high + 1))
     text += "".join(chr(c) for c in range(0x10000, 0x110000, 97))
-    batch = Batch([1], [Version(text, [text])], alternates=[[Alternate(text, text)]])
+    batch = Batch([1], [Localization(text, [text])], alternates=[[Alternate(text, text)]])
     document, _ = write([batch], namespaces=LINKS)
     assert read(document) == [Entry(text, None, None, None, ((text, text),) * 2)]
 
@@ -366,11 +375,11 @@ def test_the_protocols_namespace_is_the_default_one_and_has_no_prefix() -> None:
 def test_the_namespace_of_links_is_declared_only_where_entries_can_have_some() -> None:
     for batch in (
         single([1], ["a"], alternates=[[Alternate("de", "b")]]),
-        Batch([1], [Version("", ["a"]), Version("de", ["b"])]),
+        Batch([1], [Localization("", ["a"]), Localization("de", ["b"])]),
     ):
         found = parse(write([batch], namespaces=LINKS)[0]).nsmap
         assert found == {None: SITEMAP_NAMESPACE, "xhtml": XHTML_NAMESPACE}
-    batch = Batch([1], [Version("", ["a"]), Version("", ["b"])])
+    batch = Batch([1], [Localization("", ["a"]), Localization("", ["b"])])
     for namespaces in (None, {}):
         assert b"xhtml" not in write([batch], namespaces=namespaces)[0]
 
@@ -429,12 +438,12 @@ def test_a_constant_gives_the_bytes_of_a_column_that_repeats_it(
 ) -> None:
     keys = range(len(locations))
     repeated = [[text] * len(locations) for text in texts]
-    versions = [Version("", locations)]
+    versions = [Localization("", locations)]
     assert write([Batch(keys, versions, *texts)]) == write([Batch(keys, versions, *repeated)])
 
 
 @given(writable_batches)
-@example(Batch([], [Version("de", [])]))
+@example(Batch([], [Localization("de", [])]))
 def test_elements_are_the_text_of_each_item_and_all_of_them_that_of_the_document(batch: Batch) -> None:
     found = elements(URLSET, batch, "https://example.com")
     assert len(found) == len(batch.keys)
@@ -458,7 +467,7 @@ class Site(NamedTuple):
 
     batch: Batch
 
-    def locations(self, item: int, base: str = "") -> list[tuple[Version, str]]:
+    def locations(self, item: int, base: str = "") -> list[tuple[Localization, str]]:
         """Where an item is, in the order of the versions."""
         found = [(version, locations_of(version)[item]) for version in self.batch.versions]
         return [(version, behind(base, text)) for version, text in found if text is not None]
@@ -483,17 +492,17 @@ def sites(draw: Callable[..., Any]) -> Site:
                 ["&/" if i % 2 else "" for i in range(count)],
             ]
             made = draw(st.sampled_from([list, tuple]))
-            found: Any = Composed([draw(st.sampled_from(starts)), "-/%s<", ""], list(map(made, rows)))
+            found: Any = TemplateColumn([draw(st.sampled_from(starts)), "-/%s<", ""], list(map(made, rows)))
         elif draw(st.booleans()):
             # Both forms in one column.
-            found = Plain(
+            found = SafeColumn(
                 f"{draw(st.sampled_from(['/', 'https://d.example/']))}{place}.{i}" for i in range(count)
             )
         else:
             start = st.sampled_from(starts) | st.none()
             some = [(draw(start), item) for item in range(count)]
             found = [one and f"{one}{place}.{item}" for one, item in some]
-        versions.append(Version(code, found, draw(st.booleans())))
+        versions.append(Localization(code, found, draw(st.booleans())))
     batch = Batch(range(count), versions)
     assume(all(batch.counts()))
     return Site(batch)
@@ -581,17 +590,17 @@ def test_paths_are_joined_to_the_base_and_absolute_locations_are_not(site: Site,
         (["/a", "b:/c"], ["x:/a", "b:/c"]),
         (["/a", None], ["x:/a", None]),
         ([None, "b:/c"], [None, "b:/c"]),
-        (Plain(["/a", "b:/c"]), ["x:/a", "b:/c"]),
-        (Composed(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
-        (Composed(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
-        (Composed(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
+        (SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
+        (TemplateColumn(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
+        (TemplateColumn(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
+        (TemplateColumn(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
     ],
     ids=str,
 )
 def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
     locations: Any, joined: list[str | None], listed: bool
 ) -> None:
-    versions = [Version("en", ["c:/1", "c:/2"]), Version("de", locations, listed)]
+    versions = [Localization("en", ["c:/1", "c:/2"]), Localization("de", locations, listed)]
     found = read(write([Batch([1, 2], versions)], base="x:", namespaces=LINKS)[0])
     expected = []
     for first, location in zip(["c:/1", "c:/2"], joined, strict=True):
@@ -602,7 +611,7 @@ def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
 
 
 def test_whether_composed_texts_are_paths_is_told_by_what_all_share() -> None:
-    batch = Batch([1], [Version("de", Composed(["", ""], [["/a"]]))])
+    batch = Batch([1], [Localization("de", TemplateColumn(["", ""], [["/a"]]))])
     [(text, _)] = write_all(TEXT, [batch], ["https://example.com"])
     assert text == b"/a\n"
     [entry] = read(write([batch], base="https://example.com", namespaces=LINKS)[0])
@@ -612,13 +621,17 @@ def test_whether_composed_texts_are_paths_is_told_by_what_all_share() -> None:
 def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
     for kind in (URLSET, TEXT):
         with pytest.raises(ValueError, match="2"):
-            write_all(kind, [Batch([1, 2, 3], [Version("", ["a", "b"])])], [""])
+            write_all(kind, [Batch([1, 2, 3], [Localization("", ["a", "b"])])], [""])
     with pytest.raises(ValueError, match="argument"):
-        write([Batch([1, 2, 3], [Version("", ["a", None, "c"])], lastmods=["x", "y"])])
+        write([Batch([1, 2, 3], [Localization("", ["a", None, "c"])], lastmods=["x", "y"])])
 
 
 def test_what_an_item_has_in_other_namespaces_is_in_each_of_its_entries_behind_the_links() -> None:
-    versions = [Version("en", ["a", "b"]), Version("de", [None, "c"]), Version("fr", ["d", None], False)]
+    versions = [
+        Localization("en", ["a", "b"]),
+        Localization("de", [None, "c"]),
+        Localization("fr", ["d", None], False),
+    ]
     batch = Batch([1, 2], versions, priorities=["0.1", None], foreign=["<x:y>1</x:y>", ""])
     link = '<xhtml:link rel="alternate" hreflang="{}" href="{}"/>'.format
     assert elements(URLSET, batch, "") == [
@@ -666,7 +679,7 @@ class Shape(NamedTuple):
         return Batch(
             keys=keys,
             versions=[
-                Version(language, column, listed)
+                Localization(language, column, listed)
                 for (language, listed), column in zip(self.versions, columns, strict=True)
             ],
             lastmods=[self.items[key].lastmod for key in keys],
@@ -844,7 +857,7 @@ def test_the_middle_of_a_page_is_half_way_to_its_cut_and_without_a_cut_there_is_
 @pytest.mark.parametrize("at_a_time", [1, 7, 1_000, 20_000])
 def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_time: int) -> None:
     some = [
-        Batch(keys, [Version("", ["a"] * len(keys)), Version("", ["b"] * len(keys))])
+        Batch(keys, [Localization("", ["a"] * len(keys)), Localization("", ["b"] * len(keys))])
         for start in range(1, count + 2, at_a_time)
         if (keys := range(start, min(start + at_a_time, count + 2)))
     ]
@@ -855,8 +868,8 @@ def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_
 
 
 def test_limits_count_entries_and_not_items() -> None:
-    versions = [Version("", list("abcd")), Version("de", ["e", None, "g", "h"])]
-    batch = Batch([1, 2, 3, 4], [*versions, Version("x-default", list("ijkl"), listed=False)])
+    versions = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
+    batch = Batch([1, 2, 3, 4], [*versions, Localization("x-default", list("ijkl"), listed=False)])
     cuts = {urls: write([batch], Limits(urls, 10_000))[1][:4:3] for urls in range(2, 8)}
     assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
     _, written = write([batch], Limits(1, 10_000))
@@ -951,7 +964,11 @@ lines = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",
 @given(batches_of(lines, lines, lines), bases)
 @example(single([1], ["/?a=1&b=<'\">"]), "")
 @example(
-    Batch([1, 2], [Version("de", ["a", None]), Version("", Composed(["/%", "%s"], [["&", "{}"]]))]), "b:"
+    Batch(
+        [1, 2],
+        [Localization("de", ["a", None]), Localization("", TemplateColumn(["/%", "%s"], [["&", "{}"]]))],
+    ),
+    "b:",
 )
 def test_a_text_file_is_the_locations_of_the_listed_versions_a_line_each_and_nothing_else(
     batch: Batch, base: str
@@ -982,7 +999,7 @@ def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
 
 
 def test_a_text_file_is_cut_at_its_very_last_byte() -> None:
-    batch = Batch([1, 2], [Version("", ["/a", "/b"]), Version("", ["/ü", None])])
+    batch = Batch([1, 2], [Localization("", ["/a", "/b"]), Localization("", ["/ü", None])])
     found = [write_all(TEXT, [batch], ["c:"], Limits(9, size))[0] for size in (16, 15, 11, 10)]
     assert [document.decode() for document, _ in found] == [
         "c:/a\nc:/ü\nc:/b\n",
@@ -1135,7 +1152,7 @@ def test_an_index_is_valid_by_the_schema(schema: Any, some: list[IndexEntry]) ->
         single([1], ["https://example.com/"], changefreqs="Weekly"),
         single([1], ["https://example.com/"], priorities="1e-05"),
         single([1], ["https://example.com/"], alternates=[[Alternate("pt_BR", "https://a.b/")]]),
-        Batch([1], [Version("pt_BR", ["https://example.com/"])]),
+        Batch([1], [Localization("pt_BR", ["https://example.com/"])]),
     ],
     ids=["lastmod", "changefreq", "priority", "alternates", "languages"],
 )
@@ -1147,9 +1164,9 @@ def test_a_known_page_has_these_very_bytes() -> None:
     batch = Batch(
         keys=[7, 8],
         versions=[
-            Version("en", Composed(["/en/", "/?a=1&b=2"], [["7", "8"]])),
-            Version("de", ["https://example.de/7/?a=1&b=2", None]),
-            Version("x-default", ["/7/", "/8/"], listed=False),
+            Localization("en", TemplateColumn(["/en/", "/?a=1&b=2"], [["7", "8"]])),
+            Localization("de", ["https://example.de/7/?a=1&b=2", None]),
+            Localization("x-default", ["/7/", "/8/"], listed=False),
         ],
         lastmods=w3c(date(2026, 1, 31), timezone.utc),
         changefreqs="weekly",

@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
-from django_sitemaps09.sitemaps import EXTENDING, FIELDS, MACHINERY, NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, EXTENDING, FIELDS, NewsSitemap, Sitemap
 
 #: contrib's switches, which can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
@@ -38,7 +38,7 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
                 f"{name_of(subject)}.{switch} is {shown(value)}, neither a switch nor a method.",
                 f"Set {switch} = True, or define `def {switch}(self, item)`.",
             )
-    if any(raw(subject, name) is not raw(Sitemap, name) for name in MACHINERY):
+    if any(raw(subject, name) is not raw(Sitemap, name) for name in CONTRIB_INTERNALS):
         # An opaque sitemap may call its hooks as it likes.
         return
     news = issubclass(class_of(subject), NewsSitemap)

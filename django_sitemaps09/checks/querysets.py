@@ -32,7 +32,7 @@ from django_sitemaps09.queryset_traits import (
     hides_columns,
     lacks_group,
 )
-from django_sitemaps09.sitemaps import MACHINERY, ModelSitemap, NewsSitemap, Sitemap
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.models import queryset_problem
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
@@ -68,7 +68,7 @@ def check_rows(subject: Any) -> Iterator[CheckMessage]:
 
 def _ignored_rows(subject: Any) -> Iterator[CheckMessage]:
     """Rows of a plain `Sitemap`, which takes none."""
-    untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *MACHINERY))
+    untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *CONTRIB_INTERNALS))
     for name in ("model", "queryset"):
         if is_ours(subject) and untouched and raw(subject, name) is not None:
             yield message(

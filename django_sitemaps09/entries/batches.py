@@ -40,7 +40,7 @@ class ItemError(NamedTuple):
         return f"item {excerpt(self.key)}: {self.field} {excerpt(self.reason)}"
 
 
-class Plain(tuple[str, ...]):
+class SafeColumn(tuple[str, ...]):
     """A safe column: texts that are known to be non-empty and to need no escaping in XML.
 
     The code that creates one has checked it, so that it is never checked again.
@@ -49,7 +49,7 @@ class Plain(tuple[str, ...]):
     __slots__ = ()
 
 
-class Composed(NamedTuple):
+class TemplateColumn(NamedTuple):
     """A template column: literals that all texts share, and columns of the texts between the literals."""
 
     literals: Sequence[str]
@@ -59,9 +59,9 @@ class Composed(NamedTuple):
         template = "%s".join(literal.replace("%", "%%") for literal in self.literals)
         return list(map(template.__mod__, zip(*self.columns, strict=True)))
 
-    def part(self, positions: Sequence[int]) -> Composed:
+    def part(self, positions: Sequence[int]) -> TemplateColumn:
         """Return the template column reduced to the texts at these positions."""
-        return Composed(self.literals, [[column[i] for i in positions] for column in self.columns])
+        return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def within(self, most: int) -> bool:
         """Return whether no text is longer than `most`. A text half as long may count as too long."""
@@ -80,32 +80,32 @@ class Composed(NamedTuple):
 Column: TypeAlias = "str | Sequence[str | None] | None"
 
 
-class Version(NamedTuple):
+class Localization(NamedTuple):
     """One location of each item: the only one, or the one in a language. `None` for items without it.
 
-    A location is a URI, or a path that begins with a slash (in a `Composed`, its first literal does). The
-    writer joins paths to the base. `language` is in the form of hreflang, and empty for a version that is
-    not linked. A version that is not `listed` has no entry of its own, but links lead to it. Its locations
-    can also begin with the colon after a scheme.
+    A location is a URI, or a path that begins with a slash; in a `TemplateColumn`, its first literal does.
+    The writer joins paths to the base. `language` is in the form of hreflang, and empty for a localization
+    that is not linked. One that is not `listed` has no entry of its own, but links lead to it. Its
+    locations can also begin with the colon after a scheme.
     """
 
     language: str
-    locations: Sequence[str | None] | Composed
+    locations: Sequence[str | None] | TemplateColumn
     listed: bool = True
 
     @property
     def complete(self) -> bool:
-        return isinstance(self.locations, Composed) or None not in self.locations
+        return isinstance(self.locations, TemplateColumn) or None not in self.locations
 
     def texts(self) -> Sequence[str | None]:
         """Return the locations as one text for each item."""
         found = self.locations
-        return found.texts() if isinstance(found, Composed) else found
+        return found.texts() if isinstance(found, TemplateColumn) else found
 
-    def part(self, positions: Sequence[int]) -> Version:
+    def part(self, positions: Sequence[int]) -> Localization:
         """Return the version reduced to the items at these positions."""
         found = self.locations
-        if isinstance(found, Composed):
+        if isinstance(found, TemplateColumn):
             return self._replace(locations=found.part(positions))
         return self._replace(locations=[found[i] for i in positions])
 
@@ -121,7 +121,7 @@ class Batch:
     """
 
     keys: Sequence[Hashable]
-    versions: Sequence[Version]
+    versions: Sequence[Localization]
     lastmods: Column = None
     changefreqs: Column = None
     priorities: Column = None
@@ -134,7 +134,7 @@ class Batch:
     errors: Sequence[ItemError] = ()
 
     @property
-    def listed(self) -> Sequence[Version]:
+    def listed(self) -> Sequence[Localization]:
         """The versions that have entries of their own."""
         return [version for version in self.versions if version.listed]
 
@@ -144,6 +144,6 @@ class Batch:
         if all(version.complete for version in listed):
             return [len(listed)] * len(self.keys)
         columns = [
-            v.locations.texts() if isinstance(v.locations, Composed) else v.locations for v in listed
+            v.locations.texts() if isinstance(v.locations, TemplateColumn) else v.locations for v in listed
         ]
         return [len(found) - found.count(None) for found in zip(*columns, strict=True)]

@@ -16,12 +16,12 @@ from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.callbacks import outwards, unchanged
-from django_sitemaps09.export.host import Told, Tree, check_removals, opened
+from django_sitemaps09.export.host import HostExport, HostResult, check_removals, opened
 from django_sitemaps09.export.interrupts import uninterrupted
-from django_sitemaps09.export.options import Asked, Options
+from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.rendering.page import Renderer
-from django_sitemaps09.export.rendering.run import Listeners, Outcome, Run, Wanted
+from django_sitemaps09.export.rendering.run import Listeners, Run, RunOptions, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
 from django_sitemaps09.manifest import SectionRecord
@@ -69,7 +69,7 @@ def export(
     Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
     index cannot be written. Published files are not changed then.
     """
-    options = Options(
+    options = ExportOptions(
         names=names,
         output=output,
         robots=robots,
@@ -108,7 +108,7 @@ def export_hosts(
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
-    asked = Options(names, **options)
+    asked = ExportOptions(names, **options)
     told = Listeners(on_plan, on_page, progress)
     reports = _exports(base_urls, asked, on_published, told, several=True)
     return dict(zip(base_urls, reports, strict=True))
@@ -116,7 +116,7 @@ def export_hosts(
 
 def _exports(
     base_urls: Sequence[str | None],
-    options: Options,
+    options: ExportOptions,
     on_published: Callable[[Published], object] | None,
     listeners: Listeners,
     *,
@@ -127,32 +127,32 @@ def _exports(
     # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
     # a database, since it depends on the connections that are open.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    asked = [Asked.of(options, url, several=several) for url in base_urls]
+    asked = [HostOptions.of(options, url, several=several) for url in base_urls]
     if len({one.folder for one in asked}) < len(asked):
         raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
     now = datetime.now(timezone.utc)
-    wanted = Wanted(now, options.changed_only, options.rebalance, frozenset(options.force))
+    wanted = RunOptions(now, options.changed_only, options.rebalance, frozenset(options.force))
     with unchanged(), ExitStack() as locked:
-        trees = [locked.enter_context(opened(one, options, now)) for one in asked]
-        check_removals(trees, options.remove)
+        hosts = [locked.enter_context(opened(one, options, now)) for one in asked]
+        check_removals(hosts, options.remove)
         with engine as elsewhere:
             run = Run(
                 Renderer(
-                    tuple(tree.target for tree in trees), asked[0].gzip, get_script_prefix(), get_urlconf()
+                    tuple(host.target for host in hosts), asked[0].gzip, get_script_prefix(), get_urlconf()
                 ),
-                [tree.place.target for tree in trees],
-                [tree.before.names for tree in trees],
-                [tree.taken for tree in trees],
+                [host.place.target for host in hosts],
+                [host.before.names for host in hosts],
+                [host.taken for host in hosts],
                 wanted,
                 elsewhere,
                 Listeners(*(outwards(listener) for listener in listeners)),
             )
-            outcomes = _outcomes(run, trees)
-        told: list[Told] = []
+            outcomes = _outcomes(run, hosts)
+        told: list[HostResult] = []
         try:
-            for tree, own in zip(trees, outcomes, strict=True):
+            for host, own in zip(hosts, outcomes, strict=True):
                 with uninterrupted():
-                    told.append(tree.end(own, options, now))
+                    told.append(host.end(own, options, now))
         except BaseException:
             # Report the hosts that are already published, whatever happened to the next one.
             for one in told:
@@ -162,15 +162,15 @@ def _exports(
     return [one.report(seconds, on_published) for one in told]
 
 
-def _outcomes(run: Run, trees: Sequence[Tree]) -> list[dict[str, Outcome]]:
+def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOutcome]]:
     """Return the outcomes of each host by section.
 
     A section is exported in one pass where only the host differs, otherwise once for each host.
     """
-    found: list[dict[str, Outcome]] = [{} for _ in trees]
-    chosen = trees[0].asked.chosen
-    published = {name: [tree.record(name) for tree in trees] for name in chosen}
-    shared = {name: len(trees) == 1 or sources.shareable(section) for name, section in chosen.items()}
+    found: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
+    chosen = hosts[0].asked.chosen
+    published = {name: [host.record(name) for host in hosts] for name in chosen}
+    shared = {name: len(hosts) == 1 or sources.shareable(section) for name, section in chosen.items()}
     run.listeners.plan({name: _pages(published[name], shared=shared[name]) for name in chosen})
     for name, section in chosen.items():
         befores = published[name]

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09.queryset_traits import can_reorder
-from django_sitemaps09.sitemaps import FIELDS, HOOKS, MACHINERY, Sitemap, is_original
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, FIELDS, HOOKS, Sitemap, is_original
 from django_sitemaps09.sources import QuerySource, Source
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
@@ -132,7 +132,7 @@ def _own_urls(sitemap: Any) -> tuple[str, str]:
     if not isinstance(sitemap, Sitemap):
         what = f"read through its own get_urls(), since {kind} is no Sitemap of django_sitemaps09"
         return what, "Where the class is yours, import its base from there."
-    names = [name for name in MACHINERY if not is_original(sitemap, name)]
+    names = [name for name in CONTRIB_INTERNALS if not is_original(sitemap, name)]
     what = f"read through its own get_urls(), since {kind} overrides {_listed(names)}"
     return what, "Without that, a queryset is read by ranges of its key, and expressions as columns."
 

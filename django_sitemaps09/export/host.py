@@ -16,17 +16,17 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.memory import peaks
-from django_sitemaps09.export.options import Asked, Options
+from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as earlier
 from django_sitemaps09.export.publishing.changes import Published, Spool, tell
 from django_sitemaps09.export.publishing.filenames import INDEX, page_names
-from django_sitemaps09.export.publishing.previous import Before
-from django_sitemaps09.export.publishing.publication import Next
+from django_sitemaps09.export.publishing.previous import PreviousState
+from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots import Robots
-from django_sitemaps09.export.publishing.steps import RUN, Place, clean, read_journal
-from django_sitemaps09.export.rendering.page import Target
-from django_sitemaps09.export.rendering.run import Outcome
+from django_sitemaps09.export.publishing.steps import RUN, PublishTarget, clean, read_journal
+from django_sitemaps09.export.rendering.page import HostTarget
+from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
@@ -34,7 +34,7 @@ from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 
 
-class _Ended(NamedTuple):
+class _PublishResult(NamedTuple):
     """Result of publishing. `written` names the files that differ from what was published."""
 
     published: bool
@@ -46,23 +46,23 @@ class _Ended(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class HostExport:
     """Files of one host while they are locked; `stage` is the folder of new ones, `None` in a dry run.
 
     `undeclared` has messages on sections that are published but no longer declared. `spool` collects the
     changes of single URLs if requested.
     """
 
-    asked: Asked
-    place: Place
-    before: Before
+    asked: HostOptions
+    place: PublishTarget
+    before: PreviousState
     undeclared: Sequence[str]
     stage: str | None
     spool: Spool | None
 
     @property
-    def target(self) -> Target:
-        return Target(self.asked.base, self.asked.output, self.stage, self.asked.folder)
+    def target(self) -> HostTarget:
+        return HostTarget(self.asked.base, self.asked.output, self.stage, self.asked.folder)
 
     @property
     def taken(self) -> frozenset[str]:
@@ -75,11 +75,13 @@ class Tree:
         """Return the published record of a section."""
         return self.before.manifest.sections.get(section, SectionRecord())
 
-    def end(self, outcomes: Mapping[str, Outcome], options: Options, started: datetime) -> Told:
+    def end(
+        self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions, started: datetime
+    ) -> HostResult:
         """Publish what may be published; a dry run only reports it."""
         asked, place, before = self.asked, self.place, self.before.manifest
         removed = [name for name in options.remove if name in before.sections]
-        after = Next.of(self.before, outcomes, asked.known, removed, started.timestamp(), self.stage)
+        after = Publication.of(self.before, outcomes, asked.known, removed, started.timestamp(), self.stage)
         failures = _failures([outcome.report for outcome in outcomes.values()], strict=options.strict)
         # The XSD requires at least one file in an index, and robots.txt must not name a missing index.
         publishes = bool(after.documents) and not (options.strict and failures)
@@ -98,14 +100,14 @@ class Tree:
         ]
         if options.changes and after.stage is None:
             warnings.append(_UNCOUNTED)
-        ended = _Ended(
+        ended = _PublishResult(
             publishes and after.stage is not None, failures, announced, robots, written, warnings
         )
-        return Told(self, after, ended)
+        return HostResult(self, after, ended)
 
 
 @contextmanager
-def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
+def opened(asked: HostOptions, options: ExportOptions, started: datetime) -> Iterator[HostExport]:
     """Lock the files of one host for this export; finish a killed run of it first.
 
     A dry run does neither.
@@ -114,7 +116,7 @@ def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
     dry = options.dry_run
     with ExitStack() as inside:
         check = _unlocked if dry else inside.enter_context(stores.only_one(target))
-        place = Place(target, stores.state(target, asked.folder), check)
+        place = PublishTarget(target, stores.state(target, asked.folder), check)
         before = earlier.found(
             place,
             asked.url,
@@ -129,7 +131,7 @@ def opened(asked: Asked, options: Options, started: datetime) -> Iterator[Tree]:
         # A dry run stages no files that could be compared.
         spool = Spool() if options.changes and not dry else None
         try:
-            yield Tree(asked, place, before, undeclared, stage, spool)
+            yield HostExport(asked, place, before, undeclared, stage, spool)
         except BaseException:
             if spool is not None:
                 spool.close()
@@ -141,7 +143,7 @@ def _unlocked() -> None:
 
 
 @contextmanager
-def _staging(place: Place, started: datetime) -> Iterator[str]:
+def _staging(place: PublishTarget, started: datetime) -> Iterator[str]:
     """Yield the staging folder of this run, which exists as soon as its first file does.
 
     It stays if publishing was interrupted, so that the next run can finish with its files.
@@ -155,7 +157,7 @@ def _staging(place: Place, started: datetime) -> Iterator[str]:
             place.target.delete_folder(folder)
 
 
-def _robots(asked: Asked, names: Iterable[str], names_before: Iterable[str]) -> Robots:
+def _robots(asked: HostOptions, names: Iterable[str], names_before: Iterable[str]) -> Robots:
     now, earlier = (
         [f"{asked.url}{name}" for name in indexes.to_announce(some, cascade=conf.cascade)]
         for some in (names, names_before)
@@ -163,7 +165,7 @@ def _robots(asked: Asked, names: Iterable[str], names_before: Iterable[str]) -> 
     return Robots(asked.robots, asked.base, now, earlier if [*names_before] else ())
 
 
-def _late_robots(asked: Asked, place: Place, names: Sequence[str], between: bool) -> None:
+def _late_robots(asked: HostOptions, place: PublishTarget, names: Sequence[str], between: bool) -> None:
     """Update robots.txt for a run that was killed and is finished late."""
     try:
         root = manifests.read_root(place.state)
@@ -172,21 +174,21 @@ def _late_robots(asked: Asked, place: Place, names: Sequence[str], between: bool
     _robots(asked, names, root.indexes if root is not None else ()).publish(between)
 
 
-class Told(NamedTuple):
+class HostResult(NamedTuple):
     """Host whose export has ended, from which its report is made."""
 
-    tree: Tree
-    after: Next
-    ended: _Ended
+    host: HostExport
+    after: Publication
+    ended: _PublishResult
 
     def report(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
         """Return the report; if something was published, call the hook and send the signal first."""
         report = self._report(seconds)
-        spool, url = self.tree.spool, self.tree.asked.url
+        spool, url = self.host.spool, self.host.asked.url
         with nullcontext() if spool is None else spool:
             if not report.published:
                 return report
-            late = self.tree.before.recovered or ()
+            late = self.host.before.recovered or ()
             told = Published(
                 report,
                 [f"{url}{name}" for name in dict.fromkeys((*late, *self.ended.written))],
@@ -196,10 +198,10 @@ class Told(NamedTuple):
             return replace(report, warnings=[*report.warnings, *tell(told, on_published)])
 
     def _report(self, seconds: float) -> Report:
-        tree, after, ended = self
-        asked, target, robots = tree.asked, tree.place.target, ended.robots
+        host, after, ended = self
+        asked, target, robots = host.asked, host.place.target, ended.robots
         own, of_workers = peaks()
-        failures = [*ended.failures, *(tree.undeclared if asked.whole else ()), *robots.failures]
+        failures = [*ended.failures, *(host.undeclared if asked.whole else ()), *robots.failures]
         if asked.folder:
             failures = [f"{asked.base}: {failure}" for failure in failures]
         return Report(
@@ -217,10 +219,10 @@ class Told(NamedTuple):
             written=tuple(ended.written),
             deleted=after.due if ended.published else (),
             recovered=after.before.recovered is not None,
-            changes=None if tree.spool is None else tree.spool.counts,
+            changes=None if host.spool is None else host.spool.counts,
             memory=own,
             workers_memory=of_workers,
-            dry_run=tree.stage is None,
+            dry_run=host.stage is None,
         )
 
 
@@ -236,16 +238,16 @@ _EMPTY = "There is no URL in any section: nothing was written, and what was publ
 _UNCOUNTED = "URLs that would change were not counted: a dry run keeps no files that could be compared."
 
 
-def check_removals(trees: Sequence[Tree], remove: Collection[str]) -> None:
+def check_removals(hosts: Sequence[HostExport], remove: Collection[str]) -> None:
     """Raise `ExportError` for a section that is declared, or that no host has published."""
     for name in remove:
-        if name in trees[0].asked.known:
+        if name in hosts[0].asked.known:
             raise ExportError(f"The section {name!r} is declared, so that it cannot be removed.")
-        if not any(tree.record(name).pages for tree in trees):
+        if not any(host.record(name).pages for host in hosts):
             raise ExportError(f"There is no section {name!r} that is published and not declared any more.")
 
 
-def _undeclared(before: Before, known: Mapping[str, Section], remove: Collection[str]) -> list[str]:
+def _undeclared(before: PreviousState, known: Mapping[str, Section], remove: Collection[str]) -> list[str]:
     """Return messages on sections that are published but not declared, except those to be removed."""
     gone = {name for name, record in before.manifest.sections.items() if record.pages and name not in known}
     return [

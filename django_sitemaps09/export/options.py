@@ -17,7 +17,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.stores import host_folder
 
 
-class Options(NamedTuple):
+class ExportOptions(NamedTuple):
     """Arguments of `export()`, described there."""
 
     names: Sequence[str] = ()
@@ -36,7 +36,7 @@ class Options(NamedTuple):
     changes: bool = False
 
 
-class Asked(NamedTuple):
+class HostOptions(NamedTuple):
     """Options of an export, resolved for one host.
 
     `chosen` has the sections to export, `known` all sections. `url` is where the files will be. `whole` is
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     gzip: bool
 
     @classmethod
-    def of(cls, options: Options, base_url: str | None, *, several: bool) -> Asked:
+    def of(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
         """Resolve the options for one host; raise the errors of `export()` for a run that cannot start."""
         # Read once, without `bool()` and `len()`, which contrib's views do not call either.
         known = dict(sections.named(options.sitemaps).items())

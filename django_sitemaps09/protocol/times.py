@@ -7,7 +7,7 @@ from calendar import isleap, monthrange
 from collections.abc import Sequence
 from datetime import date, datetime, timezone, tzinfo
 
-from django_sitemaps09.entries import Plain
+from django_sitemaps09.entries import SafeColumn
 
 _TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 # Tables for bytes that stand for numbers. Invalid months and days become numbers whose sums are not in
@@ -61,7 +61,7 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
         return None
     if times:
         joined = joined.replace(" ", "T").replace(f"{zone}\n", "Z\n")
-    lines = Plain(joined.splitlines())
+    lines = SafeColumn(joined.splitlines())
     if given is texts:
         return lines
     found = iter(lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django_sitemaps09.sitemaps.base import (
     AT_A_TIME,
-    MACHINERY,
+    CONTRIB_INTERNALS,
     Sitemap,
     has_same_languages,
     is_contribs,
@@ -34,10 +34,10 @@ from django_sitemaps09.sitemaps.sites import site_with
 
 __all__ = [
     "AT_A_TIME",
+    "CONTRIB_INTERNALS",
     "EXTENDING",
     "FIELDS",
     "HOOKS",
-    "MACHINERY",
     "Field",
     "GenericSitemap",
     "Hook",

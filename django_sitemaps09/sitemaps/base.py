@@ -243,7 +243,7 @@ def has_same_languages(sitemap: Any) -> bool:
 
 
 #: Internals of contrib's class. A subclass that overrides one is an opaque sitemap.
-MACHINERY = (
+CONTRIB_INTERNALS = (
     "_get",
     "_items",
     "_location",
@@ -255,7 +255,7 @@ MACHINERY = (
     "paginator",
 )
 # As they are defined here: tests of a project can patch the base class, and their patches are called.
-_OURS = {name: vars(Sitemap)[name] for name in MACHINERY if name in vars(Sitemap)}
+_OURS = {name: vars(Sitemap)[name] for name in CONTRIB_INTERNALS if name in vars(Sitemap)}
 
 
 def is_original(sitemap: object, name: str) -> bool:

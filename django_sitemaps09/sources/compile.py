@@ -16,11 +16,11 @@ from django_sitemaps09.entries import Batch, shown
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section, bound, instance
-from django_sitemaps09.sitemaps import MACHINERY, ModelSitemap, NewsSitemap, Sitemap, is_original
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.declaration import Declaration
 from django_sitemaps09.sources.columns.formats import FormatName, format_name
-from django_sitemaps09.sources.compiled import Declared
+from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
@@ -60,15 +60,15 @@ class Source(Keyed, Protocol):
         """Format of the section's files."""
 
     @property
-    def fleeting(self) -> bool:
+    def is_transient(self) -> bool:
         """Return whether entries expire, so that there can soon be few of them."""
 
     @property
-    def digest(self) -> str | None:
+    def map_cache_key(self) -> str | None:
         """Digest that shows whether a page map is of these rows; `None` if the map is not worth keeping."""
 
     @property
-    def identity(self) -> tuple[str, ...] | None:
+    def key_identity(self) -> tuple[str, ...] | None:
         """Key identity: bounds that were made under one mean nothing under another.
 
         It has the vendor, then table, column, database type and collation of each column; `None` without a
@@ -79,15 +79,15 @@ class Source(Keyed, Protocol):
         """Return whether each bound is greater than the one before, by the current order of the source."""
 
     @property
-    def declared(self) -> str:
+    def declaration_digest(self) -> str:
         """Declaration digest, of all that decides the bytes of pages except rows; it reads no row."""
 
     @property
-    def skippable(self) -> bool:
+    def can_fingerprint(self) -> bool:
         """Return whether a fingerprint shows that pages have not changed."""
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Return the fingerprint of a range's rows, in one query; only for a source that is `skippable`."""
+        """Return the fingerprint of a range's rows, in one query, if `can_fingerprint`."""
 
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page, several hundred or thousand at a time."""
@@ -105,7 +105,9 @@ def is_compiled(sitemap: object) -> bool:
     The object's current attributes decide, since its class can be patched.
     """
     # Not isinstance(): a mock claims to be of the class that it was made for.
-    return issubclass(type(sitemap), Sitemap) and all(is_original(sitemap, name) for name in MACHINERY)
+    return issubclass(type(sitemap), Sitemap) and all(
+        is_original(sitemap, name) for name in CONTRIB_INTERNALS
+    )
 
 
 def source(
@@ -181,13 +183,17 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     """
     batch = source.sample()
     most = source.rows_per_page
-    if batch is not None and isinstance(source, Declared) and source.declaration.has_languages_per_item:
+    if (
+        batch is not None
+        and isinstance(source, CompiledSource)
+        and source.declaration.has_languages_per_item
+    ):
         # Not the languages that any item may have: most items of a large site have only a few.
         most = max(
             most, _in_tenths(source.limit * len(batch.keys) // max(1, sum(batch.counts())), source.limit)
         )
     # Pages of news are refilled each time, and nothing is added to one.
-    rows = most if source.fleeting else pages.fill(most)
+    rows = most if source.is_transient else pages.fill(most)
     if batch is not None and batch.keys:
         longest = base or max(map(str, source.bases), key=len)
         texts = writer.elements(writer.FORMATS[source.format], batch, longest)

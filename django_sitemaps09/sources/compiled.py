@@ -9,7 +9,7 @@ from django_sitemaps09.sources.columns.declaration import Declaration
 from django_sitemaps09.sources.columns.formats import FormatName, format_name
 
 
-class Declared:
+class CompiledSource:
     """Source of rows that a declaration turns into entries."""
 
     __slots__ = ()

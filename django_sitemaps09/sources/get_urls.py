@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, ItemError, News, Version, excerpt
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, News, excerpt
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import EXTENDING, NewsSitemap, Told, is_contribs, left_out
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.columns import extensions, values
 from django_sitemaps09.sources.columns.formats import FormatName, format_name
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.sources.profiling import ignored, step
 from django_sitemaps09.sources.sites import site_for
 from django_sitemaps09.sources.unranged import Unranged
@@ -94,11 +94,11 @@ class UrlsSource(Unranged):
         return format_name(self.sitemap)
 
     @property
-    def fleeting(self) -> bool:
+    def is_transient(self) -> bool:
         return isinstance(self.sitemap, NewsSitemap)
 
     @property
-    def declared(self) -> str:
+    def declaration_digest(self) -> str:
         return digests.digest(digests.of_class(self.sitemap, self.base, self.rows_per_page))
 
     def is_empty(self) -> bool:
@@ -120,7 +120,7 @@ class UrlsSource(Unranged):
     def sample(self) -> None:
         return None
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         page = 1 if after is None else int(after[0])
         return (str(page + 1), "0") if page < self.paginator.num_pages else None
 
@@ -187,7 +187,7 @@ def _writes_links(sitemap: Any) -> bool:
     return not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
 
 
-def _with_own_host(found: Hosts, sitemap: Any, base: Base, site: Any) -> Hosts:
+def _with_own_host(found: AllowedHosts, sitemap: Any, base: Base, site: Any) -> AllowedHosts:
     """Add the host that the sitemap's `get_protocol()` and `get_domain()` give."""
     try:
         scheme = sitemap.get_protocol(base.scheme)
@@ -198,7 +198,7 @@ def _with_own_host(found: Hosts, sitemap: Any, base: Base, site: Any) -> Hosts:
     return replace(found, others=(*found.others, own))
 
 
-def _location(value: object, hosts: Hosts, *, is_closed: bool) -> str:
+def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
     """Return a location on one of the hosts or, unless `is_closed`, on any other.
 
     Contrib writes a location right after the host, so that `.evil.com/` would become a part of it. A
@@ -214,7 +214,7 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     """Return the dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
     errors: list[ItemError] = []
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
-    declared = Hosts.of(sitemap, (base,))
+    declared = AllowedHosts.of(sitemap, (base,))
     hosts = _with_own_host(declared, sitemap, base, site)
 
     def location(url: Any) -> str:
@@ -223,7 +223,7 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     locations = values.each(location, urls, places, "location", errors)
     listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
     urls, places = [urls[i] for i in listed], [places[i] for i in listed]
-    versions = [Version("", [locations[i] for i in listed])]
+    versions = [Localization("", [locations[i] for i in listed])]
     columns: dict[str, Any] = {
         name: values.texts(name, [url.get(name) for url in urls], places, errors)
         for name in values.CONVERTERS
@@ -265,7 +265,7 @@ def _ignored_keys(urls: Sequence[Any]) -> set[str]:
 
 
 def _links(
-    told: Sequence[Any], places: Sequence[_Place], hosts: Hosts, errors: list[ItemError]
+    told: Sequence[Any], places: Sequence[_Place], hosts: AllowedHosts, errors: list[ItemError]
 ) -> list[list[Alternate]]:
     """Return the links of each entry; what contrib makes of the languages is already a whole set."""
 

@@ -26,7 +26,7 @@ from django_sitemaps09.queryset_traits import (
 from django_sitemaps09.sitemaps import NewsSitemap, annotated, apart, column
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
-from django_sitemaps09.sources.compiled import Declared
+from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.queryset import SAMPLE, SLICE, slice_size
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE, Unreadable, readable
@@ -34,7 +34,7 @@ from django_sitemaps09.sources.unranged import Unranged
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSource(Unranged, Declared):
+class PositionSource(Unranged, CompiledSource):
     """Items in their own order; the key of an item is its position, counted from 1."""
 
     items: Any
@@ -62,7 +62,7 @@ class PositionSource(Unranged, Declared):
         return cls(items, count_rows(items), declaration, limit, columns)
 
     @property
-    def declared(self) -> str:
+    def declaration_digest(self) -> str:
         return digests.digest(
             (
                 digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
@@ -71,7 +71,7 @@ class PositionSource(Unranged, Declared):
         )
 
     @property
-    def fleeting(self) -> bool:
+    def is_transient(self) -> bool:
         return isinstance(self.declaration.sitemap, NewsSitemap)
 
     def is_empty(self) -> bool:
@@ -80,7 +80,7 @@ class PositionSource(Unranged, Declared):
     def sample(self) -> Batch | None:
         return next(self.batches(Page(1, None, (str(min(SAMPLE, self.count)),))), None)
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         until = _position(after) + count
         return (str(until),) if until < self.count else None
 

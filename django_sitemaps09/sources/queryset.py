@@ -23,7 +23,7 @@ from django_sitemaps09.sources.changes.fingerprints import fingerprint, hashes, 
 from django_sitemaps09.sources.changes.identity import Identity
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.columns.values import lastmod_text
-from django_sitemaps09.sources.compiled import Declared
+from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.rows import bounds
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
@@ -46,7 +46,7 @@ _FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class QuerySource(Declared):
+class QuerySource(CompiledSource):
     """A queryset whose rows have a key: any page of it costs the same, wherever it lies."""
 
     section: str
@@ -78,7 +78,7 @@ class QuerySource(Declared):
         return self.members.key
 
     @property
-    def digest(self) -> str:
+    def map_cache_key(self) -> str:
         """Return that of the query and the limit, without the time in it and without the host."""
         try:
             rows = self.members.between(self.bare, None, None)
@@ -99,7 +99,7 @@ class QuerySource(Declared):
         return digests.digest(identity)
 
     @property
-    def declared(self) -> str:
+    def declaration_digest(self) -> str:
         rows = self.members.between(self.annotated, None, None).order_by(*self.key.names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*self.key.names, *self.declaration.expressions)
@@ -114,7 +114,7 @@ class QuerySource(Declared):
         )
 
     @property
-    def identity(self) -> tuple[str, ...]:
+    def key_identity(self) -> tuple[str, ...]:
         return self._identity.texts()
 
     @property
@@ -125,7 +125,7 @@ class QuerySource(Declared):
         return self._identity.in_order(bounds)
 
     @property
-    def skippable(self) -> bool:
+    def can_fingerprint(self) -> bool:
         return (
             not self.declaration.needs_items
             and hashes(connections[self.bare.db].vendor)
@@ -142,7 +142,7 @@ class QuerySource(Declared):
         return self.members.between(self.annotated, self.key.parse(after), self.key.parse(until))
 
     @property
-    def fleeting(self) -> bool:
+    def is_transient(self) -> bool:
         return False
 
     def is_empty(self) -> bool:
@@ -160,7 +160,7 @@ class QuerySource(Declared):
         slices = self._read(self.annotated, self.members, Span(None, until, until), SAMPLE)
         return next(self._batches(slices, None), None)
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
+    def key_after(self, after: Key | None, count: int) -> Key | None:
         found = self.members.keys(self.key.parse(after), None, count - 1, 2)
         return self.key.text(found[0]) if len(found) == 2 else None
 

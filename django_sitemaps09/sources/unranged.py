@@ -14,15 +14,15 @@ class Unranged:
     __slots__ = ()
 
     @property
-    def digest(self) -> None:
+    def map_cache_key(self) -> None:
         return None
 
     @property
-    def identity(self) -> None:
+    def key_identity(self) -> None:
         return None
 
     @property
-    def skippable(self) -> bool:
+    def can_fingerprint(self) -> bool:
         return False
 
     #: Number of parts of a position, which tells the positions of different kinds of sources apart.

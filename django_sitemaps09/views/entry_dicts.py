@@ -10,10 +10,10 @@ from typing import Any
 from django.utils.safestring import SafeData
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, ItemError, Version, excerpt
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.sources.columns.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def listed(urls: Sequence[Any]) -> Batch:
     """Return a batch of the entries in a sequence of dicts, or of objects with such attributes."""
     keys = [part(url, "item") for url in urls]
     locations = [as_text(part(url, "location")) or "" for url in urls]
-    versions = [Version("", locations)]
+    versions = [Localization("", locations)]
     errors: list[ItemError] = []
     alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
     columns = extensions.columns(extensions.told_in(urls, part), versions, _hosts(locations), keys, errors)
@@ -42,14 +42,14 @@ def listed(urls: Sequence[Any]) -> Batch:
     )
 
 
-def _hosts(locations: Sequence[str]) -> Hosts:
+def _hosts(locations: Sequence[str]) -> AllowedHosts:
     """Return the host of the first absolute location, which paths are joined to; else `localhost`."""
     for location in locations:
         try:
-            return Hosts((protocol.origin(location),), joined=True)
+            return AllowedHosts((protocol.origin(location),), joined=True)
         except ValueError:
             continue
-    return Hosts((Base("https", "localhost"),), joined=True)
+    return AllowedHosts((Base("https", "localhost"),), joined=True)
 
 
 def log(errors: Sequence[ItemError]) -> None:

@@ -86,11 +86,11 @@ def records(section: str, source: QuerySource, found: Published) -> list[Section
     except (ExportError, OSError) as error:
         if not read:
             _warn(section, error)
-    identity = source.identity
+    key_identity = source.key_identity
     usable = []
     for record in read:
         bounds = [page.until for page in record.pages if page.until is not None]
-        if not record.pages or record.identity != identity or not source.in_order(bounds):
+        if not record.pages or record.key_identity != key_identity or not source.in_order(bounds):
             break
         usable.append(record)
     return usable

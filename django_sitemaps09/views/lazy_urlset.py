@@ -15,13 +15,13 @@ from django.utils import translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, Column, ItemError, Version, excerpt, shown
+from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, shown
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
 from django_sitemaps09.queryset_traits import chunks
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import AT_A_TIME, alias, column_of, is_path
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.views.deferred import as_now, preserved
 from django_sitemaps09.views.entry_dicts import as_text, listed, log, priority, w3c_text
 from django_sitemaps09.views.responses import as_datetime
@@ -29,7 +29,7 @@ from django_sitemaps09.views.responses import as_datetime
 logger = logging.getLogger(__name__)
 
 
-class Section(NamedTuple):
+class SectionPart(NamedTuple):
     """A page of a sitemap whose class overrides no internals of contrib, so that its entries are known."""
 
     sitemap: Any
@@ -60,7 +60,7 @@ class Section(NamedTuple):
                     if every and (newest is None or _is_later(lastmod, newest)):
                         newest = lastmod
                 priorities = ["" if value is None else str(value) for value in values["priority"]]
-                versions = [Version("", [f"{base}{path}" for path in values["location"]])]
+                versions = [Localization("", [f"{base}{path}" for path in values["location"]])]
                 yield Batch(
                     keys=items,
                     versions=versions,
@@ -72,7 +72,9 @@ class Section(NamedTuple):
         if every and newest:
             self.sitemap.latest_lastmod = newest
 
-    def _extensions(self, base: str, items: Sequence[Any], versions: Sequence[Version]) -> dict[str, Any]:
+    def _extensions(
+        self, base: str, items: Sequence[Any], versions: Sequence[Localization]
+    ) -> dict[str, Any]:
         """Return the results of our own hooks for each item, as columns of a batch."""
         if not (extensions.hooks(self.sitemap) or extensions.own(self.sitemap)):
             # On Python 3.10, changing the language leaves reference cycles that would keep the items alive.
@@ -81,7 +83,7 @@ class Section(NamedTuple):
         with translation.override(conf.language):
             # A request can have any language; the content of a page is in the language of the site.
             told = extensions.told(self.sitemap, items, items, errors)
-        hosts = Hosts((Base(*base.split("://", 1)),), joined=True)
+        hosts = AllowedHosts((Base(*base.split("://", 1)),), joined=True)
         columns = extensions.columns(told, versions, hosts, items, errors)
         log(errors)
         return columns
@@ -113,12 +115,12 @@ class Section(NamedTuple):
 _ORDER = ("location", "priority", "lastmod", "changefreq")
 
 
-def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> Section | None:
+def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> SectionPart | None:
     """Return a page of a sitemap, `None` for an opaque one or `i18n`. Raise the paginator's errors."""
     if not sources.is_compiled(sitemap) or sitemap.i18n:
         return None
     same = preserved(sitemap)
-    return Section(sitemap, page, site, protocol, same, sitemap.paginator.page(page).object_list)
+    return SectionPart(sitemap, page, site, protocol, same, sitemap.paginator.page(page).object_list)
 
 
 def _is_later(lastmod: date, other: date) -> bool:
@@ -201,16 +203,16 @@ class Urlset(list[Any]):
         return [*other, *self]
 
 
-def written(parts: Sequence[Section | list[dict[str, Any]]]) -> Urlset:
+def written(parts: Sequence[SectionPart | list[dict[str, Any]]]) -> Urlset:
     """Write the entries of several sections now; return them for a template that is rendered later."""
     found = Urlset()
     found.document = _document(
         batch
         for part in parts
-        for batch in (part.batches() if isinstance(part, Section) else [listed(part)])
+        for batch in (part.batches() if isinstance(part, SectionPart) else [listed(part)])
     )
     found.make = as_now(
-        lambda: [url for part in parts for url in (part.urls() if isinstance(part, Section) else part)]
+        lambda: [url for part in parts for url in (part.urls() if isinstance(part, SectionPart) else part)]
     )
     return found
 

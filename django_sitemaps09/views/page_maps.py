@@ -100,9 +100,9 @@ def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again:
     published = exported.find(section, source, again=again)
     base = _measured_base(source)
     name = None
-    if source.digest is not None:
+    if source.map_cache_key is not None:
         # The name does not depend on a client's input. The export comes last: see `_newest_name`.
-        rows_digest = sources.digest((_FORM, source.digest, len(base)))
+        rows_digest = sources.digest((_FORM, source.map_cache_key, len(base)))
         name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
     kept = _read(name, caching.get(name)) if name else None
     if kept is not None and (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 
-from django_sitemaps09.entries import NOT_XML, Plain, excerpt, shown
+from django_sitemaps09.entries import NOT_XML, SafeColumn, excerpt, shown
 from django_sitemaps09.exceptions import TextError
 
 # It begins at byte 0, without a BOM: if a line precedes it, some parsers find no URL.
@@ -21,7 +21,7 @@ _PLAIN = bytes({*range(0x20, 0x7F)} - {*map(ord, _ENTITIES)})
 
 def escaped(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
     """Return a column as XML text. For nearly all columns, one check of the joined texts is enough."""
-    if isinstance(column, Plain):
+    if isinstance(column, SafeColumn):
         return column
     joined = "".join(column)
     if joined.isascii() and not joined.encode().translate(None, _PLAIN):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.entries import Batch, Composed
+from django_sitemaps09.entries import Batch, TemplateColumn
 from django_sitemaps09.writer.document import Format, Parts
 
 
@@ -11,7 +11,7 @@ def _lines(batch: Batch, base: str) -> Parts:
     parts = []
     for version in batch.listed:
         found = version.locations
-        if isinstance(found, Composed):
+        if isinstance(found, TemplateColumn):
             first = base if found.literals[0][:1] == "/" else ""
             parts.append([f"{first}{text}\n" for text in found.texts()])
         else:

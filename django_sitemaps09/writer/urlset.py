@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
 
-from django_sitemaps09.entries import Alternate, Batch, Composed, Version
+from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, joined
 from django_sitemaps09.writer.document import Format, Parts, items
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
@@ -41,17 +41,19 @@ def url_parts(batch: Batch, base: str) -> Parts:
     return _merged(parts)
 
 
-def _where_there_is_one(version: Version, parts: Sequence[str | Sequence[str]], count: int) -> list[str]:
+def _where_there_is_one(
+    version: Localization, parts: Sequence[str | Sequence[str]], count: int
+) -> list[str]:
     """Return the text of one version of each item, empty for items that do not have it."""
     columns = [[part] * count if isinstance(part, str) else part for part in parts]
     rows = zip(version.locations, *columns, strict=True)
     return ["" if location is None else "".join(texts) for location, *texts in rows]
 
 
-def _location(version: Version, base: str, keys: Sequence[Hashable]) -> list[str | Sequence[str]]:
+def _location(version: Localization, base: str, keys: Sequence[Hashable]) -> list[str | Sequence[str]]:
     """Return the URL of each item in parts, with the base before a path."""
     found = version.locations
-    if not isinstance(found, Composed):
+    if not isinstance(found, TemplateColumn):
         texts = escaped([text or "" for text in found] if None in found else found, keys)  # type: ignore[arg-type]
         if not version.listed:
             # The target of a link can lack a scheme.

@@ -21,7 +21,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Target, Task
+from django_sitemaps09.export.rendering.page import HostTarget, Rendered, Renderer, Task
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
@@ -119,9 +119,9 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     )
 
 
-def _target(found: Mapping[str, Any], output: str | None) -> Target:
+def _target(found: Mapping[str, Any], output: str | None) -> HostTarget:
     """Return a target; raise `ExportError` for an invalid folder, or if the answer is awaited elsewhere."""
-    target = Target(
+    target = HostTarget(
         Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
     )
     ours = _STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)

@@ -19,7 +19,7 @@ from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.export.publishing.filenames import page_name
-from django_sitemaps09.export.rendering.run import Outcome
+from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
@@ -75,7 +75,7 @@ class Spool:
         self._file.close()
 
     def fill(
-        self, target: Store, before: Mapping[str, SectionRecord], outcomes: Mapping[str, Outcome]
+        self, target: Store, before: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
     ) -> None:
         """Write the changes of all sections, before any of them is published."""
         for name, outcome in outcomes.items():
@@ -90,7 +90,9 @@ class Spool:
             yield UrlChange(*json.loads(line))
 
 
-def _section(target: Store, name: str, before: SectionRecord, outcome: Outcome) -> Iterator[UrlChange]:
+def _section(
+    target: Store, name: str, before: SectionRecord, outcome: SectionOutcome
+) -> Iterator[UrlChange]:
     after = outcome.record
     names_after = {page_name(name, page.number, after.suffix) for page in after.pages}
     for old, new in _parts(before, after):
@@ -132,7 +134,7 @@ Pages = Sequence[PageRecord]
 def _parts(before: SectionRecord, after: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
     """Yield old and new pages that cover the same range, cut at each bound that both have."""
     common = {page.until for page in before.pages} & {page.until for page in after.pages}
-    if before.identity is None or before.identity != after.identity or None not in common:
+    if before.key_identity is None or before.key_identity != after.key_identity or None not in common:
         yield before.pages, after.pages
         return
     yield from zip(_split(before.pages, common), _split(after.pages, common), strict=True)

@@ -12,7 +12,7 @@ from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import filenames, steps
-from django_sitemaps09.export.publishing.steps import Journal, Place
+from django_sitemaps09.export.publishing.steps import Journal, PublishTarget
 from django_sitemaps09.manifest import Manifest, SectionRecord, UnreadableError
 
 logger = logging.getLogger(__name__)
@@ -22,22 +22,22 @@ logger = logging.getLogger(__name__)
 Tell: TypeAlias = "Callable[[Sequence[str], bool], None]"
 
 
-class Before(NamedTuple):
+class PreviousState(NamedTuple):
     """State before a run: the manifest, and the files in the target with their sizes.
 
     `recovered` names the files of a killed run that has been finished now, `None` if there was none.
-    `doubted` is true if there is a journal whose steps can no longer be taken.
+    `is_unverified` is true if there is a journal whose steps can no longer be taken.
     """
 
     manifest: Manifest
     names: Mapping[str, int | None]
     recovered: tuple[str, ...] | None
-    doubted: bool
+    is_unverified: bool
 
 
 def found(
-    place: Place, url: str, base: str, now: float, *, dry_run: bool, whole: bool, robots: Tell
-) -> Before:
+    place: PublishTarget, url: str, base: str, now: float, *, dry_run: bool, whole: bool, robots: Tell
+) -> PreviousState:
     """Return the state before a run. A run that was killed while it published is finished first.
 
     A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
@@ -47,8 +47,8 @@ def found(
     recovered = journal is not None and not dry_run and steps.roll_forward(place, journal, robots)
     names = place.target.names()
     manifest = _read(place, url, base)
-    doubted = journal is not None and not recovered
-    if manifest is None or doubted:
+    is_unverified = journal is not None and not recovered
+    if manifest is None or is_unverified:
         try:
             adopted = filenames.adopted(place.target, url, base, names)
         except ExportError:
@@ -57,13 +57,13 @@ def found(
             adopted = Manifest("", url, base)
         if manifest is None:
             manifest = _remembered(place, adopted)
-        if journal is not None and doubted:
+        if journal is not None and is_unverified:
             manifest = _doubted(manifest, adopted, journal, names, now)
     late = tuple(step.name for step in journal.steps) if journal is not None and recovered else None
-    return Before(_reserved(manifest, names), names, late, doubted)
+    return PreviousState(_reserved(manifest, names), names, late, is_unverified)
 
 
-def _read(place: Place, url: str, base: str) -> Manifest | None:
+def _read(place: PublishTarget, url: str, base: str) -> Manifest | None:
     """Return the manifest, or `None` if there is none that can be read."""
     try:
         manifest = manifests.read(place.state)
@@ -79,7 +79,7 @@ def _read(place: Place, url: str, base: str) -> Manifest | None:
     return manifest
 
 
-def _remembered(place: Place, adopted: Manifest) -> Manifest:
+def _remembered(place: PublishTarget, adopted: Manifest) -> Manifest:
     """Return the adopted manifest with all that can be read of the manifest and its backup.
 
     That is highest page numbers, URL counts and removals.

@@ -9,23 +9,23 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.filenames import page_names
-from django_sitemaps09.export.publishing.previous import Before
+from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.steps import (
     BETWEEN,
     Journal,
-    Place,
+    PublishTarget,
     Step,
     clean_state,
     publish,
     stage,
     write_sections,
 )
-from django_sitemaps09.export.rendering.run import Outcome
+from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.manifest import Manifest, SectionRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class Publication:
     """Publication that follows `before`: the next manifest and its indexes.
 
     `between` has the indexes that name both old and new pages, `documents` the final ones. `due` names
@@ -33,9 +33,9 @@ class Next:
     in a dry run.
     """
 
-    before: Before
+    before: PreviousState
     manifest: Manifest
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, SectionOutcome]
     between: Mapping[str, bytes]
     documents: Mapping[str, bytes]
     due: tuple[str, ...]
@@ -45,13 +45,13 @@ class Next:
     @classmethod
     def of(
         cls,
-        before: Before,
-        outcomes: Mapping[str, Outcome],
+        before: PreviousState,
+        outcomes: Mapping[str, SectionOutcome],
         order: Iterable[str],
         dropped: Collection[str],
         started: float,
         stage: str | None,
-    ) -> Next:
+    ) -> Publication:
         """Build the publication from the sections' outcomes; `dropped` sections lose all their pages."""
         old = before.manifest
         found = dict(old.sections)
@@ -85,7 +85,7 @@ class Next:
         manifest = Manifest(run, old.url, old.base, sections, removed, indexes=tuple(documents))
         return cls(before, manifest, outcomes, between, documents, tuple(due), tuple(sorted(gone)), stage)
 
-    def written(self, place: Place) -> list[str]:
+    def written(self, place: PublishTarget) -> list[str]:
         """Return the names of the files that differ from what is published."""
         return [*self._pages(), *(name for name, _ in self._changed(place, self.documents))]
 
@@ -95,7 +95,7 @@ class Next:
 
     @staticmethod
     def _changed(
-        place: Place, documents: Mapping[str, bytes], earlier: Mapping[str, bytes] | None = None
+        place: PublishTarget, documents: Mapping[str, bytes], earlier: Mapping[str, bytes] | None = None
     ) -> Iterator[tuple[str, bytes]]:
         """Yield documents that differ from the published ones, or from `earlier` ones published first."""
         for name, content in documents.items():
@@ -107,7 +107,7 @@ class Next:
             if known != content:
                 yield name, content
 
-    def publish(self, place: Place, folder: str, robots: Callable[[bool], None]) -> None:
+    def publish(self, place: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
         """Publish the staged files; if nothing has changed, only bring robots.txt up to date."""
         before, after = self.before.manifest, self.manifest
         steps = self._steps(place, folder)
@@ -117,7 +117,7 @@ class Next:
             and same
             and before.indexes == after.indexes
             and before.run
-            and not self.before.doubted
+            and not self.before.is_unverified
         ):
             robots(False)
             return
@@ -136,7 +136,7 @@ class Next:
         publish(place, journal, robots)
         clean_state(place.state, stored.files)
 
-    def _steps(self, place: Place, folder: str) -> list[Step]:
+    def _steps(self, place: PublishTarget, folder: str) -> list[Step]:
         """Return the steps in order: pages, `between` indexes, pages that shrink, final indexes."""
         digests = {
             file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
@@ -154,7 +154,9 @@ class Next:
         return steps + _staged(place, folder, "index-", self._changed(place, self.documents, between))
 
 
-def _staged(place: Place, folder: str, what: str, documents: Iterable[tuple[str, bytes]]) -> list[Step]:
+def _staged(
+    place: PublishTarget, folder: str, what: str, documents: Iterable[tuple[str, bytes]]
+) -> list[Step]:
     return stage(place.target, folder, ((f"{what}{name}", name, content) for name, content in documents))
 
 

@@ -64,7 +64,7 @@ class Journal(NamedTuple):
     delete: tuple[str, ...]
 
 
-class Place(NamedTuple):
+class PublishTarget(NamedTuple):
     """Publish target, and `check`, which is called before each step and raises if the lock is lost."""
 
     target: Store
@@ -106,7 +106,7 @@ def _digest(file: BinaryIO) -> str:
     return found.hexdigest()
 
 
-def publish(place: Place, journal: Journal, robots: Callable[[bool], None]) -> None:
+def publish(place: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
     """Write the journal and take all its steps; the section files of the manifest must exist already.
 
     `robots` updates robots.txt. It is called with `True` while old and new files are named.
@@ -118,7 +118,7 @@ def publish(place: Place, journal: Journal, robots: Callable[[bool], None]) -> N
     _take(place, journal, robots)
 
 
-def _take(place: Place, journal: Journal, robots: Callable[[bool], None], taken: int = 0) -> None:
+def _take(place: PublishTarget, journal: Journal, robots: Callable[[bool], None], taken: int = 0) -> None:
     """Take all steps except the first `taken`, which have been taken before."""
     target, state = place.target, place.state
     for number, step in enumerate(journal.steps):
@@ -183,7 +183,9 @@ def read_journal(state: Store) -> Journal | None:
         ) from error
 
 
-def roll_forward(place: Place, journal: Journal, robots: Callable[[Sequence[str], bool], None]) -> bool:
+def roll_forward(
+    place: PublishTarget, journal: Journal, robots: Callable[[Sequence[str], bool], None]
+) -> bool:
     """Take the remaining steps of a killed run; return `False` if that is not possible.
 
     `robots` is called with the names of the run's indexes. A step was taken if its staged file is gone. If

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
-class Target(NamedTuple):
+class HostTarget(NamedTuple):
     """Publish target of one host: a `folder` of it, or all of it if `folder` is empty.
 
     `output` and the settings determine the target. `stage` is the folder of files that are not published
@@ -57,8 +57,7 @@ class Target(NamedTuple):
 class Task(NamedTuple):
     """Page to render; `known` are the digests of the files that are published under its name.
 
-    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `declared` is the
-    declaration digest. `prefix` precedes the file name in the staging folder. `using` is the alias of the
+    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `prefix` precedes the file name in the staging folder. `using` is the alias of the
     database that the command reads.
     """
 
@@ -66,7 +65,7 @@ class Task(NamedTuple):
     page: Page
     known: tuple[str | None, ...] = ()
     fingerprint: bool = False
-    declared: str = ""
+    declaration_digest: str = ""
     prefix: str = ""
     using: str | None = None
 
@@ -103,7 +102,7 @@ class Renderer:
     It can be pickled, since stores are opened again through the settings.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[HostTarget, ...]
     gzip: bool
     script_prefix: str
     urlconf: Any
@@ -196,7 +195,7 @@ def _page_file(
 
 def same_declaration(source: Source, task: Task) -> None:
     """Raise `ExportError` if this process would not render what was requested."""
-    if source.declared != task.declared:
+    if source.declaration_digest != task.declaration_digest:
         raise ExportError(
             f"it is incompatible, with another section {task.section!r}, in its query, its settings, its "
             "code or its URLs than the command has: bring both to the same one"

@@ -18,8 +18,8 @@ from django_sitemaps09.export.publishing.filenames import page_name
 from django_sitemaps09.export.rendering.page import Rendered, Task
 from django_sitemaps09.export.rendering.records import Moves, Records
 from django_sitemaps09.export.rendering.retry import RetriedSource
-from django_sitemaps09.export.rendering.run import Outcome, Run
-from django_sitemaps09.export.rendering.skipped import LeftOut
+from django_sitemaps09.export.rendering.run import Run, SectionOutcome
+from django_sitemaps09.export.rendering.skipped import SkippedItems
 from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
@@ -83,7 +83,7 @@ class SectionPages(NamedTuple):
     befores: Sequence[SectionRecord]
     before: SectionRecord
     known: Sequence[Mapping[int, PageRecord]]
-    errors: LeftOut
+    errors: SkippedItems
     costs: Costs
 
     @property
@@ -95,7 +95,7 @@ class SectionPages(NamedTuple):
         """Suffix of the section's files in this run."""
         return self.run.renderer.suffix(self.source)
 
-    def outcomes(self, rows_on_page: int) -> list[Outcome]:
+    def outcomes(self, rows_on_page: int) -> list[SectionOutcome]:
         """Plan the pages, have them rendered, and return what is to be published for each host."""
         plan = self._planned(rows_on_page)
         if isinstance(self.source, PositionSource):
@@ -122,7 +122,12 @@ class SectionPages(NamedTuple):
         found = made.file.fingerprint or plan.fingerprints.get(page)
         old = plan.known.get(page.number)
         same = old is not None and old.digest == made.file.digest
-        if found is None and old is not None and same and self.before.declared == self.rows.declared:
+        if (
+            found is None
+            and old is not None
+            and same
+            and self.before.declaration_digest == self.rows.declaration_digest
+        ):
             found = old.fingerprint
         return None if made.errors else found
 
@@ -130,16 +135,16 @@ class SectionPages(NamedTuple):
         """Return the plan of pages: the published ones and new ones after them, or all cut anew."""
         rows, before = self.rows, self.before
         fresh = count(before.highest + 1)
-        if self.source.fleeting:
+        if self.source.is_transient:
             # File names are reused: the entries of a transient section are gone soon in any case.
             known = {page.number: page for page in before.pages}
             free = (number for number in count(1) if not self._is_taken(number))
             return Plan(pages.each_page(rows, rows_on_page, free), known)
         bounds = [page.until for page in before.pages if page.until is not None]
-        if rows.identity is None and (
+        if rows.key_identity is None and (
             not rows.in_order(bounds)
             or self.run.wanted.rebalance
-            or before.identity is not None
+            or before.key_identity is not None
             or len(bounds) + 1 < len(before.pages)
         ):
             # Rows move from page to page here, so pages keep their numbers.
@@ -149,7 +154,7 @@ class SectionPages(NamedTuple):
             self.run.wanted.rebalance
             or not before.pages
             or any(self._is_taken(page.number) for page in before.pages)
-            or before.identity != rows.identity
+            or before.key_identity != rows.key_identity
             or not rows.in_order(bounds)
         ):
             return Plan(pages.each_page(rows, rows_on_page, fresh))
@@ -171,7 +176,7 @@ class SectionPages(NamedTuple):
         """Return the plan and the pages as they are published, without those that are merged away."""
         before = self.before.pages
         # Pages of a paginator are not merged, since the next run would divide them again.
-        most = 0 if self.rows.identity is None else max(_MERGED, len(before) // _MERGED_PART)
+        most = 0 if self.rows.key_identity is None else max(_MERGED, len(before) // _MERGED_PART)
         groups = pages.merge(before, sources.page_limits(self.source, conf.limits), most)
         ranges: list[Page] = []
         after: Key | None = None
@@ -184,8 +189,8 @@ class SectionPages(NamedTuple):
         plan = Plan(iter(()), known, closed=closed, merged=len(before) - len(groups))
         if (
             self.run.wanted.changed_only
-            and self.source.skippable
-            and self.before.declared == self.rows.declared
+            and self.source.can_fingerprint
+            and self.before.declaration_digest == self.rows.declaration_digest
         ):
             fingerprints = [(page, self._fingerprint(alone.get(page.number))) for page in ranges]
             changed = pages.changed(fingerprints, self.rows.fingerprint)
@@ -232,8 +237,8 @@ class SectionPages(NamedTuple):
         """Yield each page with its result."""
         run, source = self.run, self.source
         elsewhere = run.engine if isinstance(source, QuerySource) else None
-        fingerprints = run.wanted.changed_only and source.skippable
-        declared = self.rows.declared
+        fingerprints = run.wanted.changed_only and source.can_fingerprint
+        declaration_digest = self.rows.declaration_digest
 
         def begin(page: Page) -> Callable[[], Rendered | Kept]:
             if page.number in plan.kept:
@@ -241,7 +246,7 @@ class SectionPages(NamedTuple):
             known = self._digests(page.number) if page.number in plan.known else ()
             wanted = fingerprints and page not in plan.fingerprints
             using = source.bare.db if isinstance(source, QuerySource) else None
-            task = Task(self.name, page, known, wanted, declared, using=using)
+            task = Task(self.name, page, known, wanted, declaration_digest, using=using)
             if elsewhere is None or page.after == page.until:
                 # The only page, whose range has no bounds, is not worth another process.
                 here.append(run.renderer.page(source, task, run.stores))
@@ -251,9 +256,9 @@ class SectionPages(NamedTuple):
         # In this process, the next page is read while a thread finishes the file of this one.
         here: deque[Callable[[], Rendered]] = deque(maxlen=2)
         ahead = 2 if elsewhere is None else 2 * elsewhere.workers
-        highest = 0 if source.fleeting else self.before.highest
+        highest = 0 if source.is_transient else self.before.highest
         # A crawler may have an index that names only such a page, so its file stays and is removed later.
-        ranged = plan.closed if self.rows.identity is not None else ()
+        ranged = plan.closed if self.rows.key_identity is not None else ()
         made = pages.render_all(
             plan.pages,
             begin,

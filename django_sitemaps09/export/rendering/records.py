@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django_sitemaps09.export.publishing.filenames import page_name, page_names
 from django_sitemaps09.export.rendering.retry import RetriedSource
-from django_sitemaps09.export.rendering.run import Outcome, Wanted
+from django_sitemaps09.export.rendering.run import RunOptions, SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
 from django_sitemaps09.pages import Fingerprint, Key, Page
@@ -60,7 +60,7 @@ class Records:
 
     name: str
     source: RetriedSource
-    wanted: Wanted
+    wanted: RunOptions
     suffix: Suffix
     before: SectionRecord
     known: Mapping[int, PageRecord]
@@ -106,14 +106,14 @@ class Records:
             index_number=0 if old is None else old.index_number,
         )
 
-    def outcome(self, moves: Moves, highest: int) -> Outcome:
+    def outcome(self, moves: Moves, highest: int) -> SectionOutcome:
         """Return the outcome of the section; `highest` is the highest page number before this run."""
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
         after = SectionRecord(
             suffix=self.suffix,
-            identity=self.source.identity,
-            declared=self.source.declared,
+            key_identity=self.source.key_identity,
+            declaration_digest=self.source.declaration_digest,
             highest=max([highest, *(record.number for record in self.pages)]),
             counts=self._counts(),
             pages=tuple(self.pages),
@@ -131,14 +131,14 @@ class Records:
             merged=moves.merged,
         )
         # If the open end is a closed page now, another page may also have been merged with it just before.
-        ranged = self.before.identity is not None
+        ranged = self.before.key_identity is not None
         shrinks = {
             page_name(self.name, record.number, after.suffix)
             for record in self.pages
             if record.number in moves.split
             or (ranged and record.until is not None and record.number not in moves.closed)
         }
-        return Outcome(report, after, self.staged, frozenset(shrinks & names_before))
+        return SectionOutcome(report, after, self.staged, frozenset(shrinks & names_before))
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
         """Return the URL counts that the next run is measured against."""
@@ -169,5 +169,9 @@ def common(befores: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[i
 
 
 def _cut_alike(first: SectionRecord, other: SectionRecord) -> bool:
-    same = (first.identity, first.suffix, first.declared) == (other.identity, other.suffix, other.declared)
+    same = (first.key_identity, first.suffix, first.declaration_digest) == (
+        other.key_identity,
+        other.suffix,
+        other.declaration_digest,
+    )
     return same and first.page_map() == other.page_map()

@@ -75,8 +75,8 @@ class RetriedSource(NamedTuple):
     def is_empty(self) -> bool:
         return retry(self.source.is_empty, self.label)
 
-    def jump(self, after: Key | None, count: int) -> Key | None:
-        return retry(lambda: self.source.jump(after, count), self.label)
+    def key_after(self, after: Key | None, count: int) -> Key | None:
+        return retry(lambda: self.source.key_after(after, count), self.label)
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return retry(lambda: self.source.in_order(bounds), self.label)
@@ -85,9 +85,9 @@ class RetriedSource(NamedTuple):
         return retry(lambda: self.source.fingerprint(after, until), self.label)
 
     @property
-    def identity(self) -> tuple[str, ...] | None:
-        return retry(lambda: self.source.identity, self.label)
+    def key_identity(self) -> tuple[str, ...] | None:
+        return retry(lambda: self.source.key_identity, self.label)
 
     @property
-    def declared(self) -> str:
-        return retry(lambda: self.source.declared, self.label)
+    def declaration_digest(self) -> str:
+        return retry(lambda: self.source.declaration_digest, self.label)

@@ -14,7 +14,7 @@ from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
 
-class Wanted(NamedTuple):
+class RunOptions(NamedTuple):
     """Options of a run for its sections. `started` is the time when it began, with a time zone."""
 
     started: datetime
@@ -23,7 +23,7 @@ class Wanted(NamedTuple):
     force: frozenset[str] = frozenset()
 
 
-class Outcome(NamedTuple):
+class SectionOutcome(NamedTuple):
     """Outcome of a section after its pages are staged.
 
     `record` is what to publish; it is the previous one if the section failed. `staged` maps the files that
@@ -59,7 +59,7 @@ class Run:
     stores: Sequence[Store]
     names: Sequence[Mapping[str, int | None]]
     taken: Sequence[Collection[str]]
-    wanted: Wanted
+    wanted: RunOptions
     engine: Engine | None = None
     listeners: Listeners = _NOBODY
 

@@ -15,8 +15,8 @@ from django_sitemaps09.export.rendering.page import EXPECTED
 from django_sitemaps09.export.rendering.plan import SectionPages
 from django_sitemaps09.export.rendering.records import BASELINE, common, published_files
 from django_sitemaps09.export.rendering.retry import retry
-from django_sitemaps09.export.rendering.run import Outcome, Run
-from django_sitemaps09.export.rendering.skipped import LeftOut
+from django_sitemaps09.export.rendering.run import Run, SectionOutcome
+from django_sitemaps09.export.rendering.skipped import SkippedItems
 from django_sitemaps09.export.report import SectionReport, counted
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
@@ -32,20 +32,20 @@ _SHRUNK = 100
 
 def export_section(
     run: Run, name: str, section: Section, befores: Sequence[SectionRecord]
-) -> list[Outcome]:
+) -> list[SectionOutcome]:
     """Export all pages of a section, for each host; a failure does not affect other sections."""
     started = time.perf_counter()
-    errors, costs = LeftOut(name), Costs()
-    outcomes = [Outcome(SectionReport(name, (), 0.0), before) for before in befores]
+    errors, costs = SkippedItems(name), Costs()
+    outcomes = [SectionOutcome(SectionReport(name, (), 0.0), before) for before in befores]
     failure: str | None = None
     advice: Sequence[str] = ()
-    fleeting = False
+    is_transient = False
     try:
         # Ignore the locale of the caller, such as that of a request in the admin.
         with site_locale():
             source, rows, opened = retry(lambda: _opened(run, name, section), f"Section {name!r}")
             costs.add(opened)
-            fleeting = source.fleeting
+            is_transient = source.is_transient
             before, known = common(befores)
             pages = SectionPages(run, name, source, befores, before, known, errors, costs)
             outcomes = pages.outcomes(rows)
@@ -57,13 +57,13 @@ def export_section(
         logger.error("Section %r could not be rendered: %s", name, failure, exc_info=unexpected)
     ended = []
     pairs = list(zip(befores, outcomes, strict=True))
-    found = (_failure(run, name, *pair, errors, fleeting=fleeting) for pair in pairs)
+    found = (_failure(run, name, *pair, errors, is_transient=is_transient) for pair in pairs)
     # Hosts share the same pages of a section, so it is published on all of them or on none.
     why = failure or next(filter(None, found), None)
     for before, outcome in pairs:
         if why is not None:
             files = published_files(name, before)
-            outcome = Outcome(SectionReport(name, files, 0.0, unchanged=len(files)), before)
+            outcome = SectionOutcome(SectionReport(name, files, 0.0, unchanged=len(files)), before)
         report = replace(
             outcome.report,
             seconds=time.perf_counter() - started,
@@ -91,10 +91,10 @@ def _failure(
     run: Run,
     name: str,
     before: SectionRecord,
-    outcome: Outcome,
-    errors: LeftOut,
+    outcome: SectionOutcome,
+    errors: SkippedItems,
     *,
-    fleeting: bool,
+    is_transient: bool,
 ) -> str | None:
     """Return why a section that was rendered may not be published, or `None`."""
     after = outcome.record
@@ -104,7 +104,7 @@ def _failure(
     since = run.wanted.started.timestamp() - BASELINE
     most = max([before.urls, *(urls for until, urls in before.counts if until >= since)])
     lost = most - after.urls
-    if fleeting or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
+    if is_transient or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
         return None
     return (
         f"it would shrink from {most:,} to {counted(after.urls, 'URL')}, which is more than "

@@ -14,7 +14,7 @@ _NAMED_ERRORS = 1_000
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedItems:
     """Skipped items and elements, each counted once although splitting a page reads rows twice."""
 
     section: str

@@ -12,13 +12,13 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, Column, Composed, ItemError, Version, shown
+from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn, shown
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import CompiledRoute, Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
 from django_sitemaps09.sources.columns import extensions, values
 from django_sitemaps09.sources.columns.formats import format_name
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.sources.columns.languages import hreflang, x_default, x_default_as_told
 from django_sitemaps09.sources.profiling import step
 
@@ -52,7 +52,7 @@ class Declaration:
     """Hooks, languages and hosts of a sitemap; `languages` is `None` for one without `i18n`."""
 
     sitemap: Any
-    hosts: Hosts
+    hosts: AllowedHosts
     expressions: Mapping[str, Any]
     languages: tuple[str, ...] | None
 
@@ -64,7 +64,7 @@ class Declaration:
         does not allow.
         """
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None
-        hosts = Hosts.of(sitemap, bases)
+        hosts = AllowedHosts.of(sitemap, bases)
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, [])
@@ -132,10 +132,10 @@ class Declaration:
             **columns,
         )
 
-    def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Version]:
+    def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
         if self.languages is None:
-            return [Version("", self._locations(rows, errors))]
+            return [Localization("", self._locations(rows, errors))]
         codes: Sequence[Sequence[str]] | None = None
         languages: Iterable[str] = dict.fromkeys(self.languages)
         if self.has_languages_per_item:
@@ -155,7 +155,7 @@ class Declaration:
 
     def _version(
         self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
-    ) -> Version:
+    ) -> Localization:
         """Return the locations in one language; where `codes` are given, only for items that have it."""
         language = self._hreflang(code, errors) if self.linked else ""
         listed = range(len(rows.keys))
@@ -164,11 +164,13 @@ class Declaration:
         with translation.override(code):
             found = self._locations(rows.part(listed), errors)
         if len(listed) == len(rows.keys):
-            return Version(language, found)
+            return Localization(language, found)
         spread: list[str | None] = [None] * len(rows.keys)
-        for i, url in zip(listed, found.texts() if isinstance(found, Composed) else found, strict=True):
+        for i, url in zip(
+            listed, found.texts() if isinstance(found, TemplateColumn) else found, strict=True
+        ):
             spread[i] = url
-        return Version(language, spread)
+        return Localization(language, spread)
 
     def _hreflang(self, code: str, errors: list[ItemError]) -> str:
         """Return the hreflang of a language; an empty text if it has none, or that of another language."""
@@ -193,7 +195,9 @@ class Declaration:
         language = hreflang(text)
         return self._codes.get(language, language.lower()) if language else text
 
-    def _linked(self, rows: Rows, versions: list[Version], errors: list[ItemError]) -> list[Version]:
+    def _linked(
+        self, rows: Rows, versions: list[Localization], errors: list[ItemError]
+    ) -> list[Localization]:
         """Return the localizations, and the `x-default` one if there is any."""
         hook = self.sitemap.x_default
         if not hook:
@@ -207,7 +211,7 @@ class Declaration:
             without = x_default_as_told(without, told, self.hosts, rows.keys, errors)
         return versions if without is None else [*versions, without]
 
-    def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | Composed:
+    def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | TemplateColumn:
         hook = self.sitemap.location
         if not isinstance(hook, Route):
             return values.locations(self._values("location", rows, errors), self.hosts, rows.keys, errors)
@@ -286,8 +290,8 @@ def _short_url(route: CompiledRoute, arguments: Sequence[Any]) -> str:
 
 
 def _where_listed(
-    rows: Rows, versions: list[Version], columns: dict[str, Any]
-) -> tuple[Rows, list[Version], dict[str, Any]]:
+    rows: Rows, versions: list[Localization], columns: dict[str, Any]
+) -> tuple[Rows, list[Localization], dict[str, Any]]:
     """Return the arguments without the items that have no location at all."""
     if any(version.complete for version in versions):
         return rows, versions, columns

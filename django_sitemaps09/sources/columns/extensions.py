@@ -18,8 +18,8 @@ from django_sitemaps09.entries import (
     Extension,
     Image,
     ItemError,
+    Localization,
     News,
-    Version,
     Video,
     excerpt,
     shown,
@@ -27,7 +27,7 @@ from django_sitemaps09.entries import (
 from django_sitemaps09.sitemaps import EXTENDING, HOOKS, Sitemap, Told, own_extensions
 from django_sitemaps09.sources.columns import values
 from django_sitemaps09.sources.columns.formats import format_name
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.sources.profiling import step
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
@@ -113,8 +113,8 @@ def _whole_list(value: Any) -> list[Any]:
 
 def columns(
     told: Answers,
-    versions: Sequence[Version],
-    hosts: Hosts,
+    versions: Sequence[Localization],
+    hosts: AllowedHosts,
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _of_type(value: object, wanted: type) -> None:
         raise TypeError(f"{shown(value)} is no {wanted.__name__}")
 
 
-def _image(image: Image, hosts: Hosts) -> Image:
+def _image(image: Image, hosts: AllowedHosts) -> Image:
     _of_type(image, Image)
     location = hosts.media(image.loc)
     if image.license:
@@ -184,7 +184,7 @@ def _image(image: Image, hosts: Hosts) -> Image:
     return image if location == image.loc else replace(image, loc=location)
 
 
-def _video(video: Video, hosts: Hosts, pages: AbstractSet[str]) -> Video:
+def _video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -> Video:
     _of_type(video, Video)
     content, player = video.content_loc or None, video.player_loc or None
     made = replace(
@@ -240,8 +240,8 @@ def _foreign(
 
 def _alternates(
     told: Sequence[Any],
-    versions: Sequence[Version],
-    hosts: Hosts,
+    versions: Sequence[Localization],
+    hosts: AllowedHosts,
     keys: Sequence[Hashable],
     errors: list[ItemError],
 ) -> list[list[Alternate]]:
@@ -276,7 +276,7 @@ def _alternates(
     return [[] if links is values.FAILED else links for links in found]
 
 
-def alternate(link: Any, hosts: Hosts) -> Alternate:
+def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
     """Return a link that a project names, either an `Alternate` or a pair like one."""
     language, location = link
     return Alternate(protocol.hreflang(language), hosts.elsewhere(location))

@@ -21,7 +21,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class AllowedHosts:
     """Allowed hosts: the `bases` that the entries are written for, and `others` that a sitemap declares.
 
     `joined` is true if no other code joins paths to the base.
@@ -32,7 +32,7 @@ class Hosts:
     joined: bool = False
 
     @classmethod
-    def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> Hosts:
+    def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> AllowedHosts:
         """Return the allowed hosts of a sitemap, including its `hosts`.
 
         One of these is a URL such as `https://shop.example.com`, or a name alone.

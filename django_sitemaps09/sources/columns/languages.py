@@ -10,9 +10,9 @@ from django.urls import get_urlconf
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Composed, ItemError, Version
+from django_sitemaps09.entries import ItemError, Localization, TemplateColumn
 from django_sitemaps09.sources.columns import values
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 
 
 def hreflang(code: str) -> str:
@@ -23,29 +23,29 @@ def hreflang(code: str) -> str:
         return ""
 
 
-def x_default(version: Version, code: str) -> Version:
+def x_default(version: Localization, code: str) -> Localization:
     """Return the URLs in the default language without its prefix, as contrib writes them.
 
     `code` is the code of that language. If its URLs have no prefix, nothing that looks like one is removed.
     """
     found, prefix = version.locations, f"/{code}/"
     if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
-        return Version("x-default", found, listed=False)
-    if isinstance(found, Composed) and prefix in found.literals[0]:
+        return Localization("x-default", found, listed=False)
+    if isinstance(found, TemplateColumn) and prefix in found.literals[0]:
         first, *others = found.literals
-        composed = Composed([first.replace(prefix, "/", 1), *others], found.columns)
-        return Version("x-default", composed, listed=False)
+        composed = TemplateColumn([first.replace(prefix, "/", 1), *others], found.columns)
+        return Localization("x-default", composed, listed=False)
     without = [text and text.replace(prefix, "/", 1) for text in version.texts()]
-    return Version("x-default", without, listed=False)
+    return Localization("x-default", without, listed=False)
 
 
 def x_default_as_told(
-    version: Version | None,
+    version: Localization | None,
     told: Sequence[Any],
-    hosts: Hosts,
+    hosts: AllowedHosts,
     keys: Sequence[Hashable],
     errors: list[ItemError],
-) -> Version:
+) -> Localization:
     """Return the `x-default` URLs where a method decides for each item.
 
     `True` stands for the URL in `version`, `False` for none; any other value is the URL.
@@ -54,4 +54,4 @@ def x_default_as_told(
     given = [own[i] if value is True else value or None for i, value in enumerate(told)]
     urls = values.each(lambda url: url and hosts.elsewhere(url), given, keys, "x_default", errors)
     found = [None if url is values.FAILED else url for url in urls]
-    return Version("x-default", found, listed=False)
+    return Localization("x-default", found, listed=False)

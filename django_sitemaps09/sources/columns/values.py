@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, excerpt, reason_of, shown
-from django_sitemaps09.sources.columns.hosts import Hosts
+from django_sitemaps09.sources.columns.hosts import AllowedHosts
 
 #: Stands for a value that could not be computed. `None` is a value.
 FAILED: Final[Any] = object()
@@ -42,7 +42,7 @@ def each(
 
 
 def locations(
-    values: Sequence[Any], hosts: Hosts, keys: Sequence[Hashable], errors: list[ItemError]
+    values: Sequence[Any], hosts: AllowedHosts, keys: Sequence[Hashable], errors: list[ItemError]
 ) -> Sequence[str | None]:
     """Return a column of locations for a batch; `None` for one that is invalid."""
     if {*map(type, values)} <= {str} and hosts.are_plain(values):
