@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 # The extra `fast`. Imported once: this process cannot use a package that is installed later.
 isal_zlib: ModuleType | None
@@ -24,6 +26,9 @@ LINKED_LEVEL = 3
 _ISAL_LEVEL = 2
 # A gzip header and trailer around the stream; the header has neither a file name nor a time.
 _GZIP = 31
+_GZIP_MAGIC = b"\x1f\x8b"
+# Bytes that are read, and decompressed, at once.
+_CHUNK = 1_000_000
 
 
 class Compressor(Protocol):
@@ -50,3 +55,25 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
     """Return a whole gzip file."""
     stream = compressor(level, linked=linked)
     return stream.compress(data) + stream.flush()
+
+
+def decompressed(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a file that may be compressed.
+
+    Raise `zlib.error` or `EOFError` if it is damaged.
+    """
+    data = file.read(_CHUNK)
+    chunks = iter(partial(file.read, _CHUNK), b"")
+    if not data.startswith(_GZIP_MAGIC):
+        yield data
+        yield from chunks
+        return
+    stream = zlib.decompressobj(_GZIP)
+    while data:
+        while data:
+            yield stream.decompress(data, _CHUNK)
+            data = stream.unconsumed_tail
+        data = next(chunks, b"")
+    yield stream.flush()
+    if not stream.eof:
+        raise EOFError

@@ -14,8 +14,7 @@ from django.utils import timezone, translation
 from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.writer import Limits
+from django_sitemaps09.protocol import Base, Limits
 
 
 class Conf:

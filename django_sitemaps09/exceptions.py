@@ -7,6 +7,10 @@ class SitemapError(Exception):
     """The base of all errors of this package."""
 
 
+class UnknownSectionError(SitemapError):
+    """No section has the requested name."""
+
+
 class TextError(SitemapError, ValueError):
     """A text contains a character that XML cannot contain; the message names the item."""
 
@@ -29,3 +33,7 @@ class ExportRunningError(ExportError):
 
 class ManifestError(ExportError):
     """The manifest of earlier exports cannot be used."""
+
+
+class UnreadableError(ManifestError):
+    """A file of the manifest is damaged, so the published state must be determined in another way."""

@@ -13,23 +13,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple
 
-from django_sitemaps09.exceptions import ManifestError
+from django_sitemaps09.exceptions import ManifestError, UnreadableError
+from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
-from django_sitemaps09.sections import NAME
 from django_sitemaps09.stores import Store
 
 #: The format of these files. A file with a higher number was written by a later version of this package.
 FORMAT = 2
 ROOT = "manifest.json"
 BACKUP = "manifest.json.bak"
-#: The names of published pages and indexes. Published files never have other names, and no other file
-#: beside them is replaced or deleted.
-PUBLISHED = re.compile(rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt")
-#: The suffix of a page's file name.
-Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
-_SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
 _FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
 #: The errors that parsed values raise if they are not what this package wrote.
 UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -75,6 +69,10 @@ class SectionRecord:
     @property
     def urls(self) -> int:
         return sum(page.urls for page in self.pages)
+
+    def file_names(self, section: str) -> list[str]:
+        """Return the file names of the pages of a section with this name."""
+        return [page_name(section, page.number, self.suffix) for page in self.pages]
 
     def page_map(self) -> PageMap:
         """Return the pages as ranges."""
@@ -212,7 +210,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         lines = iter(content.splitlines())
         head = _loads(next(lines))
         found = SectionRecord(
-            suffix=_SUFFIXES[_SUFFIXES.index(head["suffix"])],
+            suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
             key_identity=head["identity"]
             if head["identity"] is None
             else tuple(map(str, head["identity"])),
@@ -294,7 +292,3 @@ def unused(state: Store, *used: Manifest | None) -> Iterable[str]:
     named = {file for manifest in used if manifest is not None for file in manifest.files.values()}
     found = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
     return [name for name in found if name not in named]
-
-
-class UnreadableError(ManifestError):
-    """A file of the manifest is damaged, so the published state must be determined in another way."""

@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import count, groupby, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from django_sitemaps09.writer import Limits
+from django_sitemaps09.protocol import Limits
 
 #: A key as text, one text for each column, in the form in which it is sent and stored.
 Key: TypeAlias = "tuple[str, ...]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,15 +18,14 @@ from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
-from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.exceptions import UnknownSectionError
+from django_sitemaps09.filenames import NAME
 from django_sitemaps09.sitemaps import ModelSitemap, on_host
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
 SectionT = TypeVar("SectionT")
 
-#: The name of a section, which is a part of the URLs and the file names of its pages.
-NAME = re.compile(r"[A-Za-z0-9_-]+")
 RESERVED = frozenset({"index"})
 
 _registered: dict[str, Section] = {}
@@ -36,10 +34,6 @@ _lock = RLock()
 # Another lock: discovery waits for modules, and a module that another thread is importing may register.
 _discovery = RLock()
 _discovered = False
-
-
-class UnknownSectionError(SitemapError):
-    """No section has the requested name."""
 
 
 @overload

@@ -21,9 +21,8 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import queryset
-from django_sitemaps09.writer import Limits
 from tests.batches import locations
 from tests.models import Article
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.rows import bounds
-from django_sitemaps09.writer import Limits
 from tests.models import Article, Document, Name, Seat, Word
 
 BASE = Base("https", "www.example.com")

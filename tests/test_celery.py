@@ -33,11 +33,10 @@ from django.urls import get_script_prefix, get_urlconf, path
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sections import UnknownSectionError
 from django_sitemaps09.stores import STATE, LocalStore
 from tests import services, test_engines
 from tests.test_engines import (

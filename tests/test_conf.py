@@ -16,8 +16,7 @@ from django.utils import timezone, translation
 
 from django_sitemaps09 import conf as module
 from django_sitemaps09.conf import KEYS, Conf, conf
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.writer import Limits
+from django_sitemaps09.protocol import Base, Limits
 
 #: Of each key: the property that reads it, and what that is where nothing is set.
 DEFAULTS: dict[str, tuple[str, Any]] = {

@@ -46,8 +46,8 @@ from django_sitemaps09 import (
 )
 from django_sitemaps09.entries import NAMESPACES, ItemError
 from django_sitemaps09.export import Report, export, export_hosts
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Base, uri
-from django_sitemaps09.writer import Limits, Written, write_urlset
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Base, Limits, uri
+from django_sitemaps09.writer import Written, write_urlset
 from tests.models import Article
 from tests.strict import SitemapJs, usp_pages
 from tests.test_clients import require

@@ -40,18 +40,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections, views
-from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnknownSectionError
 from django_sitemaps09.export import Report, engines, export
 from django_sitemaps09.export.publishing import robots as robots_files
 from django_sitemaps09.export.publishing import steps
-from django_sitemaps09.export.publishing.steps import JOURNAL
+from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.manifest import BACKUP
 from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
-from django_sitemaps09.sections import UnknownSectionError
 from django_sitemaps09.stores import STATE
 from tests import settings as configuration
 from tests.published import SPACE

@@ -54,10 +54,9 @@ from django.utils import translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, sources
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.changes import identity
 from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
-from django_sitemaps09.writer import Limits
 from tests.databases import parameter
 from tests.models import (
     Article,

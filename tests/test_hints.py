@@ -25,9 +25,8 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
 from django_sitemaps09.export import export
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.profiling import Cost, Costs, Step, recorded, step
-from django_sitemaps09.writer import Limits
 from tests.models import Article, Category, Comment, Scale
 
 BASE = "https://www.example.com"

@@ -15,11 +15,11 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing.filenames import index_name, is_index
+from django_sitemaps09.filenames import index_name, is_index
 from django_sitemaps09.manifest import ROOT
+from django_sitemaps09.protocol import Limits
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.writer import Limits
 from tests.published import SPACE
 
 BASE = "https://www.example.com"

@@ -33,13 +33,12 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, routes, sourc
 from django_sitemaps09.entries import Alternate
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sitemaps.translated import Translated
 from django_sitemaps09.sources import positions, queryset
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows import slices
-from django_sitemaps09.writer import Limits
 from tests.contrib_road import roads
 from tests.databases import parameter, require
 from tests.models import Article

@@ -23,13 +23,12 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
 from django_sitemaps09 import sections as registry
-from django_sitemaps09.exceptions import ExportError, ManifestError
+from django_sitemaps09.exceptions import ExportError, ManifestError, UnknownSectionError
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.export.publishing import steps
-from django_sitemaps09.export.publishing.steps import JOURNAL
+from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint
-from django_sitemaps09.sections import UnknownSectionError
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.published import SPACE

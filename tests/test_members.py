@@ -14,11 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import queryset
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
-from django_sitemaps09.writer import Limits
 from tests.models import Article, Category, Comment, Ticket, Word
 
 pytestmark = pytest.mark.usefixtures("cached_site")

@@ -28,7 +28,7 @@ from django_sitemaps09 import export as exports
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import Report, export, export_hosts
-from django_sitemaps09.export.publishing.steps import JOURNAL
+from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
 from django_sitemaps09.sources.columns import extensions

@@ -46,13 +46,12 @@ from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, pages, sou
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.unreadable import readable
-from django_sitemaps09.writer import Limits
 from tests import batches
 from tests.databases import parameter
 from tests.models import Article, Category, Comment, Event, Recent, Seat, Tag, Visit

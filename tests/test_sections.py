@@ -29,8 +29,7 @@ from hypothesis import strategies as st
 import django_sitemaps09
 from django_sitemaps09 import GenericSitemap, Sitemap, register, sections, views
 from django_sitemaps09.checks import check_sections
-from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.sections import UnknownSectionError
+from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
 
 ROOT = Path(__file__).parents[1]

@@ -74,7 +74,7 @@ from django_sitemaps09 import (
 )
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Key, Page, PageMap, fill
-from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.protocol import MAX_LOCATION, Base, Limits
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources import queryset as queryset_source
@@ -83,7 +83,7 @@ from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
-from django_sitemaps09.writer import Limits, Written, write_urlset
+from django_sitemaps09.writer import Written, write_urlset
 from tests import batches
 from tests.databases import parameter
 from tests.models import (

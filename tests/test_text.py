@@ -23,13 +23,12 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sections
 from django_sitemaps09.export import Published, Report, UrlChange, export
-from django_sitemaps09.export.publishing.steps import JOURNAL
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import source
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.remote import content_type
-from django_sitemaps09.writer import Limits
 from tests import published as looked_at
 from tests.models import Article
 from tests.test_stores import Overwriting, saved, storage

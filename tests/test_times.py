@@ -45,11 +45,10 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.entries import SafeColumn
-from django_sitemaps09.protocol import Base, w3c, w3c_texts
+from django_sitemaps09.protocol import Base, Limits, w3c, w3c_texts
 from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources import queryset
 from django_sitemaps09.sources.rows.times import TimeText
-from django_sitemaps09.writer import Limits
 from tests.databases import parameter, require
 from tests.models import Article, Event, Recent, Visit
 

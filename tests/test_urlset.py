@@ -31,10 +31,9 @@ from django.utils import timezone as zones
 from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
-from django_sitemaps09.protocol import CHANGEFREQS, Base
+from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
 from django_sitemaps09.views import lazy_urlset
 from django_sitemaps09.views.lazy_urlset import LOOKS, Urlset
-from django_sitemaps09.writer import Limits
 from tests.batches import locations
 from tests.contrib_road import roads
 from tests.models import Article, Category, Tag

@@ -30,6 +30,7 @@ from django_sitemaps09.protocol import (
     CHANGEFREQS,
     SITEMAP_NAMESPACE,
     XHTML_NAMESPACE,
+    Limits,
     priority_text,
     w3c,
 )
@@ -38,7 +39,6 @@ from django_sitemaps09.writer import (
     TEXT,
     URLSET,
     Format,
-    Limits,
     Out,
     Written,
     elements,

@@ -20,14 +20,15 @@ from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as earlier
 from django_sitemaps09.export.publishing.changes import Published, Spool, tell
-from django_sitemaps09.export.publishing.filenames import INDEX, page_names
+from django_sitemaps09.export.publishing.journal import RUN, read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots import Robots
-from django_sitemaps09.export.publishing.steps import RUN, PublishTarget, clean, read_journal
+from django_sitemaps09.export.publishing.steps import PublishTarget, clean
 from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
+from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
 from django_sitemaps09.stores import STATE
@@ -68,7 +69,7 @@ class HostExport:
     def taken(self) -> frozenset[str]:
         """Names of existing files that the manifest does not list as ours."""
         manifest = self.before.manifest
-        pages = (page_names(name, record) for name, record in manifest.sections.items())
+        pages = (record.file_names(name) for name, record in manifest.sections.items())
         return frozenset(self.before.names).difference(manifest.indexes, manifest.removed, *pages)
 
     def record(self, section: str) -> SectionRecord:

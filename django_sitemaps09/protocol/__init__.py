@@ -15,6 +15,7 @@ from django_sitemaps09.protocol.limits import (
     SITEMAP_NAMESPACE,
     STRICTEST_MAX_BYTES,
     XHTML_NAMESPACE,
+    Limits,
 )
 from django_sitemaps09.protocol.links import check_links
 from django_sitemaps09.protocol.times import past, w3c, w3c_texts
@@ -50,6 +51,7 @@ __all__ = [
     "XHTML_NAMESPACE",
     "Base",
     "Changefreq",
+    "Limits",
     "changefreq_text",
     "check_links",
     "hreflang",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 #: The namespace always begins with `http:`; with `https:` it would be another one.
 SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
@@ -20,3 +22,10 @@ MAX_LOCATION = 2_047
 MAX_IMAGES = 1_000
 MAX_NEWS = 1_000
 NEWS_DAYS = 2
+
+
+class Limits(NamedTuple):
+    """The limits of one document; `bytes` includes the closing tag."""
+
+    urls: int
+    bytes: int

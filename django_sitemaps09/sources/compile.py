@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch, shown
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bound, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources.columns import extensions
@@ -27,7 +27,6 @@ from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows.bounds import divide
 from django_sitemaps09.sources.rows.ranges import key_ranged
-from django_sitemaps09.writer import Limits
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05

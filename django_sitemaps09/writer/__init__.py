@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.writer.document import Format, Limits, Out, Written, elements, write_documents
+from django_sitemaps09.protocol import Limits
+from django_sitemaps09.writer.document import Format, Out, Written, elements, write_documents
 from django_sitemaps09.writer.extensions import extension_text
 from django_sitemaps09.writer.index import index_document
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
@@ -20,7 +21,6 @@ __all__ = [
     "TEXT",
     "URLSET",
     "Format",
-    "Limits",
     "Out",
     "Written",
     "elements",

@@ -7,19 +7,13 @@ from itertools import accumulate, islice, takewhile
 from typing import NamedTuple, TypeAlias
 
 from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
+from django_sitemaps09.protocol import Limits
 
 # The most keys of a page that are remembered, from which `Written.middle` is chosen.
 _MARKS = 1_000
 
 #: The text of elements in parts: literals that all share, and columns of texts that differ.
 Parts: TypeAlias = "Sequence[str | Sequence[str]]"
-
-
-class Limits(NamedTuple):
-    """The limits of one document; `bytes` includes the closing tag."""
-
-    urls: int
-    bytes: int
 
 
 class Written(NamedTuple):

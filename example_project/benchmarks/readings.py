@@ -13,8 +13,7 @@ from django.utils.module_loading import import_string
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
 from django_sitemaps09 import sources
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.writer import Limits
+from django_sitemaps09.protocol import Base, Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
 _BASE = Base("https", "www.example.com")

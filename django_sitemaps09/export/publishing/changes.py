@@ -18,9 +18,9 @@ from typing import IO, BinaryIO, Literal, NamedTuple, cast
 from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.export.publishing.filenames import page_name
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report
+from django_sitemaps09.filenames import page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
 from django_sitemaps09.stores import Store

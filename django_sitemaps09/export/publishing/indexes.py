@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.entries import IndexEntry
-from django_sitemaps09.export.publishing.filenames import INDEX, entries, index_name, page_name, union
+from django_sitemaps09.filenames import INDEX, index_name, page_name
 from django_sitemaps09.manifest import SectionRecord
-from django_sitemaps09.writer import Limits
+from django_sitemaps09.protocol import Limits
 
 #: The limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
@@ -71,7 +71,7 @@ def documents(
 
     There are none of the former unless a section is `shrinking`, and none at all without pages.
     """
-    after = {name: entries(url, name, record) for name, record in sections.items()}
+    after = {name: _entries(url, name, record) for name, record in sections.items()}
     final = sorted({number for found in after.values() for number in found})
     old = {page.index_number for name in shrinking if name in before for page in before[name].pages}
 
@@ -80,7 +80,7 @@ def documents(
         for name, by_index in after.items():
             now = by_index.get(number, [])
             if both and name in shrinking and name in before:
-                now = union(entries(url, name, before[name]).get(number, []), now)
+                now = _union(_entries(url, name, before[name]).get(number, []), now)
             found += now
         return writer.index_document(found)
 
@@ -99,3 +99,17 @@ def documents(
 def to_announce(names: Iterable[str], *, cascade: bool) -> list[str]:
     """Return the indexes that robots.txt names: the root of a cascade, otherwise all of them."""
     return [INDEX] if cascade else sorted(names, key=lambda name: (len(name), name))
+
+
+def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[IndexEntry]]:
+    """Return the index entries of a section's pages, by the number of the index."""
+    by_index: dict[int, list[IndexEntry]] = defaultdict(list)
+    for page in record.pages:
+        location = f"{url}{page_name(section, page.number, record.suffix)}"
+        by_index[page.index_number].append(IndexEntry(location, page.changed))
+    return by_index
+
+
+def _union(before: Sequence[IndexEntry], after: Sequence[IndexEntry]) -> list[IndexEntry]:
+    """Return the entries of both, with each location once."""
+    return list({entry.location: entry for entry in (*before, *after)}.values())

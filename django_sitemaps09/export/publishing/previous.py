@@ -10,10 +10,12 @@ from typing import NamedTuple, TypeAlias
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
-from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing import filenames, steps
-from django_sitemaps09.export.publishing.steps import Journal, PublishTarget
-from django_sitemaps09.manifest import Manifest, SectionRecord, UnreadableError
+from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09.export.publishing import adoption, steps
+from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.steps import PublishTarget
+from django_sitemaps09.filenames import highest_numbers
+from django_sitemaps09.manifest import Manifest, SectionRecord
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +45,14 @@ def found(
     A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
     an index cannot be read but has to be kept, because the export does not make the `whole` of it anew.
     """
-    journal = steps.read_journal(place.state)
+    journal = read_journal(place.state)
     recovered = journal is not None and not dry_run and steps.roll_forward(place, journal, robots)
     names = place.target.names()
     manifest = _read(place, url, base)
     is_unverified = journal is not None and not recovered
     if manifest is None or is_unverified:
         try:
-            adopted = filenames.adopted(place.target, url, base, names)
+            adopted = adoption.adopted(place.target, url, base, names)
         except ExportError:
             if not whole:
                 raise
@@ -135,14 +137,12 @@ def _doubted(
 
 
 def _pages(sections: Mapping[str, SectionRecord], names: Iterable[str]) -> set[str]:
-    return {
-        file for name in names if name in sections for file in filenames.page_names(name, sections[name])
-    }
+    return {file for name in names if name in sections for file in sections[name].file_names(name)}
 
 
 def _reserved(manifest: Manifest, names: Iterable[str]) -> Manifest:
     """Return the manifest with all page numbers reserved that files in the target have."""
-    highest = filenames.highest_numbers(names)
+    highest = highest_numbers(names)
     sections = {
         name: replace(record, highest=max(record.highest, highest.get(name, 0)))
         for name, record in manifest.sections.items()

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.filenames import page_names
+from django_sitemaps09.export.publishing.journal import Journal, Step
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.steps import (
     BETWEEN,
-    Journal,
     PublishTarget,
-    Step,
     clean_state,
     publish,
     stage,
@@ -168,4 +166,4 @@ def _moved(before: Manifest, name: str, after: SectionRecord) -> bool:
 
 def _names(sections: Mapping[str, SectionRecord]) -> Iterator[str]:
     for name, record in sections.items():
-        yield from page_names(name, record)
+        yield from record.file_names(name)

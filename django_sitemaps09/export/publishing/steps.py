@@ -9,59 +9,27 @@ remaining steps.
 from __future__ import annotations
 
 import logging
-import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.compression import decompressed
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.filenames import INDEX, is_index
-from django_sitemaps09.manifest import Manifest, UnreadableError
-from django_sitemaps09.sections import NAME
+from django_sitemaps09.export.publishing.journal import JOURNAL, RUN, Journal, Step, write_journal
+from django_sitemaps09.filenames import INDEX, is_index
+from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
 from django_sitemaps09.stores.plain import named
 
 logger = logging.getLogger(__name__)
 
-JOURNAL = "journal.json"
 #: Prefix of the staged name of an index that names old and new pages.
 BETWEEN = "between-"
-#: Prefix of the folder that has the files of one run.
-RUN = "run-"
-# Valid names of runs and of their files, which cannot lead to another folder.
-_RUN = re.compile(rf"{RUN}[0-9A-Za-z-]+")
-_STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
 _MOST = 1_000_000_000
-_CHUNK = 1_000_000
-_GZIP_MAGIC = b"\x1f\x8b"
-
-
-class Step(NamedTuple):
-    """Step of publishing: a `staged` file replaces `name`; `digest` is of its uncompressed content."""
-
-    staged: str
-    name: str
-    digest: str
-
-
-class Journal(NamedTuple):
-    """Write-ahead journal of publishing a run.
-
-    `root` is the new root of the manifest, `sections` names the sections that change. `files` has all their
-    old and new pages, from which to remove files if the steps can no longer be taken. `delete` names files
-    that are due to be deleted.
-    """
-
-    run: str
-    steps: tuple[Step, ...]
-    root: str
-    sections: tuple[str, ...]
-    files: tuple[str, ...]
-    delete: tuple[str, ...]
 
 
 class PublishTarget(NamedTuple):
@@ -77,33 +45,14 @@ def digest(target: Store, name: str) -> str | None:
     opened = target.open(name)
     if opened is None:
         return None
+    content = sha256()
     with opened, named(f"{target.label}/{name}"):
         try:
-            return _digest(opened)
+            for data in decompressed(opened):
+                content.update(data)
         except (zlib.error, EOFError):
             return None
-
-
-def _digest(file: BinaryIO) -> str:
-    found = sha256()
-    first = file.read(_CHUNK)
-    chunks = iter(partial(file.read, _CHUNK), b"")
-    if not first.startswith(_GZIP_MAGIC):
-        found.update(first)
-        for data in chunks:
-            found.update(data)
-        return found.hexdigest()
-    stream = zlib.decompressobj(31)
-    data = first
-    while data:
-        while data:
-            found.update(stream.decompress(data, _CHUNK))
-            data = stream.unconsumed_tail
-        data = next(chunks, b"")
-    found.update(stream.flush())
-    if not stream.eof:
-        raise EOFError
-    return found.hexdigest()
+    return content.hexdigest()
 
 
 def publish(place: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
@@ -114,7 +63,7 @@ def publish(place: PublishTarget, journal: Journal, robots: Callable[[bool], Non
     place.check()
     # Staged files must be on disk, with their names, before the journal names them.
     place.target.sync()
-    place.state.write(JOURNAL, manifests.sealed(journal._asdict()))
+    write_journal(place.state, journal)
     _take(place, journal, robots)
 
 
@@ -159,28 +108,6 @@ def replace_manifest(state: Store, root: bytes) -> None:
     if before is not None:
         state.write(manifests.BACKUP, before)
     state.write(manifests.ROOT, root)
-
-
-def read_journal(state: Store) -> Journal | None:
-    """Return the journal of a run that was killed while it published; `None` if there is none."""
-    content = state.read(JOURNAL, _MOST)
-    if content is None:
-        return None
-    try:
-        found = manifests.unsealed(content)
-        [run] = manifests.plain(_RUN, [found["run"]])
-        sections = manifests.plain(NAME, found["sections"])
-        files, delete = (manifests.plain(manifests.PUBLISHED, found[key]) for key in ("files", "delete"))
-        steps = tuple(Step(*map(str, step)) for step in found["steps"])
-        manifests.plain(manifests.PUBLISHED, (step.name for step in steps))
-        manifests.plain(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
-        manifests.parse_root(found["root"], "its manifest")
-        return Journal(run, steps, found["root"], tuple(sections), tuple(files), tuple(delete))
-    except (*manifests.UNFIT, UnreadableError) as error:
-        raise ExportError(
-            f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}: "
-            "all pages are then cut anew, and what is published stays until they are."
-        ) from error
 
 
 def roll_forward(

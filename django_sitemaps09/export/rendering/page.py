@@ -19,11 +19,10 @@ from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
-from django_sitemaps09.export.publishing.filenames import page_name
 from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from django_sitemaps09.export.report import PageFile
-from django_sitemaps09.manifest import Suffix
+from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
@@ -57,8 +56,8 @@ class HostTarget(NamedTuple):
 class Task(NamedTuple):
     """Page to render; `known` are the digests of the files that are published under its name.
 
-    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `prefix` precedes the file name in the staging folder. `using` is the alias of the
-    database that the command reads.
+    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `prefix` precedes
+    the file name in the staging folder. `using` is the alias of the database that the command reads.
     """
 
     section: str

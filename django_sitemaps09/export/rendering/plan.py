@@ -14,13 +14,13 @@ from typing import NamedTuple
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.filenames import page_name
 from django_sitemaps09.export.rendering.page import Rendered, Task
 from django_sitemaps09.export.rendering.records import Moves, Records
 from django_sitemaps09.export.rendering.retry import RetriedSource
 from django_sitemaps09.export.rendering.run import Run, SectionOutcome
 from django_sitemaps09.export.rendering.skipped import SkippedItems
-from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
+from django_sitemaps09.filenames import Suffix, page_name
+from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import QuerySource, Source

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timezone
 from typing import NamedTuple
 
-from django_sitemaps09.export.publishing.filenames import page_name, page_names
 from django_sitemaps09.export.rendering.retry import RetriedSource
 from django_sitemaps09.export.rendering.run import RunOptions, SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
-from django_sitemaps09.manifest import PageRecord, SectionRecord, Suffix
+from django_sitemaps09.filenames import Suffix, page_name
+from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past, w3c
 
@@ -118,7 +118,7 @@ class Records:
             counts=self._counts(),
             pages=tuple(self.pages),
         )
-        names_before = set(page_names(self.name, self.before))
+        names_before = set(self.before.file_names(self.name))
         report = SectionReport(
             self.name,
             tuple(self.files),
@@ -126,7 +126,7 @@ class Records:
             written=len(self.staged),
             unchanged=len(self.files) - len(self.staged),
             skipped=len(moves.kept),
-            removed=len(names_before.difference(page_names(self.name, after))),
+            removed=len(names_before.difference(after.file_names(self.name))),
             split=len(moves.split),
             merged=moves.merged,
         )
