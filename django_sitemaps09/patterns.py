@@ -17,9 +17,9 @@ from django.urls.converters import (
     StringConverter,
     UUIDConverter,
 )
-from django.urls.resolvers import get_ns_resolver
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
+from django_sitemaps09.django_internals import in_namespaces, reverse_candidates, under_prefix
 from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
@@ -79,21 +79,13 @@ def candidates(
     """Return the candidates for `count` positional, or for keyword arguments; none for an unknown name."""
     # A view itself, which reverse() also accepts, has no namespace.
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
-    pattern, converters = "", {}
-    for namespace in path:
-        # The name of an app stands for its default instance, else for the first one.
-        instances = resolver.app_dict.get(namespace, [namespace])
-        namespace = namespace if namespace in instances else instances[0]
-        if namespace not in resolver.namespace_dict:
-            return ()
-        extra, resolver = resolver.namespace_dict[namespace]
-        pattern += extra
-        converters.update(resolver.pattern.converters)
-    if pattern:
-        resolver = get_ns_resolver(pattern, resolver, tuple(converters.items()))
+    try:
+        resolver = under_prefix(in_namespaces(resolver, path))
+    except KeyError:
+        return ()
     found = []
     try:
-        for possibilities, regex, defaults, converters in resolver.reverse_dict.getlist(name):
+        for possibilities, regex, defaults, converters in reverse_candidates(resolver, name):
             for template, parameters in possibilities:
                 if count and count != len(parameters):
                     continue

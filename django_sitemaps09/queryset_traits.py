@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from inspect import getattr_static
 from itertools import islice
 from sys import maxsize
 from traceback import clear_frames
@@ -22,13 +21,19 @@ from django.db.models import (
     Model,
     QuerySet,
 )
-from django.db.models.expressions import Col
-from django.db.models.fields.related import ForeignObject
-from django.db.models.fields.reverse_related import OneToOneRel
-from django.db.models.query import ModelIterable
-from django.db.models.sql.datastructures import Join
-from django.db.models.sql.query import Query
-from django.db.models.sql.where import WhereNode
+
+from django_sitemaps09.django_internals import (
+    Col,
+    Query,
+    fetches_plainly,
+    gives_instances,
+    group_columns,
+    having,
+    is_fetched,
+    iterate,
+    order_columns,
+    to_many_aliases,
+)
 
 #: What is wrong with a queryset that `lacks_group`, and what to do.
 LACKS_GROUP = (
@@ -44,24 +49,14 @@ HIDES_COLUMNS = (
 )
 
 
-def reads_plainly(items: QuerySet[Any]) -> bool:
-    """Whether nothing of the project has a say in how rows are fetched, as caches of queries have."""
-    return all(
-        getattr_static(items, name) is getattr_static(QuerySet, name)
-        for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
-    )
-
-
 @contextmanager
 def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
     """Items, of which those of a query that has not run yet are not kept, and read `size` at a time."""
-    if not isinstance(items, QuerySet) or items._result_cache is not None or not reads_plainly(items):
+    if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield iter(items)
         return
-    # iterator() would take a cursor of the server, which poolers of transactions do not know.
-    made = items._iterator(use_chunked_fetch=False, chunk_size=size)  # type: ignore[attr-defined]
-    with closing(made):
-        yield made
+    with closing(iterate(items, size, on_server=False)) as rows:
+        yield rows
 
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
@@ -77,7 +72,7 @@ def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
     Rows are read by ranges of the primary key, each by a query of its own: a driver can hold all rows of a
     query. Those that cannot be read so come from a cursor of the server, where it has one.
     """
-    if not isinstance(items, QuerySet) or items._result_cache is not None or not reads_plainly(items):
+    if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield from chunks(items, size)
         return
     items = pinned(items)
@@ -90,7 +85,7 @@ def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
     else:
         # As iterator() has it; but it is closed here, and not when somebody collects garbage.
         on_server = not connections[items.db].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
-        with closing(items._iterator(use_chunked_fetch=on_server, chunk_size=size)) as found:
+        with closing(iterate(items, size, on_server=on_server)) as found:
             try:
                 while some := list(islice(found, size)):
                     yield some
@@ -105,7 +100,7 @@ def pinned(items: Any, using: str | None = None) -> Any:
 
     A router can pick another replica each time that it is asked.
     """
-    if isinstance(items, QuerySet) and items._result_cache is None:
+    if isinstance(items, QuerySet) and not is_fetched(items):
         return items.using(using or items.db)
     return items
 
@@ -119,14 +114,12 @@ def count_rows(items: QuerySet[Any]) -> int:
     query = items.query
     if query.combinator and query.is_sliced:
         return len(items)
-    if items._result_cache is None and not (query.combinator or query.is_sliced or query.distinct_fields):
-        ordered = query.clone()
+    if not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields):
         try:
-            _, order, _ = ordered.get_compiler(items.db).pre_sql_setup()
+            ordered, columns = order_columns(items)
         except (EmptyResultSet, FullResultSet):
             return items.count()
-        many = _to_many(ordered)
-        columns = _columns([expression for expression, (_, _, is_selected) in order if not is_selected])
+        many = to_many_aliases(ordered)
         if many and any(column.alias in many for column in columns):
             return items[:maxsize].count()
     return items.count()
@@ -171,7 +164,7 @@ def can_reorder(items: Any) -> bool:
     query = items.query
     return (
         # Another one may leave rows out, and then fewer rows than asked for are not the end.
-        items._iterable_class is ModelIterable
+        gives_instances(items, plainly=True)
         and not query.is_sliced
         and not query.combinator
         and not query.distinct_fields
@@ -200,11 +193,11 @@ def repeats_rows(query: Query) -> bool:
     """Whether a join or a function can give a row more than once, and nothing groups it again."""
     if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
         return True
-    many = _to_many(query)
+    many = to_many_aliases(query)
     if not query.group_by:
         return bool(many)
     # What is compared with an aggregate, and what stands beside one, is grouped by, too.
-    return any(column.alias in many for column in _grouped_columns(query))
+    return any(column.alias in many for column in group_columns(query))
 
 
 def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
@@ -222,9 +215,9 @@ def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
     They come in the same groups, and SQLite sorts by all that it groups by.
     """
     query = rows.query
-    having = _having(query)
+    conditions = having(query)
     # What is compared beside an aggregate has to be grouped by.
-    if isinstance(query.group_by, tuple) and (having is None or not having.get_group_by_cols()):
+    if isinstance(query.group_by, tuple) and (conditions is None or not conditions.get_group_by_cols()):
         key, own = {*rows.model._meta.pk_fields}, query.base_table
         query.group_by = tuple(
             part
@@ -247,51 +240,12 @@ def hides_columns(rows: QuerySet[Any]) -> bool:
     """
     if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
         return False
-    having = _having(rows.query)
-    if having is None:
+    conditions = having(rows.query)
+    if conditions is None:
         return False
-    compared = [*dict.fromkeys(having.get_group_by_cols())]
+    compared = [*dict.fromkeys(conditions.get_group_by_cols())]
     if not all(isinstance(part, Col) for part in compared):
         return True
     key = {field.column for field in rows.model._meta.pk_fields}
     names = [part.target.column for part in compared if part.alias != rows.query.base_table]
     return not key.isdisjoint(names) or len({*names}) < len(names)
-
-
-def _having(query: Query) -> Any:
-    """Return the conditions that are checked after rows are grouped."""
-    return query.where.split_having_qualify(must_group_by=True)[1]
-
-
-def _to_many(query: Query) -> set[str]:
-    """The aliases of the tables of which several rows can belong to one of the model's."""
-    found: set[str] = set()
-    for name, table in query.alias_map.items():
-        if isinstance(table, Join) and (
-            table.parent_alias in found or (query.alias_refcount[name] and not _to_one(table.join_field))
-        ):
-            found.add(name)
-    return {name for name in found if query.alias_refcount[name]}
-
-
-def _grouped_columns(query: Query) -> Iterator[Col]:
-    """The columns of GROUP BY, beside those of the model itself."""
-    own = query.group_by if isinstance(query.group_by, tuple) else ()
-    for part in (*query.annotation_select.values(), _having(query), *own):
-        if part is not None:
-            yield from _columns(part.get_group_by_cols())
-
-
-def _columns(expressions: Iterable[Any]) -> Iterator[Col]:
-    for expression in expressions:
-        for part in expression.flatten():
-            if isinstance(part, Col):
-                yield part
-            elif isinstance(part, WhereNode):
-                yield from _columns(part.get_group_by_cols())
-
-
-def _to_one(relation: Any) -> bool:
-    if isinstance(relation, ForeignObject):
-        return bool(relation.many_to_one or relation.one_to_one)
-    return isinstance(relation, OneToOneRel)

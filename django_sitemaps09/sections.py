@@ -117,7 +117,7 @@ def _autodiscover() -> None:
         autodiscover_modules("sitemaps", register_to=registry)
     except SystemExit:
         # Django restores the registry only after an Exception.
-        registry._registry = before
+        registry._registry = before  # noqa: SLF001 the name that Django restores
         raise
 
 

@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, name_of, shown
+from django_sitemaps09.django_internals import in_namespaces, reverse_candidates, reverse_names
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
@@ -41,22 +42,19 @@ def _route_problem(route: Route) -> str | None:
         return None
     if not isinstance(route.viewname, str):
         # It is a view, which reverse() also takes.
-        is_known = bool(resolver.reverse_dict.getlist(route.viewname))
+        is_known = bool(reverse_candidates(resolver, route.viewname))
         return None if is_known else "a Route takes the name of a URL pattern first"
     *namespaces, view = route.viewname.split(":")
-    for namespace in namespaces:
-        instances = resolver.app_dict.get(namespace, [])
-        chosen = namespace if namespace in instances or not instances else instances[0]
-        if chosen not in resolver.namespace_dict:
-            return f"there is no namespace {namespace!r}"
-        prefix, resolver = resolver.namespace_dict[chosen]
-        if "(" in prefix or "%" in prefix:
-            # The include() takes arguments in addition to those of the pattern.
-            return None
-    candidates = resolver.reverse_dict.getlist(view)
+    try:
+        resolver, prefix, _ = in_namespaces(resolver, namespaces)
+    except KeyError as error:
+        return f"there is no namespace {error.args[0]!r}"
+    if "(" in prefix or "%" in prefix:
+        # An include() takes arguments in addition to those of the pattern.
+        return None
+    candidates = reverse_candidates(resolver, view)
     if not candidates:
-        names = [name for name in resolver.reverse_dict if isinstance(name, str)]
-        near = get_close_matches(view, names, n=1)
+        near = get_close_matches(view, reverse_names(resolver), n=1)
         return f"there is no URL pattern named {view!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
     takes = set()
     for possibilities, _, defaults, _ in candidates:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from django_sitemaps09.django_internals import reverse_names
+
 _OURS = ("django_sitemaps09.views.",)
 _CONTRIBS_ROAD = "django_sitemaps09.views.compat"
 _CONTRIBS = "django.contrib.sitemaps.views"
@@ -40,7 +42,7 @@ def root() -> URLResolver | None:
     resolver: URLResolver = get_resolver()
     try:
         # Loads the URLconf now; Django's own check reports whatever is wrong in it.
-        _ = resolver.reverse_dict
+        reverse_names(resolver)
     except Exception:  # noqa: BLE001 the modules of a project can raise anything
         return None
     return resolver

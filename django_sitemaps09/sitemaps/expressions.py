@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import Expression, Max, Model, QuerySet
-from django.db.models.expressions import Col
-from django.db.models.query import ModelIterable
 
+from django_sitemaps09.django_internals import Col, gives_instances
 from django_sitemaps09.queryset_traits import filters_window, pinned
 from django_sitemaps09.routes import Route, is_expression
 
@@ -115,7 +114,7 @@ def apart(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
     evaluated within the items. Beside a filter on a window, an aggregate is of all rows related to a row.
     """
     query = items.query if expressions and isinstance(items, QuerySet) else None
-    if query is None or not issubclass(items._iterable_class, ModelIterable):
+    if query is None or not gives_instances(items):
         return None
     refused = query.combinator or query.is_sliced or query.distinct_fields
     if not (refused or filters_window(query)):

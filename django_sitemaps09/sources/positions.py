@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
-from django.db.models.query import ModelIterable
 
+from django_sitemaps09.django_internals import gives_instances, ordered_within
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
@@ -154,7 +154,7 @@ class PositionSource(Unranged, CompiledSource):
 def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows in an order in which only equal ones are ties: each page is a separate query."""
     query = items.query
-    if issubclass(items._iterable_class, ModelIterable):
+    if gives_instances(items):
         # Django cannot order a union by the name of a composite key.
         last: list[Any] = [field.attname for field in query.get_meta().pk_fields]
         if query.combinator or repeats_rows(query):
@@ -168,11 +168,8 @@ def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
     if query.default_ordering and query.group_by is None:
         ordering = ordering or tuple(query.get_meta().ordering or ())
     ordering = ordering or query.distinct_fields
-    items = items.all()
-    # Not order_by(), which refuses a slice. The rows stay the same; columns that tell them apart follow
-    # their own order.
-    items.query.order_by = (*ordering, *last)
-    return items
+    # The rows stay the same; columns that tell them apart follow their own order.
+    return ordered_within(items, *ordering, *last)
 
 
 def _position(key: Key | None) -> int:

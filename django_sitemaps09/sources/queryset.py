@@ -12,11 +12,12 @@ from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
+from django_sitemaps09.django_internals import fetches_plainly, sql_of
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past
-from django_sitemaps09.queryset_traits import reads_plainly, repeats_rows
+from django_sitemaps09.queryset_traits import repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap, Newest, alias
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.changes.fingerprints import fingerprint, hashes, is_date
@@ -82,7 +83,7 @@ class QuerySource(CompiledSource):
         """Return that of the query and the limit, without the time in it and without the host."""
         try:
             rows = self.members.between(self.bare, None, None)
-            sql, parameters = rows.query.get_compiler(self.bare.db).as_sql()
+            sql, parameters = sql_of(rows, self.bare.db)
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.declaration.sitemap)
@@ -130,7 +131,7 @@ class QuerySource(CompiledSource):
             not self.declaration.needs_items
             and hashes(connections[self.bare.db].vendor)
             and is_date(self.annotated, alias("lastmod"))
-            and reads_plainly(self.annotated)
+            and fetches_plainly(self.annotated)
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:

@@ -55,11 +55,11 @@ def copy_object(storage: Any, source: str, name: str) -> None:
 
     Raise `FileNotFoundError` if the source does not exist.
     """
-    key = storage._normalize_name(name)
+    key = _key(storage, name)
     parameters = {**storage.get_object_parameters(key), "MetadataDirective": "REPLACE"}
     try:
         storage.bucket.Object(key).copy(
-            {"Bucket": storage.bucket_name, "Key": storage._normalize_name(source)},
+            {"Bucket": storage.bucket_name, "Key": _key(storage, source)},
             ExtraArgs=parameters,
             Config=storage.transfer_config,
         )
@@ -71,7 +71,13 @@ def copy_object(storage: Any, source: str, name: str) -> None:
 
 def delete_below(storage: Any, folder: str) -> None:
     """Delete all objects of a folder, a thousand with each request."""
-    answers = storage.bucket.objects.filter(Prefix=f"{storage._normalize_name(folder)}/").delete()
+    answers = storage.bucket.objects.filter(Prefix=f"{_key(storage, folder)}/").delete()
     refused = [error for answer in answers for error in answer.get("Errors", ())]
     if refused:
         raise OSError(f"{refused[0].get('Key')}: {refused[0].get('Message')}")
+
+
+def _key(storage: Any, name: str) -> str:
+    """Return the key of an object; django-storages has no public function for its `location`."""
+    key: str = storage._normalize_name(name)  # noqa: SLF001
+    return key

@@ -126,9 +126,9 @@ class Renderer:
     ) -> Callable[[], Rendered]:
         """Render one page to its staged files, and return a function that waits until they are on disk."""
         found = stores or [target.store() for target in self.targets]
-        return retry(partial(self._page_once, source, task, found), task.label)
+        return retry(partial(self.page_once, source, task, found), task.label)
 
-    def _page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
+    def page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
@@ -212,7 +212,7 @@ def render_page(
     def rendered() -> Rendered:
         source = _found_again(renderer, task)
         check(source, task)
-        return renderer._page_once(source, task, [target.store() for target in renderer.targets])()
+        return renderer.page_once(source, task, [target.store() for target in renderer.targets])()
 
     try:
         with _surroundings(renderer):

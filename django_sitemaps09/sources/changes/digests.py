@@ -23,6 +23,7 @@ from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.django_internals import sql_of
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import FIELDS
 from django_sitemaps09.sources.columns.declaration import Declaration
@@ -50,7 +51,7 @@ def of_query(rows: QuerySet[Any]) -> object:
     """Return the SQL and parameters of rows; those of an `IN` are sorted, since a set has no order."""
     with site_locale():
         try:
-            sql, parameters = rows.query.get_compiler(rows.db).as_sql()
+            sql, parameters = sql_of(rows)
         except EmptyResultSet:
             return ""
     given = iter(parameters)

@@ -11,6 +11,7 @@ from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, Max, QuerySet, Sum
 
+from django_sitemaps09.django_internals import sql_of
 from django_sitemaps09.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.columns.values import lastmod_text
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
@@ -119,7 +120,7 @@ def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], last
     stored = rows.order_by(*keys).values_list(*(Stored(F(name)) for name in names))
     place, count, newest, digest = names.index(lastmod), 0, "", sha256()
     try:
-        sql, parameters = stored.query.get_compiler(rows.db).as_sql()
+        sql, parameters = sql_of(stored, rows.db)
     except EmptyResultSet:
         return Fingerprint(0, None, digest.hexdigest()[:_DIGITS])
     with connections[rows.db].cursor() as cursor:

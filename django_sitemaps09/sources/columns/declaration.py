@@ -63,7 +63,7 @@ class Declaration:
         If the sitemap declares expressions, raise `ImproperlyConfigured` for a constant that the protocol
         does not allow.
         """
-        languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None
+        languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None  # noqa: SLF001 contrib's hook
         hosts = AllowedHosts.of(sitemap, bases)
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:

@@ -22,6 +22,7 @@ from django.db.models import (
     UniqueConstraint,
 )
 
+from django_sitemaps09.django_internals import filtered_first
 from django_sitemaps09.pages import Key
 
 #: SQLite holds decimals as floats, which tell no more digits apart.
@@ -91,11 +92,7 @@ class KeyColumns(NamedTuple):
         if len(self.names) > 1:
             # MariaDB finds no range of an index by a row of columns, only by the first of them.
             bounds[f"{self.names[0]}__{lookup[:2]}e"] = key[0]
-        found: QuerySet[Any] = rows.filter(**bounds)
-        # Of two bounds on one side, one of them the queryset's own, SQLite uses the one that stands first.
-        conditions, own = found.query.where.children, len(rows.query.where.children)
-        conditions[:] = [*conditions[own:], *conditions[:own]]
-        return found
+        return filtered_first(rows, **bounds)
 
     def of_row(self, row: Sequence[Any]) -> Hashable:
         """The key at the front of a row of `values_list(*names, ...)`."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 from django.db.models import BooleanField, Expression, F, QuerySet
-from django.db.models.sql.where import AND
 
+from django_sitemaps09.django_internals import sql_of, where
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
 from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources.rows.keys import KeyColumns
@@ -80,7 +80,7 @@ class Members(NamedTuple):
         found = self._range(rows, after, until)
         if self.written is None:
             return found
-        return as_it_is(found, Among.keys_of(self._written_in(self.written, after, until)))
+        return where(found, Among.keys_of(self._written_in(self.written, after, until)))
 
     def _written_in(
         self, written: QuerySet[Any], after: Hashable | None, until: Hashable | None
@@ -95,7 +95,7 @@ class Members(NamedTuple):
     def listed(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
         """Filter `rows` of the model by keys, which are in the order of the database."""
         found = self._range(rows, None, keys[-1]) if len(self.key.names) > 1 else rows
-        return as_it_is(found, AmongKeys(self.key, keys))
+        return where(found, AmongKeys(self.key, keys))
 
     def most_listed(self, most: int) -> int:
         """Return how many keys one query can list, and no more than `most`."""
@@ -171,13 +171,6 @@ class Members(NamedTuple):
         return rows.values_list(name, flat=True).first()
 
 
-def as_it_is(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
-    """Filter rows by a condition. `filter()` compares it with TRUE on MariaDB, which then uses no index."""
-    found: QuerySet[Any] = rows.all()
-    found.query.where.add(condition.resolve_expression(found.query), AND)
-    return found
-
-
 class _OfColumns(Expression):
     """A condition on the columns of a key."""
 
@@ -220,7 +213,7 @@ class Among(_OfColumns):
         return cls(*columns, rows=rows.annotate(**names).values_list(*names, *beside))
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
-        sql, parameters = self.rows.query.get_compiler(connection=connection).as_sql()
+        sql, parameters = sql_of(self.rows, connection.alias)
         if self.rows.query.group_by:
             quoted = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
             sql = f"SELECT {', '.join(quoted)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608

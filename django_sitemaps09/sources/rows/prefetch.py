@@ -1,10 +1,10 @@
-"""Prefetch rows while those before them are used."""
+"""Prefetch rows: fetch the next slice while the one before it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from functools import partial
 from threading import Event
@@ -14,15 +14,18 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
+from django_sitemaps09.django_internals import compiled, shared_between_threads
+
+Rows: TypeAlias = Sequence[Sequence[Any]]
 #: Starts a query of `values_list()`, and returns a function that waits for its rows.
-Begin: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Sequence[Sequence[Any]]]]
+Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Rows]]
 
 # Backends with a server that works by itself, and a client that two threads may use.
 _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
 
 @contextmanager
-def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
+def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Submit]:
     """Provide a function that runs queries in a thread, one after the other, where a server does the work.
 
     The first query runs in this thread, since it may be the only one. Elsewhere, a query runs when its rows
@@ -30,52 +33,59 @@ def ahead(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Begin]:
     backends and execute wrappers can depend on the thread, as the schema of a tenant does. `plainly` is
     true if the querysets leave it to Django how their rows are fetched.
     """
-    thread: ThreadPoolExecutor | None = None
-    first = True
-    apart = type(connection).__module__ in _BACKENDS and not connection.execute_wrappers
+    with ExitStack() as opened:
+        yield _Prefetcher(connection, opened).submit if plainly else lambda query: lambda: list(query)
 
-    def begin(query: QuerySet[Any]) -> Callable[[], Sequence[Sequence[Any]]]:
-        nonlocal thread, first
-        if not plainly:
-            return lambda: list(query)
+
+class _Prefetcher:
+    """Queries of one connection, of which all but the first run in a thread until `opened` is closed."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, opened: ExitStack) -> None:
+        self._connection = connection
+        self._opened = opened
+        self._thread: ThreadPoolExecutor | None = None
+        self._is_first = True
+
+    def submit(self, query: QuerySet[Any]) -> Callable[[], Rows]:
         # Compiled here, since it can depend on the time zone and language that are active in this thread.
-        compiler = query.query.get_compiler(connection=connection)
         try:
-            sql, parameters = compiler.as_sql()
+            sql, parameters, converted = compiled(query, self._connection)
         except EmptyResultSet:
             return list
+        fetch: Callable[[], Rows] = partial(self._fetch, sql, parameters)
+        if not self._is_first and self._can_share():
+            fetch = self._in_thread(fetch)
+        self._is_first = False
+        return lambda: converted(fetch())
 
-        def fetched() -> Sequence[Sequence[Any]]:
-            begun.set()
-            with connection.cursor() as cursor:
-                cursor.execute(sql, parameters)
-                found: Sequence[Sequence[Any]] = cursor.fetchall()
-            return found
+    def _can_share(self) -> bool:
+        return type(self._connection).__module__ in _BACKENDS and not self._connection.execute_wrappers
 
-        begun = Event()
-        waiting = fetched
-        if apart and not first:
-            if thread is None:
-                thread = ThreadPoolExecutor(1, "sitemap-rows")
-                connection.inc_thread_sharing()
-            waiting = partial(_result, thread.submit(copy_context().run, fetched), connection)
-            # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
-            # over the GIL, which comes back when the query is sent and its thread waits for the server.
-            begun.wait()
-        first = False
-        return lambda: list(compiler.results_iter(results=[waiting()]))
+    def _fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            rows: Rows = cursor.fetchall()
+        return rows
 
-    try:
-        yield begin
-    finally:
-        if thread is not None:
-            try:
-                thread.shutdown(cancel_futures=True)
-            finally:
-                connection.dec_thread_sharing()
+    def _in_thread(self, fetch: Callable[[], Rows]) -> Callable[[], Rows]:
+        if self._thread is None:
+            self._opened.enter_context(shared_between_threads(self._connection))
+            self._thread = ThreadPoolExecutor(1, "sitemap-rows")
+            self._opened.callback(self._thread.shutdown, cancel_futures=True)
+        has_begun = Event()
+
+        def fetched() -> Rows:
+            has_begun.set()
+            return fetch()
+
+        future = self._thread.submit(copy_context().run, fetched)
+        # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
+        # over the GIL, which comes back when the query is sent and its thread waits for the server.
+        has_begun.wait()
+        return partial(_result, future, self._connection)
 
 
-def _result(rows: Future[Sequence[Sequence[Any]]], connection: Any) -> Sequence[Sequence[Any]]:
+def _result(rows: Future[Rows], connection: Any) -> Rows:
     try:
         return rows.result()
     except BaseException:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
+from django_sitemaps09.django_internals import loaded_as, without_order
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
@@ -56,10 +57,8 @@ def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
             KeyColumns.of(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    rows: QuerySet[Any] = items.order_by()
+    rows: QuerySet[Any] = without_order(items)
     query = rows.query
-    # reverse() outlives order_by(), and would turn the order of the key around.
-    query.standard_ordering = True
     # Rows have their primary key: no two are the same, unless a join repeats them.
     query.distinct = False
     if not (filters_window(query) or repeats_rows(query)):
@@ -69,10 +68,7 @@ def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
         return Ranged(rows.alias(**declaration.expressions))
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
-    outer: QuerySet[Any] = QuerySet(rows.model, using=rows.db)
-    outer.query.select_related = query.select_related
-    outer.query.deferred_loading = query.deferred_loading
-    outer = outer.prefetch_related(*rows._prefetch_related_lookups)  # type: ignore[attr-defined]
+    outer = loaded_as(QuerySet(rows.model, using=rows.db), rows)
     try:
         outer.annotate(**declaration.expressions)
     except FieldError:

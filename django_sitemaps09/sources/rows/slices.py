@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import F, QuerySet
 
+from django_sitemaps09.django_internals import fetches_plainly, has_prefetches
 from django_sitemaps09.entries import ItemError
-from django_sitemaps09.queryset_traits import one_by_one, reads_plainly
+from django_sitemaps09.queryset_traits import one_by_one
 from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
-from django_sitemaps09.sources.rows.prefetch import ahead
+from django_sitemaps09.sources.rows.prefetch import prefetching
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE, readable_rows
 
@@ -51,10 +52,10 @@ class Slices(NamedTuple):
         else:
             rows = values
         # What leaves rows out by itself has more of them behind a slice that is not full.
-        plain = reads_plainly(rows)
-        with ahead(connections[rows.db], plainly=plain) as begin:
+        plain = fetches_plainly(rows)
+        with prefetching(connections[rows.db], plainly=plain) as submit:
             span: Span | None = first
-            result = begin(self._query(rows, first, most))
+            result = submit(self._query(rows, first, most))
             while span is not None:
                 errors: list[ItemError] = []
                 try:
@@ -65,14 +66,14 @@ class Slices(NamedTuple):
                     found, errors, last, count = self._readable(values, span, most)
                 following = self.members.following(span, last, most if count and not plain else count, most)
                 if following is not None:
-                    result = begin(self._query(rows, following, most))
+                    result = submit(self._query(rows, following, most))
                 read = self._read(found, errors)
                 if texts is not None:
                     lastmods = texts.w3c(read.columns[alias("lastmod")])
                     if lastmods is None:
                         # The next slices will have more of what Python has to look at.
                         rows, times = values, None
-                        result = begin(self._query(rows, span, most))
+                        result = submit(self._query(rows, span, most))
                         continue
                     read = read._replace(lastmods=lastmods)
                 if count:
@@ -99,8 +100,8 @@ class Slices(NamedTuple):
         # A key that is not the primary one is selected by us, whatever the queryset defers.
         if self.key.name != "pk":
             rows = rows.annotate(**{alias("key"): F(self.key.name)})
-        plain = reads_plainly(rows)
-        whole = bool(rows._prefetch_related_lookups) or not plain  # type: ignore[attr-defined]
+        plain = fetches_plainly(rows)
+        whole = has_prefetches(rows) or not plain
         size = most if whole else min(most, INSTANCES)
         span: Span | None = first
         while span is not None:

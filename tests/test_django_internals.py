@@ -1,0 +1,243 @@
+"""What Django does not document and this package leans on: each test names what a release has moved."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import EmptyResultSet
+from django.db import DatabaseError, connection, connections
+from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models.lookups import GreaterThan
+from django.db.models.sql.query import Query
+from django.urls import get_resolver, reverse
+
+import django_sitemaps09
+from django_sitemaps09 import django_internals as internals
+from tests.models import Article, Category, Comment
+
+PACKAGE = Path(django_sitemaps09.__file__).parent
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def articles() -> QuerySet[Article]:
+    category = Category.objects.create(slug="c")
+    for number in range(4):
+        article = Article.objects.create(slug=f"a{number}", category=category)
+        Comment.objects.create(article=article)
+    return Article.objects.order_by("pk")
+
+
+def slugs(rows: Any) -> list[str]:
+    return [row.slug for row in rows]
+
+
+def test_is_fetched(articles: QuerySet[Article]) -> None:
+    assert not internals.is_fetched(articles)
+    list(articles)
+    assert internals.is_fetched(articles)
+
+
+@pytest.mark.parametrize("name", ["__iter__", "_fetch_all", "_iterator", "iterator"])
+def test_fetches_plainly(name: str) -> None:
+    own = type("Own", (QuerySet,), {name: lambda self, *args, **kwargs: getattr(super(), name)()})
+    assert internals.fetches_plainly(Article.objects.all())
+    assert not internals.fetches_plainly(own(Article))
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+def test_iterate_keeps_nothing_and_can_be_closed(articles: QuerySet[Article], on_server: bool) -> None:
+    rows = internals.iterate(articles, 2, on_server=on_server)
+    assert next(rows).slug == "a0"
+    assert slugs(rows) == ["a1", "a2", "a3"]
+    rows.close()
+    assert not internals.is_fetched(articles)
+
+
+def test_gives_instances(articles: QuerySet[Article]) -> None:
+    assert internals.gives_instances(articles)
+    assert internals.gives_instances(articles, plainly=True)
+    assert not internals.gives_instances(articles.values("slug"))
+    assert not internals.gives_instances(articles.values_list("slug"))
+    skipping = articles.all()
+    skipping._iterable_class = type("Skipping", (skipping._iterable_class,), {})
+    assert internals.gives_instances(skipping)
+    assert not internals.gives_instances(skipping, plainly=True)
+
+
+def test_has_prefetches(articles: QuerySet[Article]) -> None:
+    assert not internals.has_prefetches(articles)
+    assert internals.has_prefetches(articles.prefetch_related("comments"))
+
+
+def test_loaded_as(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
+    others = articles.select_related("category").only("slug", "category").prefetch_related("comments")
+    with django_assert_num_queries(2):
+        [row, *_] = internals.loaded_as(Article.objects.order_by("pk"), others)
+        assert (row.category.slug, row.comments.all()[0].article_id) == ("c", row.pk)
+    assert row.get_deferred_fields() == articles.only("slug", "category")[0].get_deferred_fields()
+
+
+def test_sql_of(articles: QuerySet[Article]) -> None:
+    sql, parameters = internals.sql_of(articles.filter(slug="a1").values_list("slug"))
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        assert cursor.fetchall() == [("a1",)]
+    with pytest.raises(EmptyResultSet):
+        internals.sql_of(articles.none())
+
+
+def test_compiled(articles: QuerySet[Article]) -> None:
+    rows = articles.values_list("slug", "updated")
+    sql, parameters, converted = internals.compiled(rows, connection)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        fetched = cursor.fetchall()
+    assert [tuple(row) for row in converted(fetched)] == list(rows)
+
+
+def test_where(articles: QuerySet[Article]) -> None:
+    pk = articles[1].pk
+    rows = internals.where(articles, GreaterThan(F("pk"), pk))
+    assert slugs(rows) == ["a2", "a3"]
+    assert slugs(articles) == ["a0", "a1", "a2", "a3"]
+
+
+def test_filtered_first(articles: QuerySet[Article]) -> None:
+    rows = internals.filtered_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
+    assert slugs(rows) == ["a1", "a2"]
+    sql, _ = internals.sql_of(rows)
+    clause = sql.partition("WHERE")[2]
+    assert clause.index('"id"') < clause.index('"slug"')
+
+
+def test_without_order(articles: QuerySet[Article]) -> None:
+    rows = internals.without_order(articles.reverse())
+    assert not rows.ordered
+    assert slugs(rows.order_by("pk")) == ["a0", "a1", "a2", "a3"]
+
+
+def test_ordered_within(articles: QuerySet[Article]) -> None:
+    rows = internals.ordered_within(articles[:3], "-slug")
+    assert slugs(rows) == ["a3", "a2", "a1"]
+    with pytest.raises(TypeError):
+        articles[:3].order_by("-slug")
+
+
+def test_order_columns(articles: QuerySet[Article]) -> None:
+    query, columns = internals.order_columns(articles.order_by("comments__pk", "slug").values("pk"))
+    assert {column.target.column for column in columns} == {"id", "slug"}
+    assert internals.to_many_aliases(query) == {"tests_comment"}
+
+
+def test_having(articles: QuerySet[Article]) -> None:
+    assert internals.having(articles.query) is None
+    counted = articles.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(slug="a1"))
+    assert [c.target.column for c in internals.having(counted.query).get_group_by_cols()] == ["slug"]
+
+
+def test_to_many_aliases(articles: QuerySet[Article]) -> None:
+    assert internals.to_many_aliases(articles.filter(category__slug="c").query) == set()
+    assert internals.to_many_aliases(articles.filter(comments__pk__gt=0).query) == {"tests_comment"}
+
+
+def test_group_columns(articles: QuerySet[Article]) -> None:
+    counted = articles.annotate(n=Count("pk")).filter(Q(n__gt=0) | Q(comments__pk__gt=0))
+    assert "tests_comment" in {column.alias for column in internals.group_columns(counted.query)}
+    assert list(internals.group_columns(articles.query)) == []
+
+
+def test_columns_in(articles: QuerySet[Article]) -> None:
+    chosen = articles.annotate(x=Case(When(category__slug="c", then=F("slug"))))
+    columns = internals.columns_in([chosen.query.annotations["x"]])
+    assert {column.alias for column in columns} == {"tests_article", "tests_category"}
+
+
+def test_shared_between_threads(articles: QuerySet[Article]) -> None:
+    held, errors = connections["default"], []
+
+    def ask() -> None:
+        try:
+            held.cursor().execute("SELECT 1")
+        except DatabaseError as error:
+            errors.append(error)
+
+    def in_a_thread() -> None:
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join(30)
+
+    with internals.shared_between_threads(held):
+        in_a_thread()
+    assert errors == []
+    in_a_thread()
+    assert len(errors) == 1
+
+
+class TestPatterns:
+    def test_in_namespaces(self) -> None:
+        outer = get_resolver("tests.urls")
+        app = next(iter(outer.app_dict))
+        inner = internals.in_namespaces(outer, [app])
+        assert internals.reverse_names(inner.resolver)
+        with pytest.raises(KeyError, match="missing"):
+            internals.in_namespaces(outer, ["missing"])
+
+    def test_under_prefix(self) -> None:
+        outer = get_resolver("tests.urls")
+        app = next(iter(outer.app_dict))
+        inner = internals.under_prefix(internals.in_namespaces(outer, [app]))
+        [*_, name] = internals.reverse_names(inner)
+        assert internals.reverse_candidates(inner, name)
+        assert internals.under_prefix(internals.in_namespaces(outer, [])) is outer
+
+    def test_reverse_candidates(self) -> None:
+        resolver = get_resolver("tests.urls")
+        [(possibilities, regex, defaults, converters)] = internals.reverse_candidates(resolver, "article")
+        [(template, parameters)] = possibilities
+        assert "/" + template % {"slug": "a"} == reverse(
+            "article", urlconf="tests.urls", kwargs={"slug": "a"}
+        )
+        assert (parameters, defaults) == (["slug"], {})
+        assert "slug" in regex
+        assert "slug" in converters
+
+    def test_reverse_names(self) -> None:
+        assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
+
+
+def attributes_of_queries() -> set[str]:
+    """What the package reads of `rows.query`, of `query`, and of an expression's `query`."""
+    names = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                owner = node.value
+                name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+                if name == "query":
+                    names.add(node.attr)
+    return names
+
+
+def test_queries_have_what_the_package_reads_of_them() -> None:
+    query: Query = Article.objects.all().query
+    names = attributes_of_queries()
+    assert {"combinator", "is_sliced", "distinct_fields", "annotations", "where", "group_by"} <= names
+    # Of the parts of a URL.
+    assert {name for name in names if not hasattr(query, name)} == set()
+
+
+def test_each_function_has_a_test_of_its_name() -> None:
+    functions = {name for name in names_of_functions(Path(internals.__file__)) if not name.startswith("_")}
+    tests = names_of_functions(Path(__file__))
+    assert {name for name in functions if not any(name in test for test in tests)} == set()
+
+
+def names_of_functions(path: Path) -> set[str]:
+    return {
+        node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
+    }
