@@ -5,13 +5,7 @@ from __future__ import annotations
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Platform, Restriction, Video
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sections import register
-from django_sitemaps09.sitemaps import (
-    GenericSitemap,
-    ModelSitemap,
-    NewsSitemap,
-    Sitemap,
-    StaticViewSitemap,
-)
+from django_sitemaps09.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
 
 __version__ = "0.1.0"
 

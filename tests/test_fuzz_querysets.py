@@ -30,11 +30,11 @@ from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
+from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.queryset_traits import filters_window
 from django_sitemaps09.sources import QuerySource, positions
 from django_sitemaps09.sources import queryset as queryset_source
-from django_sitemaps09.sources.columns.values import lastmod_text
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.views import compat
 from tests.databases import ALIASES, parameter, require

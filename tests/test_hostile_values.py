@@ -26,8 +26,8 @@ from django_sitemaps09.entries import (
     reason_of,
     shown,
 )
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.pages import Page
-from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.writer import write_urlset
 from tests.models import Word

@@ -18,8 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
+from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from tests.contrib_road import roads
 from tests.models import Article
 from tests.test_sources import BASE, LIMITS, declaration, errors, listing, locations, rendered

@@ -26,6 +26,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.protocol import (
     CHANGEFREQS,
     MAX_LOCATION,
@@ -42,7 +43,6 @@ from django_sitemaps09.protocol import (
     uri,
     w3c,
 )
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
 
 UTC = timezone.utc
 #: What both the W3C note and the XSD admit.

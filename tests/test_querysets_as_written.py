@@ -18,10 +18,10 @@ from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
+from django_sitemaps09.hooks.expressions import Dated
+from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.queryset_traits import count_rows, in_any_order
 from django_sitemaps09.sitemaps import GenericSitemap
-from django_sitemaps09.sitemaps.expressions import Dated
-from django_sitemaps09.sources.columns.values import lastmod_text
 from django_sitemaps09.views import compat
 from tests.databases import parameter
 from tests.models import Article, Invoice, Seat

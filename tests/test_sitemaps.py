@@ -19,15 +19,15 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.functional import lazystr
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
-from django_sitemaps09.sitemaps import (
+from django_sitemaps09.hooks.expressions import (
     FIELDS,
+    Dated,
     alias,
     annotated,
     column,
     declared_expressions,
     declared_value,
 )
-from django_sitemaps09.sitemaps.expressions import Dated
 from tests.models import Article, Category, Recent, Seat
 
 ModelT = TypeVar("ModelT", bound=Model)

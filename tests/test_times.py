@@ -45,8 +45,8 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.entries import SafeColumn
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import Base, Limits, w3c, w3c_texts
-from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources import queryset
 from django_sitemaps09.sources.rows.times import TimeText
 from tests.databases import parameter, require

@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, is_code, is_strict, name_of, own_init, raw, shown
+from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.routes import is_expression
 from django_sitemaps09.sitemaps import is_contribs
-from django_sitemaps09.sources.columns.values import CONVERTERS
 
 _METHOD = "Change it, leave it out, or declare a query expression or a method that takes the item."
 _NUMBERS = (int, float, Decimal)

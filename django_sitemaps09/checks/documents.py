@@ -11,8 +11,8 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, shown
 from django_sitemaps09.entries import Extension
-from django_sitemaps09.sitemaps import EXTENDING
-from django_sitemaps09.sources.columns.formats import FORMATS
+from django_sitemaps09.hooks.extensions import EXTENDING
+from django_sitemaps09.hooks.formats import FORMATS
 
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:

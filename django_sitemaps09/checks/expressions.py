@@ -21,9 +21,9 @@ from django.db.models.query import RawQuerySet
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, name_of
+from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.queryset_traits import filters_window, repeats_rows
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS
 
 
 class _Kind(NamedTuple):

@@ -12,7 +12,9 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
-from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, EXTENDING, FIELDS, NewsSitemap, Sitemap
+from django_sitemaps09.hooks.expressions import FIELDS
+from django_sitemaps09.hooks.extensions import EXTENDING
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap
 
 #: contrib's switches, which can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}

@@ -12,8 +12,9 @@ from django.contrib import sitemaps as contrib
 from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
+from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS, Sitemap
+from django_sitemaps09.sitemaps import Sitemap
 
 _PLAIN = (str, bytes, int, float, bool, Decimal, date, datetime, type(None))
 

@@ -15,51 +15,24 @@ from django_sitemaps09.sitemaps.base import (
     is_contribs,
     is_original,
 )
-from django_sitemaps09.sitemaps.expressions import (
-    FIELDS,
-    Field,
-    Newest,
-    alias,
-    annotated,
-    apart,
-    column,
-    column_of,
-    declared_expressions,
-    declared_value,
-)
-from django_sitemaps09.sitemaps.hooks import EXTENDING, HOOKS, Hook, Told, is_path, left_out, own_extensions
 from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap, on_host
 from django_sitemaps09.sitemaps.news import NewsSitemap
 from django_sitemaps09.sitemaps.sites import site_with
+from django_sitemaps09.sitemaps.url_dicts import collected_skips, is_path
 
 __all__ = [
     "AT_A_TIME",
     "CONTRIB_INTERNALS",
-    "EXTENDING",
-    "FIELDS",
-    "HOOKS",
-    "Field",
     "GenericSitemap",
-    "Hook",
     "ModelSitemap",
-    "Newest",
     "NewsSitemap",
     "Sitemap",
     "StaticViewSitemap",
-    "Told",
-    "alias",
-    "annotated",
-    "apart",
-    "column",
-    "column_of",
-    "declared_expressions",
-    "declared_value",
+    "collected_skips",
     "has_same_languages",
     "is_contribs",
     "is_original",
     "is_path",
-    "left_out",
     "on_host",
-    "own_extensions",
     "site_with",
 ]

@@ -18,6 +18,14 @@ from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
+from django_sitemaps09.hooks.expressions import (
+    Newest,
+    alias,
+    annotated,
+    column_of,
+    declared_expressions,
+    declared_value,
+)
 from django_sitemaps09.queryset_traits import (
     chunks,
     count_rows,
@@ -27,16 +35,8 @@ from django_sitemaps09.queryset_traits import (
     repeats_rows,
 )
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps.expressions import (
-    Newest,
-    alias,
-    annotated,
-    column_of,
-    declared_expressions,
-    declared_value,
-)
-from django_sitemaps09.sitemaps.hooks import on_host, with_hooks
 from django_sitemaps09.sitemaps.translated import Translated
+from django_sitemaps09.sitemaps.url_dicts import on_host, with_hooks
 
 #: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
 #: again, mostly for the garbage collector, and three times the memory.

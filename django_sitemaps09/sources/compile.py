@@ -13,13 +13,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch, shown
+from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bound, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.declaration import Declaration
-from django_sitemaps09.sources.columns.formats import FormatName, format_name
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.page_size import page_size

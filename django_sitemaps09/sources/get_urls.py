@@ -14,13 +14,16 @@ from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, News, excerpt
+from django_sitemaps09.hooks import extensions, links, values
+from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
+from django_sitemaps09.hooks.formats import FormatName, format_name
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import EXTENDING, NewsSitemap, Told, is_contribs, left_out
+from django_sitemaps09.sitemaps import NewsSitemap, collected_skips, is_contribs
 from django_sitemaps09.sources.changes import digests
-from django_sitemaps09.sources.columns import extensions, values
-from django_sitemaps09.sources.columns.formats import FormatName, format_name
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
+from django_sitemaps09.sources.columns.extensions import namespaces
 from django_sitemaps09.sources.profiling import ignored, step
 from django_sitemaps09.sources.sites import site_for
 from django_sitemaps09.sources.unranged import Unranged
@@ -83,7 +86,7 @@ class UrlsSource(Unranged):
         # Contrib's own methods write links only with i18n; those of a project can write them at any time.
         sitemap = self.sitemap
         linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
-        return extensions.namespaces(sitemap, linked=bool(linked))
+        return namespaces(sitemap, linked=bool(linked))
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -155,7 +158,7 @@ class UrlsSource(Unranged):
 
     def _page(self, number: int) -> _Listed | None:
         found = None
-        with suppress(EmptyPage), step("get_urls") as cost, left_out() as failed:
+        with suppress(EmptyPage), step("get_urls") as cost, collected_skips() as failed:
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self.base.scheme))
             cost.items = len(urls)
             found = _Listed(urls, failed)
@@ -212,7 +215,6 @@ def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
 
 def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
-    errors: list[ItemError] = []
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
     declared = AllowedHosts.of(sitemap, (base,))
     hosts = _with_own_host(declared, sitemap, base, site)
@@ -220,23 +222,24 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     def location(url: Any) -> str:
         return _location(url["location"], hosts, is_closed=bool(declared.others))
 
-    locations = values.each(location, urls, places, "location", errors)
+    errors: list[ItemError] = []
+    locations = Items(places, errors).each(location, urls, "location")
     listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
     urls, places = [urls[i] for i in listed], [places[i] for i in listed]
+    items = Items(places, errors)
     versions = [Localization("", [locations[i] for i in listed])]
     columns: dict[str, Any] = {
-        name: values.texts(name, [url.get(name) for url in urls], places, errors)
-        for name in values.CONVERTERS
+        name: values.texts(name, [url.get(name) for url in urls], items) for name in values.CONVERTERS
     }
-    links = _links([url.get("alternates") for url in urls], places, hosts, errors)
-    columns |= extensions.columns(extensions.told_in(urls, dict.get), versions, hosts, places, errors)
+    alternates = _links([url.get("alternates") for url in urls], hosts, items)
+    columns |= extensions.columns(extensions.results_in(urls, dict.get), versions, hosts, items)
     return Batch(
         keys=[(place.page, place.position) for place in places],
         versions=versions,
         lastmods=columns.pop("lastmod"),
         changefreqs=columns.pop("changefreq"),
         priorities=columns.pop("priority"),
-        alternates=links if any(links) else None,
+        alternates=alternates if any(alternates) else None,
         errors=errors,
         **columns,
     )
@@ -257,23 +260,17 @@ def _ignored_keys(urls: Sequence[Any]) -> set[str]:
             found.update(
                 excerpt(key, _MAX_KEY)
                 for key in others
-                if key not in _HOOKED or not (url[key] is None or isinstance(url[key], (Told, News)))
+                if key not in _HOOKED or not (url[key] is None or isinstance(url[key], (HookResults, News)))
             )
         except Exception:  # noqa: BLE001, S112 a project's mapping can raise anything, and is read by `get()`
             continue
     return found
 
 
-def _links(
-    told: Sequence[Any], places: Sequence[_Place], hosts: AllowedHosts, errors: list[ItemError]
-) -> list[list[Alternate]]:
+def _links(told: Sequence[Any], hosts: AllowedHosts, items: Items) -> list[list[Alternate]]:
     """Return the links of each entry; what contrib makes of the languages is already a whole set."""
 
     def alternate(link: Any) -> Alternate:
-        return extensions.alternate((link["lang_code"], link["location"]), hosts)
+        return links.alternate((link["lang_code"], link["location"]), hosts)
 
-    found = []
-    for links, place in zip(told, places, strict=False):
-        made = values.each(alternate, links or (), [place] * len(links or ()), "alternates", errors)
-        found.append([link for link in made if link is not values.FAILED])
-    return found
+    return [items.each_of(place, alternate, given or (), "alternates") for place, given in enumerate(told)]

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import gives_instances, ordered_within
 from django_sitemaps09.entries import Batch
+from django_sitemaps09.hooks.expressions import annotated, apart, column
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
     can_reorder,
@@ -23,7 +24,7 @@ from django_sitemaps09.queryset_traits import (
     repeats_rows,
     selected,
 )
-from django_sitemaps09.sitemaps import NewsSitemap, annotated, apart, column
+from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource

@@ -14,7 +14,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_sitemaps09.sitemaps import Field, Hook
+from django_sitemaps09.hooks.expressions import Field
+from django_sitemaps09.hooks.extensions import Hook
 
 #: Measured steps: finding the items, reading rows by key or by position, and the hooks that are methods. A
 #: section that is only read as columns has none of these.

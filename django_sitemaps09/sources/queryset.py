@@ -15,15 +15,16 @@ from django_sitemaps09.conf import site_locale
 from django_sitemaps09.django_internals import fetches_plainly, sql_of
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
+from django_sitemaps09.hooks.expressions import Newest, alias
+from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import past
 from django_sitemaps09.queryset_traits import repeats_rows
-from django_sitemaps09.sitemaps import ModelSitemap, Newest, alias
+from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.changes.fingerprints import fingerprint, hashes, is_date
 from django_sitemaps09.sources.changes.identity import Identity
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
-from django_sitemaps09.sources.columns.values import lastmod_text
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.rows import bounds
 from django_sitemaps09.sources.rows.keys import KeyColumns

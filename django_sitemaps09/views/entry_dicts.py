@@ -11,10 +11,10 @@ from django.utils.safestring import SafeData
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, excerpt
+from django_sitemaps09.hooks import extensions
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import Items, lastmod_text, priority_text
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
-from django_sitemaps09.sources.columns.values import lastmod_text, priority_text
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,9 @@ def listed(urls: Sequence[Any]) -> Batch:
     versions = [Localization("", locations)]
     errors: list[ItemError] = []
     alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
-    columns = extensions.columns(extensions.told_in(urls, part), versions, _hosts(locations), keys, errors)
+    columns = extensions.columns(
+        extensions.results_in(urls, part), versions, _hosts(locations), Items(keys, errors)
+    )
     log(errors)
     return Batch(
         keys=keys,

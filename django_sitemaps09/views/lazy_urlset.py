@@ -16,12 +16,15 @@ from django.utils import translation
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, shown
+from django_sitemaps09.hooks import extensions as extension_columns
+from django_sitemaps09.hooks.expressions import alias, column_of
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
 from django_sitemaps09.queryset_traits import chunks
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import AT_A_TIME, alias, column_of, is_path
+from django_sitemaps09.sitemaps import AT_A_TIME, is_path
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
 from django_sitemaps09.views.deferred import as_now, preserved
 from django_sitemaps09.views.entry_dicts import as_text, listed, log, priority, w3c_text
 from django_sitemaps09.views.responses import as_datetime
@@ -82,9 +85,9 @@ class SectionPart(NamedTuple):
         errors: list[ItemError] = []
         with translation.override(conf.language):
             # A request can have any language; the content of a page is in the language of the site.
-            told = extensions.told(self.sitemap, items, items, errors)
+            results = extensions.results(self.sitemap, items, Items(items, errors))
         hosts = AllowedHosts((Base(*base.split("://", 1)),), joined=True)
-        columns = extensions.columns(told, versions, hosts, items, errors)
+        columns = extension_columns.columns(results, versions, hosts, Items(items, errors))
         log(errors)
         return columns
 

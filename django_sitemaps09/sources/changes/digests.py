@@ -24,10 +24,10 @@ from django.utils import translation
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.django_internals import sql_of
+from django_sitemaps09.hooks.expressions import FIELDS
+from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS
 from django_sitemaps09.sources.columns.declaration import Declaration
-from django_sitemaps09.sources.columns.formats import format_name
 
 # A point in time in a query that is this close to now depends on when the query was made.
 _NOW = timedelta(minutes=10)

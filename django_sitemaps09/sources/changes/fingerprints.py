@@ -12,8 +12,8 @@ from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, Max, QuerySet, Sum
 
 from django_sitemaps09.django_internals import sql_of
+from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import HASHES, Fingerprint
-from django_sitemaps09.sources.columns.values import lastmod_text
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
 # Types of PostgreSQL of which equal values have one text, and whose hash takes less time than a text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import translation
@@ -13,13 +13,17 @@ from django.utils import translation
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn, shown
+from django_sitemaps09.hooks import values
+from django_sitemaps09.hooks.expressions import FIELDS, Field, alias, declared_expressions
+from django_sitemaps09.hooks.extensions import columns as extension_columns
+from django_sitemaps09.hooks.formats import format_name
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.links import hreflang, x_default, x_default_by_method
+from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import CompiledRoute, Route, is_expression
-from django_sitemaps09.sitemaps import FIELDS, Field, alias, declared_expressions, has_same_languages
-from django_sitemaps09.sources.columns import extensions, values
-from django_sitemaps09.sources.columns.formats import format_name
-from django_sitemaps09.sources.columns.hosts import AllowedHosts
-from django_sitemaps09.sources.columns.languages import hreflang, x_default, x_default_as_told
+from django_sitemaps09.sitemaps import has_same_languages
+from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.profiling import step
 
 
@@ -35,6 +39,11 @@ class Rows(NamedTuple):
     lastmods: Sequence[str | None] | None = None
     errors: Sequence[ItemError] = ()
 
+    @property
+    def keyed(self) -> Items:
+        """Items of the slice by their keys; what is skipped of them is added to `errors`."""
+        return Items(self.keys, cast("list[ItemError]", self.errors))
+
     def part(self, positions: Sequence[int]) -> Rows:
         """Return the rows at these positions, which are in order and occur once."""
         if len(positions) == len(self.keys):
@@ -44,6 +53,7 @@ class Rows(NamedTuple):
             self.items and [self.items[i] for i in positions],
             {name: [column[i] for i in positions] for name, column in self.columns.items()},
             self.lastmods and [self.lastmods[i] for i in positions],
+            self.errors,
         )
 
 
@@ -67,7 +77,7 @@ class Declaration:
         hosts = AllowedHosts.of(sitemap, bases)
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
-            declaration._constant(name, [])
+            declaration._constant(name, Items((), []))
         extensions.own(sitemap)
         return declaration
 
@@ -113,29 +123,29 @@ class Declaration:
 
     def batch(self, rows: Rows) -> Batch:
         """Return the entries of a slice; what cannot be written is skipped, and named in `errors`."""
-        errors = [*rows.errors]
+        rows = rows._replace(errors=[*rows.errors])
         with translation.override(conf.language):
-            columns: dict[str, Any] = {name: self._texts(name, rows, errors) for name in FIELDS[1:]}
-            versions = self._versions(rows, errors)
+            columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
+            versions = self._versions(rows)
             rows, versions, columns = _where_listed(rows, versions, columns)
-            told = extensions.told(self.sitemap, rows.items or (), rows.keys, errors)
+            found = extensions.results(self.sitemap, rows.items or (), rows.keyed)
             if self.linked:
-                versions = self._linked(rows, versions, errors)
-            columns |= extensions.columns(told, versions, self.hosts, rows.keys, errors)
+                versions = self._linked(rows, versions)
+            columns |= extension_columns(found, versions, self.hosts, rows.keyed)
         return Batch(
             keys=rows.keys,
             versions=versions,
             lastmods=columns.pop("lastmod"),
             changefreqs=columns.pop("changefreq"),
             priorities=columns.pop("priority"),
-            errors=errors,
+            errors=rows.errors,
             **columns,
         )
 
-    def _versions(self, rows: Rows, errors: list[ItemError]) -> list[Localization]:
+    def _versions(self, rows: Rows) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
         if self.languages is None:
-            return [Localization("", self._locations(rows, errors))]
+            return [Localization("", self._locations(rows))]
         codes: Sequence[Sequence[str]] | None = None
         languages: Iterable[str] = dict.fromkeys(self.languages)
         if self.has_languages_per_item:
@@ -145,24 +155,22 @@ class Declaration:
                 def languages_of(item: Any) -> list[str]:
                     return list(map(spelled, self.sitemap.get_languages_for_item(item)))
 
-                several = values.each(languages_of, rows.items or (), rows.keys, "languages", errors)
+                several = rows.keyed.each(languages_of, rows.items or (), "languages")
             codes = [() if some is values.FAILED else some for some in several]
             # The order must not depend on how the rows are sliced.
             known = {code: place for place, code in enumerate(languages)}
             found = {code for some in codes for code in some}
             languages = sorted(found, key=lambda code: (known.get(code, len(known)), code))
-        return [self._version(code, codes, rows, errors) for code in languages]
+        return [self._version(code, codes, rows) for code in languages]
 
-    def _version(
-        self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows, errors: list[ItemError]
-    ) -> Localization:
+    def _version(self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows) -> Localization:
         """Return the locations in one language; where `codes` are given, only for items that have it."""
-        language = self._hreflang(code, errors) if self.linked else ""
+        language = self._hreflang(code, rows.keyed) if self.linked else ""
         listed = range(len(rows.keys))
         if codes is not None:
             listed = [i for i, some in enumerate(codes) if code in some]  # type: ignore[assignment]
         with translation.override(code):
-            found = self._locations(rows.part(listed), errors)
+            found = self._locations(rows.part(listed))
         if len(listed) == len(rows.keys):
             return Localization(language, found)
         spread: list[str | None] = [None] * len(rows.keys)
@@ -172,14 +180,14 @@ class Declaration:
             spread[i] = url
         return Localization(language, spread)
 
-    def _hreflang(self, code: str, errors: list[ItemError]) -> str:
+    def _hreflang(self, code: str, items: Items) -> str:
         """Return the hreflang of a language; an empty text if it has none, or that of another language."""
         found = hreflang(code)
         first = self._codes.get(found, code)
         if found and first == code:
             return found
         why = f"the hreflang of {first!r}" if found else "no hreflang"
-        errors.append(ItemError("any", "alternates", f"of the language {code!r} have {why}"))
+        items.errors.append(ItemError("any", "alternates", f"of the language {code!r} have {why}"))
         return ""
 
     @property
@@ -195,9 +203,7 @@ class Declaration:
         language = hreflang(text)
         return self._codes.get(language, language.lower()) if language else text
 
-    def _linked(
-        self, rows: Rows, versions: list[Localization], errors: list[ItemError]
-    ) -> list[Localization]:
+    def _linked(self, rows: Rows, versions: list[Localization]) -> list[Localization]:
         """Return the localizations, and the `x-default` one if there is any."""
         hook = self.sitemap.x_default
         if not hook:
@@ -207,14 +213,14 @@ class Declaration:
         without = None if default is None else x_default(default, self._codes.get(language, conf.language))
         if callable(hook):
             with step("x_default"):
-                told = values.each(hook, rows.items or (), rows.keys, "x_default", errors)
-            without = x_default_as_told(without, told, self.hosts, rows.keys, errors)
+                chosen = rows.keyed.each(hook, rows.items or (), "x_default")
+            without = x_default_by_method(without, chosen, self.hosts, rows.keyed)
         return versions if without is None else [*versions, without]
 
-    def _locations(self, rows: Rows, errors: list[ItemError]) -> Sequence[str | None] | TemplateColumn:
+    def _locations(self, rows: Rows) -> Sequence[str | None] | TemplateColumn:
         hook = self.sitemap.location
         if not isinstance(hook, Route):
-            return values.locations(self._values("location", rows, errors), self.hosts, rows.keys, errors)
+            return values.locations(self._values("location", rows), self.hosts, rows.keyed)
         columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
         route = hook.compiled()
         # Quoting a long text takes long, and does not make it shorter.
@@ -224,19 +230,19 @@ class Declaration:
             return urls
         url = partial(_short_url, route) if has_long_text else route.url
         arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
-        paths = values.each(url, arguments, rows.keys, "location", errors)
-        return values.locations(paths, self.hosts, rows.keys, errors)
+        paths = rows.keyed.each(url, arguments, "location")
+        return values.locations(paths, self.hosts, rows.keyed)
 
-    def _texts(self, name: Field, rows: Rows, errors: list[ItemError]) -> Column:
+    def _texts(self, name: Field, rows: Rows) -> Column:
         """Return the column of an optional element."""
         if name == "lastmod" and rows.lastmods is not None:
             return rows.lastmods
         hook = getattr(self.sitemap, name, None)
         if not callable(hook) and not is_expression(hook):
-            return self._constant(name, errors)
-        return values.texts(name, self._values(name, rows, errors), rows.keys, errors)
+            return self._constant(name, rows.keyed)
+        return values.texts(name, self._values(name, rows), rows.keyed)
 
-    def _constant(self, name: str, errors: list[ItemError]) -> str | None:
+    def _constant(self, name: str, items: Items) -> str | None:
         """Return the text of a constant, which is the same for all rows.
 
         Contrib accepts any value. So if a class declares no expressions, an invalid constant is skipped and
@@ -249,7 +255,7 @@ class Declaration:
             return values.CONVERTERS[name](value)
         except ValueError as error:
             if not self.expressions:
-                errors.append(ItemError("any", name, str(error)))
+                items.errors.append(ItemError("any", name, str(error)))
                 return None
             raise ImproperlyConfigured(
                 f"{type(self.sitemap).__qualname__}.{name}: {error}. Change it, leave it out, or "
@@ -258,16 +264,16 @@ class Declaration:
 
     def constant_lastmod(self) -> str | None:
         """Return the lastmod that all items share, if it is declared as a constant."""
-        return self._constant("lastmod", [])
+        return self._constant("lastmod", Items((), []))
 
-    def _values(self, name: Field, rows: Rows, errors: list[ItemError]) -> Sequence[Any]:
+    def _values(self, name: Field, rows: Rows) -> Sequence[Any]:
         """Return the value of a hook for each row."""
         hook = getattr(self.sitemap, name, None)
         if is_expression(hook):
             return rows.columns[alias(name)]
         if callable(hook):
             with step(name):
-                return values.each(hook, rows.items or (), rows.keys, name, errors)
+                return rows.keyed.each(hook, rows.items or (), name)
         return [hook] * len(rows.keys)
 
 

@@ -13,8 +13,8 @@ from django.db import connections
 from django.db.models import BooleanField, Expression, F, QuerySet
 
 from django_sitemaps09.django_internals import sql_of, where
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
-from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
 # The factor by which the next range is longer, where one holds too few rows.

@@ -11,8 +11,8 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps09.django_internals import fetches_plainly, has_prefetches
 from django_sitemaps09.entries import ItemError
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import one_by_one
-from django_sitemaps09.sitemaps import alias
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows.keys import KeyColumns

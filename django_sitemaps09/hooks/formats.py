@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09.sitemaps import declared_expressions
+from django_sitemaps09.hooks.expressions import declared_expressions
 
 FormatName: TypeAlias = Literal["xml", "text"]
 FORMATS: tuple[str, ...] = get_args(FormatName)

@@ -13,8 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import NOT_TEXTS, shown
+from django_sitemaps09.hooks.expressions import declared_expressions
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import declared_expressions
 
 # RFC 3986: a reference with a scheme is not relative.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
