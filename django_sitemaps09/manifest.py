@@ -70,6 +70,10 @@ class SectionRecord:
     def urls(self) -> int:
         return sum(page.urls for page in self.pages)
 
+    @property
+    def has_key_ranges(self) -> bool:
+        return self.key_identity is not None
+
     def file_names(self, section: str) -> list[str]:
         """Return the file names of the pages of a section with this name."""
         return [page_name(section, page.number, self.suffix) for page in self.pages]
@@ -234,7 +238,7 @@ def _check(record: SectionRecord) -> None:
         raise ValueError("two pages have the same number")
     if max(numbers, default=0) > record.highest:
         raise ValueError(f"a page has a number above {record.highest}")
-    if record.key_identity is None or not record.pages:
+    if not record.has_key_ranges or not record.pages:
         return
     *closed, last = [page.until for page in record.pages]
     if last is not None or None in closed:

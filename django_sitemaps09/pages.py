@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count, groupby, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
@@ -172,7 +172,7 @@ def merge(pages: Sequence[FilledT], limits: Limits, most: int) -> list[tuple[Fil
 
 def render_all(
     pages: Iterable[Page],
-    begin: Callable[[Page], Callable[[], RenderedT]],
+    submit: Callable[[Page], Callable[[], RenderedT]],
     ahead: int = 1,
     *,
     divide: Callable[[Page, RenderedT], Key | None] = lambda page, rendered: rendered.cut,
@@ -181,48 +181,57 @@ def render_all(
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Yield each page with its rendered result. A page that exceeds its limits is split until it fits.
 
-    `begin` submits a page, and returns a function that waits for its result. Up to `ahead` pages are
-    submitted before the first result is awaited; pages and their numbers do not depend on that.
+    `submit` returns a function that waits for the result of a page. Up to `ahead` pages are submitted
+    before the first result is awaited; pages and their numbers do not depend on that.
 
-    The second part of a split page gets the first number above `highest` that no page has. Therefore the
-    rest of `pages` is read before the first split. `divide` returns the key at which a page is split. Both
-    parts are rendered anew if that is not where it was cut, or if the page `retires`. In the latter case
-    both get new numbers, and the old one stays with what was published under it.
+    The second part of a split page gets the first number above `highest` that no page has, so the rest of
+    `pages` is read before the first split. `divide` returns the key at which a page is split. Both parts
+    are rendered anew if that is not where it was cut, or if the page `retires`: then both get new numbers.
     """
     remaining = iter(pages)
-    begun: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
-    split_before = False
-    try:
+    submitted: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
+    is_any_split = False
+    with _awaited_on_error(submitted):
         while True:
-            for page in islice(remaining, max(0, ahead - len(begun))):
-                begun.append((page, begin(page)))
+            for page in islice(remaining, max(0, ahead - len(submitted))):
+                submitted.append((page, submit(page)))
                 highest = max(highest, page.number)
-            if not begun:
+            if not submitted:
                 return
-            page, result = begun.popleft()
+            page, result = submitted.popleft()
             rendered = result()
             if rendered.cut is not None:
-                if rendered.cut == page.after:
-                    raise ValueError(f"{page} was cut where it begins, which would never end")
-                if not split_before:
+                if not is_any_split:
                     known = tuple(remaining)
                     highest = max([highest, *(page.number for page in known)])
-                    remaining, split_before = iter(known), True
-                at = divide(page, rendered) or rendered.cut
-                retired = retires(page)
-                if retired:
-                    highest += 1
-                    page = page._replace(number=highest)
-                highest += 1
-                page, rest = split(page, at, highest)
-                begun.appendleft((rest, begin(rest)))
-                if retired or at != rendered.cut:
-                    begun.appendleft((page, begin(page)))
+                    remaining, is_any_split = iter(known), True
+                at, is_retired = divide(page, rendered) or rendered.cut, retires(page)
+                page, rest, highest = _parts(page, rendered.cut, at, highest, is_retired=is_retired)
+                submitted.appendleft((rest, submit(rest)))
+                if is_retired or at != rendered.cut:
+                    submitted.appendleft((page, submit(page)))
                     continue
             yield page, rendered
+
+
+def _parts(page: Page, cut: Key, at: Key, highest: int, *, is_retired: bool) -> tuple[Page, Page, int]:
+    """Return both parts of a page that was cut, and the highest number that any page has now."""
+    if cut == page.after:
+        raise ValueError(f"{page} was cut where it begins, which would never end")
+    if is_retired:
+        # The old number stays with what was published under it.
+        highest += 1
+        page = page._replace(number=highest)
+    return *split(page, at, highest + 1), highest + 1
+
+
+@contextmanager
+def _awaited_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
+    """Wait for all submitted pages before an error is raised, since they must not go on after it."""
+    try:
+        yield
     except Exception:
-        # Pages that are already submitted must not go on after the error is raised.
-        for _, result in begun:
+        for _, result in submitted:
             with suppress(Exception):
                 result()
         raise

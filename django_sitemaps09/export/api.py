@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.asyncio import async_unsafe
@@ -18,14 +18,17 @@ from django_sitemaps09.export import engines
 from django_sitemaps09.export.callbacks import outwards, unchanged
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, opened
 from django_sitemaps09.export.interrupts import uninterrupted
-from django_sitemaps09.export.options import ExportOptions, HostOptions
+from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.rendering.page import Renderer
-from django_sitemaps09.export.rendering.run import Listeners, Run, RunOptions, SectionOutcome
+from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @async_unsafe
@@ -85,8 +88,8 @@ def export(
         sitemaps=sitemaps,
         changes=changes,
     )
-    told = Listeners(on_plan, on_page, progress)
-    [report] = _exports([base_url], options, on_published, told, several=False)
+    listeners = Listeners(on_plan, on_page, progress)
+    [report] = _exports([base_url], options, on_published, listeners, several=False)
     return report
 
 
@@ -99,7 +102,7 @@ def export_hosts(
     progress: Callable[[SectionReport], object] = lambda section: None,
     on_page: Callable[[str, PageFile], object] = lambda section, file: None,
     on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
-    **options: Any,
+    **options: Unpack[HostsOptions],
 ) -> dict[str, Report]:
     """Export to several hosts, given by their base URLs, and return a report for each of them.
 
@@ -108,9 +111,8 @@ def export_hosts(
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
-    asked = ExportOptions(names, **options)
-    told = Listeners(on_plan, on_page, progress)
-    reports = _exports(base_urls, asked, on_published, told, several=True)
+    listeners = Listeners(on_plan, on_page, progress)
+    reports = _exports(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
     return dict(zip(base_urls, reports, strict=True))
 
 
@@ -127,39 +129,47 @@ def _exports(
     # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
     # a database, since it depends on the connections that are open.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    asked = [HostOptions.of(options, url, several=several) for url in base_urls]
-    if len({one.folder for one in asked}) < len(asked):
+    resolved = [HostOptions.of(options, url, several=several) for url in base_urls]
+    if len({host.folder for host in resolved}) < len(resolved):
         raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
     now = datetime.now(timezone.utc)
-    wanted = RunOptions(now, options.changed_only, options.rebalance, frozenset(options.force))
+    results: list[HostResult] = []
     with unchanged(), ExitStack() as locked:
-        hosts = [locked.enter_context(opened(one, options, now)) for one in asked]
+        hosts = [locked.enter_context(opened(host, options, now)) for host in resolved]
         check_removals(hosts, options.remove)
-        with engine as elsewhere:
-            run = Run(
-                Renderer(
-                    tuple(host.target for host in hosts), asked[0].gzip, get_script_prefix(), get_urlconf()
-                ),
-                [host.place.target for host in hosts],
-                [host.before.names for host in hosts],
-                [host.taken for host in hosts],
-                wanted,
-                elsewhere,
-                Listeners(*(outwards(listener) for listener in listeners)),
-            )
-            outcomes = _outcomes(run, hosts)
-        told: list[HostResult] = []
+        with engine as entered:
+            outcomes = _outcomes(_run(hosts, options, now, entered, listeners), hosts)
         try:
             for host, own in zip(hosts, outcomes, strict=True):
                 with uninterrupted():
-                    told.append(host.end(own, options, now))
+                    results.append(host.end(own, options, now))
         except BaseException:
             # Report the hosts that are already published, whatever happened to the next one.
-            for one in told:
-                one.report(time.perf_counter() - started, on_published)
+            for result in results:
+                result.report(time.perf_counter() - started, on_published)
             raise
     seconds = time.perf_counter() - started
-    return [one.report(seconds, on_published) for one in told]
+    return [result.report(seconds, on_published) for result in results]
+
+
+def _run(
+    hosts: Sequence[HostExport],
+    options: ExportOptions,
+    started: datetime,
+    engine: engines.Engine | None,
+    listeners: Listeners,
+) -> Run:
+    targets = tuple(host.target for host in hosts)
+    return Run(
+        Renderer(targets, hosts[0].asked.gzip, get_script_prefix(), get_urlconf()),
+        [host.place.target for host in hosts],
+        [host.before.names for host in hosts],
+        [host.taken for host in hosts],
+        options,
+        started,
+        engine,
+        Listeners(*(outwards(listener) for listener in listeners)),
+    )
 
 
 def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOutcome]]:

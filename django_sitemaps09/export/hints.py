@@ -12,7 +12,7 @@ from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import HOOKS
 from django_sitemaps09.queryset_traits import can_reorder
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
-from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Cost, Costs, Step
@@ -52,7 +52,7 @@ def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
         elif items >= _WORTH_TIMING and cost.seconds >= _least(step, source) * costs.seconds:
             what, instead = _slow(step, source, costs)
             found.append(f"{what}: {_time(cost, costs, items)} an item. {instead}")
-    if urls >= _WORTH_TIMING and isinstance(source, QuerySource):
+    if urls >= _WORTH_TIMING and has_key_ranges(source):
         found += _form(source.members)
     return tuple(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
@@ -34,6 +34,24 @@ class ExportOptions(NamedTuple):
     workers: int | None = None
     sitemaps: Mapping[str, Section] | None = None
     changes: bool = False
+
+
+class HostsOptions(TypedDict, total=False):
+    """Keyword arguments that `export_hosts()` shares with `export()`."""
+
+    output: Path | str | None
+    robots: Path | str | None
+    gzip: bool | None
+    strict: bool
+    dry_run: bool
+    changed_only: bool
+    rebalance: bool
+    force: Collection[str]
+    remove: Collection[str]
+    engine: str | None
+    workers: int | None
+    sitemaps: Mapping[str, Section] | None
+    changes: bool
 
 
 class HostOptions(NamedTuple):

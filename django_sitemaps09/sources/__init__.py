@@ -5,6 +5,7 @@ from __future__ import annotations
 from django_sitemaps09.sources.changes.digests import digest
 from django_sitemaps09.sources.compile import (
     Source,
+    has_key_ranges,
     is_compiled,
     live_pages,
     page_limits,
@@ -27,6 +28,7 @@ __all__ = [
     "UrlsSource",
     "digest",
     "divide",
+    "has_key_ranges",
     "is_compiled",
     "live_number",
     "live_pages",

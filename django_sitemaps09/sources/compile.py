@@ -7,7 +7,7 @@ sitemap, read through its own `get_urls()`, as are objects that others wrote for
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -144,6 +144,11 @@ def source(
     return QuerySource.of(name, ranged.using(using), declaration, limit)
 
 
+def has_key_ranges(source: object) -> TypeGuard[QuerySource]:
+    """Return whether the pages of a source are ranges of its key; otherwise they are positions."""
+    return isinstance(source, QuerySource)
+
+
 def shareable(section: Section) -> bool:
     """Return whether a section has the same entries on several hosts, except for the host."""
     try:
@@ -169,7 +174,7 @@ def live_pages(source: Source, rows: int) -> PageMap:
     Bounds and numbers depend only on the keys beside them. So maps cut before and after a change of rows
     differ only in the pages next to it. Without keys, pages are counted from the first.
     """
-    if not isinstance(source, QuerySource):
+    if not has_key_ranges(source):
         return pages.cut(source, rows)
     return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
 

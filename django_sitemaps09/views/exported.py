@@ -12,7 +12,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.pages import Page
-from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def is_configured() -> bool:
 
 def find(section: str, source: Source, *, again: bool = False) -> Published | None:
     """Return where a section is published. The result is cached for a few seconds; `again` ignores that."""
-    if not is_configured() or not isinstance(source, QuerySource):
+    if not is_configured() or not has_key_ranges(source):
         return None
     folders = [stores.host_folder(source.bases[0]), ""]
     name = f"django_sitemaps09:published:{sources.digest((section, folders))}"

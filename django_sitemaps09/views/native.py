@@ -15,7 +15,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources import QuerySource, Source, UrlsSource
+from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.views import page_maps
 from django_sitemaps09.views.responses import current_base, native, savepoints
 from django_sitemaps09.writer import Format, Out, Written
@@ -125,7 +125,7 @@ def _render(
     source = sources.source(section, known[section], current_base(request), conf.limits)
     # `MAX_BYTES` in the settings is a limit for exports, which can split a page by it.
     limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
-    if not isinstance(source, QuerySource):
+    if not has_key_ranges(source):
         # Its pages cannot be divided: too many URLs are better than none, up to the protocol's limit.
         limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
     if isinstance(source, UrlsSource):
@@ -138,7 +138,7 @@ def _render(
         outs = [Out(chunks.append, str(source.bases[0]))]
         [written] = writer.write_documents(kind, batches, outs, limits, source.namespaces)
     _log(section, page, written, source)
-    if written.cut is not None and isinstance(source, QuerySource):
+    if written.cut is not None and has_key_ranges(source):
         page_maps.split_page(section, source, found, source.key_text(written.cut))
     return b"".join(chunks)
 
@@ -159,7 +159,7 @@ def _log(section: str, page: str, written: Written, source: Source) -> None:
         logger.warning("Section %r, page %s: left out: %s", section, page, error)
     if (more := len(written.errors) - _LOGGED_ERRORS) > 0:
         logger.warning("Section %r, page %s: left out: %d more", section, page, more)
-    if written.cut is not None and not isinstance(source, QuerySource):
+    if written.cut is not None and not has_key_ranges(source):
         logger.error(
             "Section %r, page %s: only the first %d URLs and %d bytes are served, and no more fit into a "
             "sitemap. Set a lower `limit` on it.",

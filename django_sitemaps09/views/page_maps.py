@@ -14,7 +14,7 @@ from django.urls import get_script_prefix, set_script_prefix
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.views import caching, exported
 
 # The version of the form of cached maps, which is a part of their names.
@@ -73,7 +73,7 @@ def live_index(section: str, source: Source) -> list[tuple[Page, str | None]]:
 
 def find_page(section: str, source: Source, number: int) -> Page | None:
     """Return the page with a number; `None` if there is none, mostly without a query."""
-    is_of_export = isinstance(source, QuerySource) and 1 < number < sources.LIVE_NUMBERS[0]
+    is_of_export = has_key_ranges(source) and 1 < number < sources.LIVE_NUMBERS[0]
     if is_of_export and not exported.is_configured():
         return None
     live = _live_map(section, source)
@@ -112,11 +112,11 @@ def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again:
     ):
         return kept
     records = []
-    if published is not None and isinstance(source, QuerySource) and not source.is_empty():
+    if published is not None and has_key_ranges(source) and not source.is_empty():
         records = exported.records(section, source, published)
     with _script_prefix():
         rows = sources.rows_on_page(source, conf.limits, base)
-    if records and isinstance(source, QuerySource):
+    if records and has_key_ranges(source):
         found = exported.live_pages(records[0], source, rows)
     else:
         found = [*sources.live_pages(source, rows).pages]

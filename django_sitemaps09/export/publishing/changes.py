@@ -134,7 +134,7 @@ Pages = Sequence[PageRecord]
 def _parts(before: SectionRecord, after: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
     """Yield old and new pages that cover the same range, cut at each bound that both have."""
     common = {page.until for page in before.pages} & {page.until for page in after.pages}
-    if before.key_identity is None or before.key_identity != after.key_identity or None not in common:
+    if not before.has_key_ranges or before.key_identity != after.key_identity or None not in common:
         yield before.pages, after.pages
         return
     yield from zip(_split(before.pages, common), _split(after.pages, common), strict=True)

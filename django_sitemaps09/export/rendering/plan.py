@@ -8,12 +8,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
+from functools import partial
 from itertools import chain, count
 from typing import NamedTuple
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.rendering.page import Rendered, Task
 from django_sitemaps09.export.rendering.records import Moves, Records
 from django_sitemaps09.export.rendering.retry import RetriedSource
@@ -23,7 +25,7 @@ from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
-from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs
 
@@ -100,7 +102,8 @@ class SectionPages(NamedTuple):
         plan = self._planned(rows_on_page)
         if isinstance(self.source, PositionSource):
             self.run.listeners.plan({self.name: -(-self.source.count // rows_on_page)})
-        about = self.name, self.rows, self.run.wanted, self.suffix
+        is_forced = self.name in self.run.options.force
+        about = self.name, self.rows, self.run.started, is_forced, self.suffix
         hosts = [
             Records(*about, before, {number: known[number] for number in plan.known})
             for before, known in zip(self.befores, self.known, strict=True)
@@ -141,17 +144,17 @@ class SectionPages(NamedTuple):
             free = (number for number in count(1) if not self._is_taken(number))
             return Plan(pages.each_page(rows, rows_on_page, free), known)
         bounds = [page.until for page in before.pages if page.until is not None]
-        if rows.key_identity is None and (
+        if not has_key_ranges(self.source) and (
             not rows.in_order(bounds)
-            or self.run.wanted.rebalance
-            or before.key_identity is not None
+            or self.run.options.rebalance
+            or before.has_key_ranges
             or len(bounds) + 1 < len(before.pages)
         ):
             # Rows move from page to page here, so pages keep their numbers.
             known = {page.number: page for page in before.pages}
             return Plan(pages.each_page(rows, rows_on_page, chain(known, fresh)), known)
         if (
-            self.run.wanted.rebalance
+            self.run.options.rebalance
             or not before.pages
             or any(self._is_taken(page.number) for page in before.pages)
             or before.key_identity != rows.key_identity
@@ -176,7 +179,7 @@ class SectionPages(NamedTuple):
         """Return the plan and the pages as they are published, without those that are merged away."""
         before = self.before.pages
         # Pages of a paginator are not merged, since the next run would divide them again.
-        most = 0 if self.rows.key_identity is None else max(_MERGED, len(before) // _MERGED_PART)
+        most = max(_MERGED, len(before) // _MERGED_PART) if has_key_ranges(self.source) else 0
         groups = pages.merge(before, sources.page_limits(self.source, conf.limits), most)
         ranges: list[Page] = []
         after: Key | None = None
@@ -188,7 +191,7 @@ class SectionPages(NamedTuple):
         closed = frozenset(page.number for page in ranges[:-1])
         plan = Plan(iter(()), known, closed=closed, merged=len(before) - len(groups))
         if (
-            self.run.wanted.changed_only
+            self.run.options.changed_only
             and self.source.can_fingerprint
             and self.before.declaration_digest == self.rows.declaration_digest
         ):
@@ -214,7 +217,7 @@ class SectionPages(NamedTuple):
         """Return whether rows may still be committed that are not newer than the newest one."""
         if found.newest is None:
             return True
-        since = self.run.wanted.started - _HOT
+        since = self.run.started - _HOT
         if "T" not in found.newest:
             # Dates are compared as dates, in the time zone where they are earliest.
             since -= timedelta(hours=12)
@@ -236,36 +239,18 @@ class SectionPages(NamedTuple):
     def _rendered(self, plan: Plan) -> Generator[tuple[Page, Rendered | Kept]]:
         """Yield each page with its result."""
         run, source = self.run, self.source
-        elsewhere = run.engine if isinstance(source, QuerySource) else None
-        fingerprints = run.wanted.changed_only and source.can_fingerprint
-        declaration_digest = self.rows.declaration_digest
-
-        def begin(page: Page) -> Callable[[], Rendered | Kept]:
-            if page.number in plan.kept:
-                return lambda: Kept(page.number)
-            known = self._digests(page.number) if page.number in plan.known else ()
-            wanted = fingerprints and page not in plan.fingerprints
-            using = source.bare.db if isinstance(source, QuerySource) else None
-            task = Task(self.name, page, known, wanted, declaration_digest, using=using)
-            if elsewhere is None or page.after == page.until:
-                # The only page, whose range has no bounds, is not worth another process.
-                here.append(run.renderer.page(source, task, run.stores))
-                return here[-1]
-            return elsewhere.begin(run.renderer, task)
-
+        engine = run.engine if has_key_ranges(source) else None
         # In this process, the next page is read while a thread finishes the file of this one.
         here: deque[Callable[[], Rendered]] = deque(maxlen=2)
-        ahead = 2 if elsewhere is None else 2 * elsewhere.workers
-        highest = 0 if source.is_transient else self.before.highest
         # A crawler may have an index that names only such a page, so its file stays and is removed later.
-        ranged = plan.closed if self.rows.key_identity is not None else ()
+        ranged = plan.closed if has_key_ranges(source) else ()
         made = pages.render_all(
             plan.pages,
-            begin,
-            ahead,
+            partial(self._submit, plan, engine, here, self.rows.declaration_digest),
+            2 if engine is None else 2 * engine.workers,
             divide=plan.divide,
             retires=lambda page: page.number in ranged,
-            highest=highest,
+            highest=0 if source.is_transient else self.before.highest,
         )
         try:
             for page, rendered in made:
@@ -281,6 +266,34 @@ class SectionPages(NamedTuple):
                 with suppress(Exception):
                     ended()
             raise
+
+    def _submit(
+        self,
+        plan: Plan,
+        engine: Engine | None,
+        here: deque[Callable[[], Rendered]],
+        declaration_digest: str,
+        page: Page,
+    ) -> Callable[[], Rendered | Kept]:
+        """Start to render a page, if it must be; return a function that waits for the result."""
+        if page.number in plan.kept:
+            return lambda: Kept(page.number)
+        source = self.source
+        task = Task(
+            self.name,
+            page,
+            known=self._digests(page.number) if page.number in plan.known else (),
+            fingerprint=self.run.options.changed_only
+            and source.can_fingerprint
+            and page not in plan.fingerprints,
+            declaration_digest=declaration_digest,
+            using=source.bare.db if has_key_ranges(source) else None,
+        )
+        # A single page, whose range has no bounds, is not worth another process.
+        if engine is not None and page.after != page.until:
+            return engine.begin(self.run.renderer, task)
+        here.append(self.run.renderer.page(source, task, self.run.stores))
+        return here[-1]
 
     def _check(self, page: Page, rendered: Rendered) -> None:
         """Raise `ExportError` unless a worker's answer names the files that were requested.

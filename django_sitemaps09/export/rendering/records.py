@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timezone
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from django_sitemaps09.export.rendering.retry import RetriedSource
-from django_sitemaps09.export.rendering.run import RunOptions, SectionOutcome
+from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
@@ -60,7 +60,8 @@ class Records:
 
     name: str
     source: RetriedSource
-    wanted: RunOptions
+    started: datetime
+    is_forced: bool
     suffix: Suffix
     before: SectionRecord
     known: Mapping[int, PageRecord]
@@ -87,7 +88,7 @@ class Records:
     def _record(self, page: Page, made: PageFile, fingerprint: Fingerprint | None) -> PageRecord:
         old = self.known.get(page.number)
         same = old if old is not None and old.digest == made.digest else None
-        changed: str | None = w3c(self.wanted.started, timezone.utc)
+        changed: str | None = w3c(self.started, timezone.utc)
         if same is not None:
             changed = same.changed
         elif not any(known.digest for known in self.before.pages):
@@ -131,7 +132,7 @@ class Records:
             merged=moves.merged,
         )
         # If the open end is a closed page now, another page may also have been merged with it just before.
-        ranged = self.before.key_identity is not None
+        ranged = self.before.has_key_ranges
         shrinks = {
             page_name(self.name, record.number, after.suffix)
             for record in self.pages
@@ -142,8 +143,8 @@ class Records:
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
         """Return the URL counts that the next run is measured against."""
-        before, started = self.before, self.wanted.started.timestamp()
-        if self.name in self.wanted.force:
+        before, started = self.before, self.started.timestamp()
+        if self.is_forced:
             # A forced result is the new baseline, so earlier counts are dropped.
             return ()
         if not before.pages or sum(page.urls for page in self.pages) == before.urls:

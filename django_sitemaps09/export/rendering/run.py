@@ -8,19 +8,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django_sitemaps09.export.engines import Engine
+from django_sitemaps09.export.options import ExportOptions
 from django_sitemaps09.export.rendering.page import Renderer
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.stores import Store
-
-
-class RunOptions(NamedTuple):
-    """Options of a run for its sections. `started` is the time when it began, with a time zone."""
-
-    started: datetime
-    changed_only: bool = False
-    rebalance: bool = False
-    force: frozenset[str] = frozenset()
 
 
 class SectionOutcome(NamedTuple):
@@ -51,15 +43,17 @@ _NOBODY = Listeners()
 class Run:
     """State of a run that all its sections share.
 
-    `stores`, `names` and `taken` have a value for each host. `names` are the published files, `taken` names
-    of files that are not ours but that ours could have.
+    `started` is the time when it began, with a time zone. `stores`, `names` and `taken` have a value for
+    each host. `names` are the published files, `taken` names of files that are not ours but that ours could
+    have.
     """
 
     renderer: Renderer
     stores: Sequence[Store]
     names: Sequence[Mapping[str, int | None]]
     taken: Sequence[Collection[str]]
-    wanted: RunOptions
+    options: ExportOptions
+    started: datetime
     engine: Engine | None = None
     listeners: Listeners = _NOBODY
 

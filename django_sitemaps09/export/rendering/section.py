@@ -101,10 +101,10 @@ def _failure(
     if not after.pages and errors.left_out:
         first = min(errors.named, key=lambda error: error.field != "location")
         return f"every item was left out, the first one as {first}"
-    since = run.wanted.started.timestamp() - BASELINE
+    since = run.started.timestamp() - BASELINE
     most = max([before.urls, *(urls for until, urls in before.counts if until >= since)])
     lost = most - after.urls
-    if is_transient or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.wanted.force:
+    if is_transient or lost < _SHRUNK or lost <= conf.max_shrink * most or name in run.options.force:
         return None
     return (
         f"it would shrink from {most:,} to {counted(after.urls, 'URL')}, which is more than "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +15,19 @@ from django.db import DatabaseError
 
 from django_sitemaps09 import sections
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
-from django_sitemaps09.export import SectionReport, export, export_hosts
+from django_sitemaps09.export import Report, SectionReport, export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import counted
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import Lenient, settle
 from django_sitemaps09.management.table import lines
+
+#: Options that are passed on to `export()` as they are.
+_PASSED_ON = (
+    *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
+    *("force", "remove", "engine", "workers", "changes"),
+)
 
 
 class Command(BaseCommand):
@@ -83,38 +90,18 @@ class Command(BaseCommand):
         super().check(*args, **kwargs)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        table = options["format"] == "table"
-        shown = table and options["verbosity"] > 0
-        same = ("output", "robots", "strict", "dry_run", "changed_only", "rebalance")
-        given = {name: options[name] for name in (*same, "force", "remove", "engine", "workers", "changes")}
-        given["gzip"] = False if options["no_gzip"] else None
-        base_urls = options["base_url"] or [None]
         try:
-            with bar(self.stderr, wanted=shown) as progress:
-                told: dict[str, Any] = dict(given)
-                if progress is not None:
-                    told |= {
-                        "on_plan": progress.plan,
-                        "on_page": progress.page,
-                        "progress": progress.section,
-                    }
-                elif shown:
-                    told["progress"] = self._line
-                if len(base_urls) == 1:
-                    [base_url] = base_urls
-                    reports = {base_url: export(options["sections"], base_url=base_url, **told)}
-                else:
-                    reports = export_hosts(base_urls, options["sections"], **told)
+            reports = self._export(options)
         except ExportRunningError as error:
             # EX_TEMPFAIL of sysexits.h: try again later.
             raise CommandError(str(error), returncode=75) from error
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
-        if not table:
+        if options["format"] == "json":
             found = {url: report.as_dict() for url, report in reports.items()}
             document = {"hosts": found} if len(found) > 1 else next(iter(found.values()))
             self.stdout.write(json.dumps(document, indent=2))
-        elif shown:
+        elif options["verbosity"] > 0:
             for report in reports.values():
                 for line in lines(report, hints=options["verbosity"] > 1):
                     self.stdout.write(line)
@@ -123,11 +110,29 @@ class Command(BaseCommand):
         warnings = [warning for report in reports.values() for warning in report.warnings]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
-        failures = list(
-            dict.fromkeys(failure for report in reports.values() for failure in report.failures)
-        )
+        failures = dict.fromkeys(failure for report in reports.values() for failure in report.failures)
         if failures:
             raise CommandError("\n".join(failures))
+
+    def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
+        """Export as the options say, with progress on the terminal if there is one."""
+        shown = options["format"] == "table" and options["verbosity"] > 0
+        arguments = {name: options[name] for name in _PASSED_ON}
+        arguments["gzip"] = False if options["no_gzip"] else None
+        base_urls = options["base_url"] or [None]
+        with bar(self.stderr, wanted=shown) as progress:
+            if progress is not None:
+                arguments |= {
+                    "on_plan": progress.plan,
+                    "on_page": progress.page,
+                    "progress": progress.section,
+                }
+            elif shown:
+                arguments["progress"] = self._line
+            if len(base_urls) > 1:
+                return export_hosts(base_urls, options["sections"], **arguments)
+            [base_url] = base_urls
+            return {base_url: export(options["sections"], base_url=base_url, **arguments)}
 
     def _line(self, section: SectionReport) -> None:
         self.stdout.write(f"{section.section}: {section.failure or counted(section.urls, 'URL')}")
