@@ -40,7 +40,7 @@ class Neighbour:
     """A project: its distribution, the site with its rows, and its tests of sitemaps with their settings.
 
     At least `count` tests must run. `deviations` are those that fail with changed import lines, with their
-    number in the README's list. Import lines are changed below the folders `changed`.
+    number in docs/reference/deviations.md. Import lines are changed below the folders `changed`.
     """
 
     distribution: str
@@ -228,11 +228,11 @@ def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
 
 
 def unknown_deviations() -> list[str]:
-    """Returns the deviations that the README's list does not have."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("### Deviations")[2]
-    numbers = {int(number) for number in re.findall(r"^(\d+)\. ", readme, re.MULTILINE)}
+    """Returns the deviations that docs/reference/deviations.md does not list."""
+    page = (ROOT / "docs" / "reference" / "deviations.md").read_text(encoding="utf-8")
+    numbers = {int(number) for number in re.findall(r"^(\d+)\. ", page, re.MULTILINE)}
     used = {number for neighbour in NEIGHBOURS.values() for number in neighbour.deviations.values()}
-    return [f"the README has no deviation {number}" for number in sorted(used - numbers)]
+    return [f"docs/reference/deviations.md has no deviation {number}" for number in sorted(used - numbers)]
 
 
 def main(work: Path, names: list[str]) -> int:

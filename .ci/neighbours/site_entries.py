@@ -41,7 +41,7 @@ def locations(document: bytes) -> list[str]:
 
 
 def written(value: object) -> str:
-    """A lastmod as the README says that it is written (deviations 1 and 2)."""
+    """A lastmod as docs/reference/deviations.md says that it is written (1 and 2)."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
         return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,1 +1,1 @@
-"""The app that the snippets of the README suppose: there it is imported as `shop`."""
+"""The app that the snippets of the documentation suppose: there it is imported as `shop`."""

@@ -1,4 +1,4 @@
-"""The README's recipes for serving an export, run against the real servers, twice with a change between."""
+"""The recipes for serving an export, run against the real servers, twice with a change between."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from django.utils import timezone, translation
 
 from django_sitemaps09 import Image, ModelSitemap, NewsSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.export import export
+from tests.docs.pages import PAGES, blocks
 from tests.models import Article, Category, Word
 from tests.published import SPACE
-from tests.readme import README, blocks
 from tests.services import missing, require_packages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
 BASE = "https://www.example.com"
-SERVING = "Serving the files"
+SERVING = "docs/howto/serve.md"
 SECONDS = 30
 
 
@@ -347,11 +347,12 @@ def served() -> Iterator[str]:
 
 @pytest.fixture
 def white_noise(settings: Any) -> None:
-    """The middleware in the order that the README names."""
+    """The middleware in the order that the page names."""
     require_packages("whitenoise")
     settings.STATIC_URL = "/static/"
-    order = re.search(r"`GZipMiddleware` stands below\s+`WhiteNoiseMiddleware`", README)
-    assert order, "the README names the order of the middleware"
+    text = PAGES[SERVING]
+    order = re.search(r"In `MIDDLEWARE`, put `GZipMiddleware` below\s+`WhiteNoiseMiddleware`", text)
+    assert order, "the page names the order of the middleware"
     settings.MIDDLEWARE = [
         "django.middleware.security.SecurityMiddleware",
         "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -360,8 +361,8 @@ def white_noise(settings: Any) -> None:
 
 
 def copy_export(source: Path, target: Path) -> None:
-    """Run the command of the README for a copy without the export's own folder."""
-    [command] = re.findall(r"`(rsync [^`]+)`", README)
+    """Run the command of the page for a copy without the export's own folder."""
+    [command] = re.findall(r"`(rsync [^`]+)`", PAGES[SERVING])
     if shutil.which("rsync") is None:
         missing("rsync is not installed")
     words = shlex.split(command)
@@ -392,7 +393,7 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path: Path, settings: An
 
 @pytest.mark.usefixtures("white_noise")
 def test_white_noise_with_autorefresh_serves_what_is_there(tmp_path: Path, settings: Any) -> None:
-    assert "`WHITENOISE_AUTOREFRESH`" in README
+    assert "`WHITENOISE_AUTOREFRESH`" in PAGES[SERVING]
     settings.WHITENOISE_AUTOREFRESH = True
     settings.WHITENOISE_ROOT = tmp_path / "public"
     run_export(tmp_path / "export")
@@ -454,7 +455,7 @@ def aws(s3: str, bucket: Callable[..., Any], tmp_path: Path) -> Callable[[], Fet
 
     def copy() -> Fetch:
         commands = recipe("sh").replace("s3://bucket/", f"s3://{made.name}/")
-        subprocess.run(  # noqa: S603 the README's own commands
+        subprocess.run(  # noqa: S603 our own commands
             ["/bin/sh", "-euc", commands],
             cwd=tmp_path,
             env=environment,

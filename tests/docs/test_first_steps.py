@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_command import ROOT
+from tests.docs.pages import ROOT, blocks
 
 #: In seconds.
 DEADLINE = 60
@@ -253,9 +253,8 @@ class TestBaseUrl:
     def test_of_the_recipe_is_left_out_in_development_alone(
         self, project: Project, host: str, *, debug: bool
     ) -> None:
-        [recipe] = [
-            line for line in (ROOT / "README.md").read_text().splitlines() if "if DEBUG else" in line
-        ]
+        [block] = blocks("python", "docs/reference/settings.md", "Settings")
+        [recipe] = [line for line in block.text.splitlines() if "if DEBUG else" in line]
         (project.folder / "site_settings.py").write_text(f"{SETTINGS}DEBUG = {debug}\n{recipe}\n")
         project.declare(
             '@register("home")\nclass Home(Sitemap):\n'

@@ -1,4 +1,4 @@
-"""Laws of the README's features: each snippet runs as it stands, and gives the XML shown with it."""
+"""The features in the documentation: each snippet runs as it stands, and gives the XML shown with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -51,8 +50,9 @@ from django_sitemaps09 import (
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import Published, UrlChange, export, export_hosts
 from django_sitemaps09.signals import published
+from tests.docs.pages import PAGES, README, Place, Snippet, blocks
+from tests.docs.places import LANGUAGES, MEDIA, QUICK_START, RUN
 from tests.oracles import schemas
-from tests.readme import BLOCKS, README, Snippet, blocks
 from tests.services import require_packages
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product
@@ -68,19 +68,39 @@ SPACES = {
 }
 MOMENT = datetime(2026, 11, 19, 8, 15, tzinfo=timezone.utc)
 
-#: What the tests of this module run, by heading and by place under it; `snippet_of` fills it.
-RUN: set[tuple[str, int]] = set()
+SETTINGS = ("docs/reference/settings.md", "Settings")
+CLASSES = ("docs/reference/sitemaps.md", "Classes and hooks")
+ELSEWHERE = ("docs/howto/languages.md", "Link to other hosts or models")
+NEWS = ("docs/howto/media.md", "News")
+ELEMENTS = ("docs/howto/elements.md", "Elements of your own")
+OTHER_HOSTS = ("docs/howto/hosts.md", "URLs on other hosts")
+EXPORT_HOSTS = ("docs/howto/hosts.md", "Export for several hosts")
+SITES = ("docs/howto/hosts.md", "Rows that belong to a site")
+ENGINE = ("docs/howto/celery.md", "Lost workers")
+STORAGES = ("docs/howto/s3.md", "Export to S3 and other storages")
+CACHE = ("docs/howto/s3.md", "Share a cache")
+NOTIFY = ("docs/howto/notify.md", "After publishing")
+SIGNAL = ("docs/reference/signals.md", "`django_sitemaps09.signals.published`")
+REPORT = ("docs/reference/commands.md", "Report")
+TESTING = ("docs/howto/ci.md", "Continuous integration")
+ROBOTS = ("docs/howto/robots.md", "Serve robots.txt live")
+NATIVE = ("docs/howto/from-contrib.md", "Add the native views")
+
+#: What the tests of this module run, by place and by number there; `snippet_of` fills it.
+FOUND: set[tuple[Place, int]] = set()
 
 
-def snippet_of(heading: str, place: int = 0) -> Callable[..., Any]:
-    """Gives a test that snippet of Python; one that then leaves it alone fails."""
-    RUN.add((heading, place))
-    name = f"{heading} {place + 1}".replace(" ", "-")
-    return pytest.mark.parametrize("snippet", [blocks("python", heading)[place]], indirect=True, ids=[name])
+def snippet_of(at: tuple[str, str], number: int = 0) -> Callable[..., Any]:
+    """Give a test that snippet of Python; a test that does not run it fails."""
+    FOUND.add((Place(*at, "python"), number))
+    name = f"{at[1]} {number + 1}".replace(" ", "-")
+    return pytest.mark.parametrize("snippet", [blocks("python", *at)[number]], indirect=True, ids=[name])
 
 
-def xml_of(heading: str) -> list[bytes]:
-    return [block.text.encode() for block in blocks("xml", heading)]
+def documents(at: tuple[str, str]) -> list[bytes]:
+    """Return the XML shown below a heading."""
+    found = blocks("xml", *at)
+    return [block.text.encode() for block in found]
 
 
 # The surroundings
@@ -119,7 +139,7 @@ def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
 
 
 PRODUCT = path("<slug:category>/<slug:slug>/", nothing, name="product-detail")
-PAGES = [
+OTHERS = [
     path("articles/<slug:slug>/", nothing, name="article"),
     path("", nothing, name="home"),
     path("about/", nothing, name="about"),
@@ -142,12 +162,12 @@ def use_urls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 @pytest.fixture(autouse=True)
 def site(settings: Any, use_urls: Callable[..., None]) -> Iterator[None]:
-    """The settings and the URLs of the README, with the patterns that its snippets name."""
-    declared, _, routed, *_ = blocks("python", "Three lines")
+    """The settings and the URLs of the quick start, with the patterns that its snippets name."""
+    declared, _, routed = blocks("python", *QUICK_START)
     first, last = Snippet(declared), Snippet(routed)
     settings.SITEMAPS09 = first.run("shop_settings").SITEMAPS09
     settings.MEDIA_URL = "/media/"
-    use_urls(*last.run("shop_urls").urlpatterns, *PAGES, PRODUCT)
+    use_urls(*last.run("shop_urls").urlpatterns, *OTHERS, PRODUCT)
     yield
     first.forget()
     last.forget()
@@ -155,7 +175,7 @@ def site(settings: Any, use_urls: Callable[..., None]) -> Iterator[None]:
 
 @pytest.fixture
 def can(db: None) -> Product:
-    """The watering can of the README."""
+    """The watering can of the documentation."""
     category = Category.objects.create(slug="garden")
     return Product.objects.create(
         category=category, slug="watering-can", updated_at=MOMENT, price=Decimal("19.90")
@@ -215,23 +235,17 @@ def checked() -> list[str]:
 # Every snippet
 
 
-def test_every_snippet_of_python_is_run() -> None:
-    under = Counter(block.heading for block in blocks("python"))
-    assert {(heading, place) for heading, count in under.items() for place in range(count)} == RUN
-
-
-def test_every_document_of_xml_is_of_a_heading_that_compares_it() -> None:
-    assert {block.heading for block in blocks("xml")} == {"Three lines", "Languages", "Images and videos"}
-
-
-def test_blocks_are_all_that_is_fenced() -> None:
-    assert len(re.findall(r"^```", README, re.MULTILINE)) == 2 * len(BLOCKS)
+def test_the_snippets_of_this_module_are_those_of_the_list() -> None:
+    listed = {place: count for place, count in RUN["test_features"].items() if place.language == "python"}
+    # Another module runs it, too.
+    listed |= {place: count for place, count in RUN["test_first_steps"].items() if place[:2] == SETTINGS}
+    assert {(place, number) for place, count in listed.items() for number in range(count)} == FOUND
 
 
 # Three lines
 
 
-@snippet_of("Three lines", 0)
+@snippet_of(QUICK_START, 0)
 def test_the_settings_of_three_lines_pass_the_checks(snippet: Snippet, settings: Any) -> None:
     module = snippet.run("shop_settings")
     others = [app for app in settings.INSTALLED_APPS if app != "django_sitemaps09"]
@@ -241,7 +255,7 @@ def test_the_settings_of_three_lines_pass_the_checks(snippet: Snippet, settings:
     assert checked() == []
 
 
-@snippet_of("Three lines", 1)
+@snippet_of(QUICK_START, 1)
 def test_three_lines_are_found_and_give_the_index_and_the_page(
     snippet: Snippet, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,7 +267,7 @@ def test_three_lines_are_found_and_give_the_index_and_the_page(
     monkeypatch.setattr(tests.shop, "__path__", [*tests.shop.__path__, str(tmp_path)])
     monkeypatch.setattr(sections, "_discovered", False)
     folder = tmp_path / "public"
-    index, page = xml_of("Three lines")
+    index, page = documents(QUICK_START)
     assert checked() == []
     assert live("/sitemap.xml") == index
     assert both(folder, "products").content == page
@@ -262,7 +276,7 @@ def test_three_lines_are_found_and_give_the_index_and_the_page(
     assert [*sections.registered()] == ["products"]
 
 
-@snippet_of("Three lines", 2)
+@snippet_of(QUICK_START, 2)
 def test_the_urls_of_three_lines_serve_the_index_and_a_robots_txt_that_names_it(
     snippet: Snippet, db: None, use_urls: Callable[..., None]
 ) -> None:
@@ -272,7 +286,7 @@ def test_the_urls_of_three_lines_serve_the_index_and_a_robots_txt_that_names_it(
     assert f"Sitemap: {BASE}/sitemap.xml" in live("/robots.txt").decode().splitlines()
 
 
-@snippet_of("Three lines", 3)
+@snippet_of(SETTINGS)
 @pytest.mark.parametrize("debug", [True, False])
 def test_a_development_server_has_local_urls(
     snippet: Snippet, can: Product, settings: Any, debug: bool
@@ -291,12 +305,12 @@ def test_the_command_of_three_lines_writes_the_same_documents(
     [command] = re.findall(
         r"^`manage\.py (export_sitemaps .+)` writes the same documents", README, re.MULTILINE
     )
-    declared = Snippet(blocks("python", "Three lines")[1])
+    declared = Snippet(blocks("python", *QUICK_START)[1])
     declared.run("shop.sitemaps")
     monkeypatch.chdir(tmp_path)
     call_command(*shlex.split(command), stdout=StringIO())
     declared.forget()
-    index, page = xml_of("Three lines")
+    index, page = documents(QUICK_START)
     assert (tmp_path / "public" / "sitemap.xml").read_bytes() == index
     assert gzip.decompress((tmp_path / "public" / "sitemap-products-1.xml.gz").read_bytes()) == page
     assert f"Sitemap: {BASE}/sitemap.xml" in (tmp_path / "public" / "robots.txt").read_text()
@@ -305,9 +319,9 @@ def test_the_command_of_three_lines_writes_the_same_documents(
 # Declaring
 
 
-def inline(start: str) -> str:
-    """The one piece of code in the README's text that begins so."""
-    [found] = {code for code in re.findall(r"`([^`\n]+)`", README) if str(code).startswith(start)}
+def inline(page: str, start: str) -> str:
+    """Return the only piece of code in the text of a page that begins so."""
+    [found] = {code for code in re.findall(r"`([^`\n]+)`", PAGES[page]) if str(code).startswith(start)}
     return str(found)
 
 
@@ -315,7 +329,7 @@ def declared(body: str, **names: object) -> Any:
     """A class of products with such a line in it."""
     text = f"class Declared(ModelSitemap):\n    model = Product\n    {body}\n"
     space = {"ModelSitemap": ModelSitemap, "Product": Product, **names}
-    exec(text, space)  # noqa: S102 the README's
+    exec(text, space)  # noqa: S102 our own
     return space["Declared"]
 
 
@@ -330,7 +344,7 @@ def declared(body: str, **names: object) -> Any:
 def test_a_hook_is_a_constant_an_expression_or_a_method(
     start: str, element: str, text: str, can: Product, tmp_path: Path
 ) -> None:
-    page = both(tmp_path, "products", declared(inline(start), F=F))
+    page = both(tmp_path, "products", declared(inline(CLASSES[0], start), F=F))
     assert page.texts(f"s:url/s:{element}") == [text]
 
 
@@ -368,7 +382,7 @@ def test_a_route_gives_what_reverse_gives(route: Route, can: Product, tmp_path: 
 
 def test_static_views_are_named(db: None, tmp_path: Path) -> None:
     space: dict[str, Any] = {}
-    exec(inline("viewnames = "), space)  # noqa: S102 the README's
+    exec(inline(CLASSES[0], "viewnames = "), space)  # noqa: S102 our own
     sitemap = type("Static", (StaticViewSitemap,), {"viewnames": space["viewnames"]})
     assert both(tmp_path, "static", sitemap).urls == [f"{BASE}/", f"{BASE}/about/"]
 
@@ -383,20 +397,32 @@ def test_a_generic_sitemap_is_as_in_contrib(can: Product, tmp_path: Path) -> Non
     assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
 
 
+@snippet_of(CLASSES)
+def test_the_classes_of_the_reference_are_served(snippet: Snippet, db: None, tmp_path: Path) -> None:
+    Article.objects.create(slug="news", title="News", published_at=MOMENT)
+    snippet.run("shop.sitemaps")
+    assert checked() == []
+    page = both(tmp_path, "articles")
+    assert page.urls == [f"{BASE}/articles/news/"]
+    assert page.texts("s:url/s:changefreq") == ["weekly"]
+    assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+    assert both(tmp_path, "pages").urls == [f"{BASE}/", f"{BASE}/about/"]
+
+
 # What entries can say
 
 
-@snippet_of("Languages", 0)
+@snippet_of(LANGUAGES)
 def test_languages_give_the_document_shown(
     snippet: Snippet, can: Product, tmp_path: Path, use_urls: Callable[..., None]
 ) -> None:
     use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
     register("products", snippet.run("shop.sitemaps").ProductSitemap)
     assert checked() == []
-    assert both(tmp_path, "products").content == xml_of("Languages")[0]
+    assert both(tmp_path, "products").content == documents(LANGUAGES)[0]
 
 
-@snippet_of("Languages", 1)
+@snippet_of(ELSEWHERE)
 def test_alternates_can_be_a_method_for_pages_on_other_hosts(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
@@ -410,7 +436,7 @@ def test_alternates_can_be_a_method_for_pages_on_other_hosts(
     ]
 
 
-@snippet_of("Languages", 0)
+@snippet_of(LANGUAGES)
 def test_alternates_of_a_method_are_added_to_the_languages(
     snippet: Snippet, can: Product, tmp_path: Path, use_urls: Callable[..., None]
 ) -> None:
@@ -440,7 +466,7 @@ def test_alternates_of_a_method_are_added_to_the_languages(
         ("https://www.example.org/", "https://www.example.org/"),
     ],
 )
-@snippet_of("Languages", 0)
+@snippet_of(LANGUAGES)
 def test_x_default_can_be_a_method(
     snippet: Snippet,
     given: bool | str,
@@ -456,7 +482,7 @@ def test_x_default_can_be_a_method(
     assert [link.get("href") for link in links] == ([] if href is None else [href] * 2)
 
 
-@snippet_of("Images and videos")
+@snippet_of(MEDIA)
 def test_images_and_videos_give_the_document_shown(snippet: Snippet, can: Product, tmp_path: Path) -> None:
     Photo.objects.create(product=can, file="can.jpg")
     Film.objects.create(
@@ -469,7 +495,7 @@ def test_images_and_videos_give_the_document_shown(snippet: Snippet, can: Produc
     )
     register("products", snippet.run("shop.sitemaps").ProductSitemap)
     assert checked() == []
-    assert both(tmp_path, "products").content == xml_of("Images and videos")[0]
+    assert both(tmp_path, "products").content == documents(MEDIA)[0]
 
 
 @pytest.mark.parametrize(
@@ -488,7 +514,7 @@ def test_images_are_anywhere_or_below_the_media(
 
 
 def test_videos_take_restrictions_and_platforms(can: Product, tmp_path: Path) -> None:
-    options = f"{inline('restriction=')}, {inline('platform=')}"
+    options = f"{inline(MEDIA[0], 'restriction=')}, {inline(MEDIA[0], 'platform=')}"
     video = f'Video("/a.png", "A", "B", player_loc="/player", {options})'
     names = {"Video": Video, "Restriction": Restriction, "Platform": Platform}
     page = both(tmp_path, "products", declared(f"videos = lambda self, item: [{video}]", **names))
@@ -498,7 +524,7 @@ def test_videos_take_restrictions_and_platforms(can: Product, tmp_path: Path) ->
     assert sorted(relations) == ["allow", "deny"]
 
 
-@snippet_of("News")
+@snippet_of(NEWS)
 def test_news_are_the_articles_of_two_days_the_newest_first(
     snippet: Snippet, db: None, tmp_path: Path
 ) -> None:
@@ -533,7 +559,7 @@ def test_news_are_the_articles_of_two_days_the_newest_first(
     ]
 
 
-@snippet_of("News")
+@snippet_of(NEWS)
 def test_any_class_can_have_news_and_keeps_its_other_urls(
     snippet: Snippet, db: None, tmp_path: Path
 ) -> None:
@@ -555,7 +581,7 @@ def test_any_class_can_have_news_and_keeps_its_other_urls(
     assert page.texts("s:url/news:news/news:publication/news:language") == ["de"]
 
 
-@snippet_of("Elements of your own")
+@snippet_of(ELEMENTS)
 def test_elements_of_your_own_stand_in_their_namespace(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
@@ -567,7 +593,7 @@ def test_elements_of_your_own_stand_in_their_namespace(
 
 
 @pytest.mark.parametrize("elements", ["<shop:price>", "<price/>", "<shop:a xmlns:shop='urn:other'/>"])
-@snippet_of("Elements of your own")
+@snippet_of(ELEMENTS)
 def test_elements_that_cannot_stand_are_left_out_and_named(
     snippet: Snippet, elements: str, can: Product, tmp_path: Path
 ) -> None:
@@ -582,7 +608,7 @@ def test_elements_that_cannot_stand_are_left_out_and_named(
 
 
 def test_the_text_of_a_page_is_its_urls_one_a_line(can: Product, tmp_path: Path) -> None:
-    register("products", declared(inline("format = ")))
+    register("products", declared(inline(ELEMENTS[0], "format = ")))
     text = f"{BASE}/garden/watering-can/\n".encode()
     assert live("/sitemap-products-1.txt") == text
     export(output=tmp_path)
@@ -591,7 +617,7 @@ def test_the_text_of_a_page_is_its_urls_one_a_line(can: Product, tmp_path: Path)
     assert index.urls == [f"{BASE}/sitemap-products-1.txt"]
 
 
-@snippet_of("URLs that may stand")
+@snippet_of(OTHER_HOSTS)
 def test_urls_of_declared_hosts_may_stand(snippet: Snippet, db: None, tmp_path: Path) -> None:
     register("blog", snippet.run("shop.sitemaps").BlogSitemap)
     assert checked() == []
@@ -609,7 +635,7 @@ def test_urls_of_declared_hosts_may_stand(snippet: Snippet, db: None, tmp_path: 
         *("/a#b", "https://user@blog.example.com/", "/\x07", f"/{'a' * 2_048}"),
     ],
 )
-@snippet_of("URLs that may stand")
+@snippet_of(OTHER_HOSTS)
 def test_other_urls_are_refused_and_named(
     snippet: Snippet, location: str, db: None, tmp_path: Path
 ) -> None:
@@ -620,7 +646,7 @@ def test_other_urls_are_refused_and_named(
     assert shown(live("/sitemap-blog-1.xml")).urls == [f"{BASE}/blog/"]
 
 
-@snippet_of("URLs that may stand")
+@snippet_of(OTHER_HOSTS)
 def test_urls_are_made_uris_exactly_once(snippet: Snippet, db: None, tmp_path: Path) -> None:
     shown_class = snippet.run("shop.sitemaps").BlogSitemap
     locations = ["/blog/ü b/", "/blog/%C3%BC%20b/"]
@@ -646,7 +672,7 @@ def of_sites(db: None) -> Iterator[None]:
     Site.objects.clear_cache()
 
 
-@snippet_of("Several hosts")
+@snippet_of(SITES)
 def test_a_site_lists_its_own_rows_live(snippet: Snippet, of_sites: None, settings: Any) -> None:
     settings.SITEMAPS09 = {}
     del settings.SITE_ID
@@ -657,7 +683,7 @@ def test_a_site_lists_its_own_rows_live(snippet: Snippet, of_sites: None, settin
         assert page.urls == [f"http://{host}/articles/{slug}/" for slug in (own, "both")]
 
 
-@snippet_of("Several hosts")
+@snippet_of(SITES)
 def test_the_site_of_the_settings_comes_before_that_of_the_request(
     snippet: Snippet, of_sites: None, settings: Any
 ) -> None:
@@ -668,13 +694,13 @@ def test_the_site_of_the_settings_comes_before_that_of_the_request(
     assert page.urls == [f"http://{HOSTS[0]}/articles/{slug}/" for slug in ("english", "both")]
 
 
-@snippet_of("Several hosts")
+@snippet_of(SITES)
 def test_the_command_writes_one_tree_for_each_host(
     snippet: Snippet, of_sites: None, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
-    Snippet(blocks("python", "Three lines")[1]).run("shop.sitemaps")
-    [command] = blocks("sh", "Several hosts")
+    Snippet(blocks("python", *QUICK_START)[1]).run("shop.sitemaps")
+    [command] = blocks("sh", *EXPORT_HOSTS)
     program, *arguments = shlex.split(command.text.replace("\\\n", ""))
     assert program == "manage.py"
     assert "public/{host}/robots.txt" in arguments
@@ -696,7 +722,7 @@ def test_the_command_writes_one_tree_for_each_host(
         assert [line for line in lines if line.startswith("Sitemap")] == [f"Sitemap: {base}/sitemap.xml"]
 
 
-@snippet_of("Several hosts")
+@snippet_of(SITES)
 def test_a_host_without_a_site_is_an_error(snippet: Snippet, of_sites: None, tmp_path: Path) -> None:
     register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
     report = export(output=tmp_path, base_url="https://www.example.org")
@@ -733,7 +759,7 @@ def _celery() -> None:
 
 @pytest.mark.services
 @pytest.mark.usefixtures("_celery")
-@snippet_of("On Celery workers")
+@snippet_of(ENGINE)
 def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> None:
     patient = snippet.run("shop.engines").Patient
     settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Patient"}
@@ -742,7 +768,7 @@ def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> 
     assert patient.patience != patient.__mro__[1].patience
 
 
-@snippet_of("Storages", 0)
+@snippet_of(STORAGES)
 def test_the_settings_of_a_bucket_pass_the_checks(snippet: Snippet, settings: Any) -> None:
     module = snippet.run("shop_settings")
     settings.STORAGES = {**settings.STORAGES, **module.STORAGES}
@@ -751,13 +777,13 @@ def test_the_settings_of_a_bucket_pass_the_checks(snippet: Snippet, settings: An
     assert (str(conf.base_url), conf.state) == (BASE, "private")
 
 
-@snippet_of("Storages", 1)
+@snippet_of(CACHE)
 def test_the_settings_of_a_cache_pass_the_checks(snippet: Snippet, settings: Any) -> None:
     settings.CACHES = snippet.run("shop_settings").CACHES
     assert checked() == []
 
 
-@snippet_of("After publishing")
+@snippet_of(NOTIFY)
 def test_a_receiver_is_told_what_was_written_and_removed(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
@@ -781,7 +807,7 @@ def test_a_receiver_is_told_what_was_written_and_removed(
     assert changed == [UrlChange("added", "products", f"{BASE}/garden/watering-can/")]
 
 
-@snippet_of("After publishing")
+@snippet_of(NOTIFY)
 def test_a_receiver_that_fails_is_a_warning_and_undoes_nothing(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
@@ -799,10 +825,58 @@ def test_a_receiver_that_fails_is_a_warning_and_undoes_nothing(
     assert (tmp_path / "sitemap.xml").exists()
 
 
+@snippet_of(SIGNAL)
+def test_the_receiver_of_the_reference_is_sent_the_files(
+    snippet: Snippet, can: Product, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = snippet.run("shop.receivers")
+    register("products", declared("pass"))
+    try:
+        export(output=tmp_path)
+    finally:
+        published.disconnect(module.log_files)
+    assert set(capsys.readouterr().out.split()) == {
+        f"{BASE}/sitemap-products-1.xml.gz",
+        f"{BASE}/sitemap.xml",
+    }
+
+
+@snippet_of(REPORT)
+def test_an_export_is_called_from_python(
+    snippet: Snippet, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("products", declared("pass"))
+    monkeypatch.chdir(tmp_path)
+    report = snippet.run("shop.exports").report
+    assert (report.published, report.urls) == (True, 1)
+    assert (tmp_path / "public" / "sitemap.xml").exists()
+
+
+@snippet_of(TESTING)
+def test_a_project_can_test_its_export(snippet: Snippet, can: Product, tmp_path: Path) -> None:
+    test = snippet.run("shop.tests").test_the_sitemap_is_complete
+    register("products", declared("pass"))
+    test(tmp_path)
+    register("broken", declared("location = '/a#b'"))
+    with pytest.raises(AssertionError):
+        test(tmp_path)
+
+
+@snippet_of(ROBOTS)
+def test_a_robots_txt_is_served_with_rules(
+    snippet: Snippet, db: None, use_urls: Callable[..., None]
+) -> None:
+    module = snippet.run("shop_urls")
+    use_urls(path("", include("django_sitemaps09.urls")), *module.urlpatterns)
+    lines = live("/robots.txt").decode().splitlines()
+    assert lines[:2] == ["User-agent: *", "Disallow: /private/"]
+    assert lines[-1] == f"Sitemap: {BASE}/sitemap.xml"
+
+
 # Coming from django.contrib.sitemaps
 
 
-@snippet_of("Coming from django.contrib.sitemaps")
+@snippet_of(NATIVE)
 def test_the_old_pages_stay_beside_ours(
     snippet: Snippet, can: Product, use_urls: Callable[..., None]
 ) -> None:
@@ -818,8 +892,8 @@ def test_the_old_pages_stay_beside_ours(
 
 
 def test_the_old_pages_can_be_redirected(can: Product, use_urls: Callable[..., None]) -> None:
-    [pattern] = re.findall(r'^`(path\("sitemap-<section>.+)`', README, re.MULTILINE)
-    redirect = eval(pattern, {"path": path, "RedirectView": RedirectView})  # noqa: S307 the README's
+    [pattern] = re.findall(r'^`(path\("sitemap-<section>.+)`', PAGES[NATIVE[0]], re.MULTILINE)
+    redirect = eval(pattern, {"path": path, "RedirectView": RedirectView})  # noqa: S307 our own
     use_urls(path("", include("django_sitemaps09.urls")), redirect)
     response = Client().get("/sitemap-products.xml")
     assert (response.status_code, response.headers["Location"]) == (301, "/sitemap.xml")
@@ -831,7 +905,7 @@ def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
     made = ModuleType("shop.sitemaps")
     made.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "shop.sitemaps", made)
-    key, _, value = inline("SITEMAPS = ").partition(" = ")
+    key, _, value = inline(NATIVE[0], "SITEMAPS = ").partition(" = ")
     settings.SITEMAPS09 = {"BASE_URL": BASE, key: value.strip('"')}
     assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]
 

@@ -1,0 +1,78 @@
+"""The fenced blocks of the documentation: the test module that runs each, or why none does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.docs.pages import Place
+
+QUICK_START = ("README.md", "Three lines")
+LANGUAGES = ("docs/howto/languages.md", "Languages")
+MEDIA = ("docs/howto/media.md", "Images and videos")
+
+#: The number of blocks at each place, by the test module that runs them or compares what they show.
+RUN: Mapping[str, Mapping[Place, int]] = {
+    "test_features": {
+        Place(*QUICK_START, "python"): 3,
+        Place(*QUICK_START, "xml"): 2,
+        Place("docs/reference/sitemaps.md", "Classes and hooks", "python"): 1,
+        Place("docs/reference/commands.md", "Report", "python"): 1,
+        Place("docs/reference/signals.md", "`django_sitemaps09.signals.published`", "python"): 1,
+        Place(*LANGUAGES, "python"): 1,
+        Place(*LANGUAGES, "xml"): 1,
+        Place("docs/howto/languages.md", "Link to other hosts or models", "python"): 1,
+        Place(*MEDIA, "python"): 1,
+        Place(*MEDIA, "xml"): 1,
+        Place("docs/howto/media.md", "News", "python"): 1,
+        Place("docs/howto/elements.md", "Elements of your own", "python"): 1,
+        Place("docs/howto/hosts.md", "Rows that belong to a site", "python"): 1,
+        Place("docs/howto/hosts.md", "Export for several hosts", "sh"): 1,
+        Place("docs/howto/hosts.md", "URLs on other hosts", "python"): 1,
+        Place("docs/howto/celery.md", "Lost workers", "python"): 1,
+        Place("docs/howto/s3.md", "Export to S3 and other storages", "python"): 1,
+        Place("docs/howto/s3.md", "Share a cache", "python"): 1,
+        Place("docs/howto/notify.md", "After publishing", "python"): 1,
+        Place("docs/howto/robots.md", "Serve robots.txt live", "python"): 1,
+        Place("docs/howto/ci.md", "Continuous integration", "python"): 1,
+        Place("docs/howto/from-contrib.md", "Add the native views", "python"): 1,
+    },
+    "test_recipes": {
+        Place("docs/howto/serve.md", "nginx", "nginx"): 1,
+        Place("docs/howto/serve.md", "Object storage", "sh"): 1,
+    },
+    "test_first_steps": {Place("docs/reference/settings.md", "Settings", "python"): 1},
+    "test_tutorial": {
+        Place("docs/tutorial.md", "Create a project", "sh"): 1,
+        Place("docs/tutorial.md", "Create a project", "python"): 1,
+        Place("docs/tutorial.md", "Add a model and its page", "python"): 2,
+        Place("docs/tutorial.md", "Declare the section", "python"): 1,
+        Place("docs/tutorial.md", "Add the URLs", "python"): 1,
+        Place("docs/tutorial.md", "Add a row, and look", "sh"): 1,
+        Place("docs/tutorial.md", "Add a row, and look", "xml"): 1,
+        Place("docs/tutorial.md", "Export to files", "sh"): 1,
+        Place("docs/tutorial.md", "Export to files", "python"): 1,
+    },
+    "test_commands": {
+        Place("docs/howto/schedule.md", "From cron", "text"): 1,
+        Place("docs/howto/schedule.md", "From a deployment", "sh"): 2,
+        Place("docs/howto/large-sites.md", "What makes a section fast", "sh"): 1,
+        Place("docs/howto/ci.md", "Continuous integration", "sh"): 1,
+        Place("docs/explanation/changed-only.md", "What `--changed-only` can miss", "sh"): 1,
+        Place("docs/reference/commands.md", "`manage.py export_sitemaps [section ...]`", "sh"): 1,
+        Place("docs/reference/checks.md", "Checks by id", "sh"): 1,
+    },
+    "test_reference": {Place("docs/howto/robots.md", "robots.txt", "text"): 1},
+}
+
+#: The number of blocks at each place, and why no test runs them.
+NOT_RUN: Mapping[Place, tuple[int, str]] = {
+    Place("README.md", "See it run", "sh"): (2, "`.ci/run` runs both lines in a new clone"),
+    Place(*QUICK_START, "sh"): (1, "it installs the package; `.ci/packaging.py` installs the wheel"),
+    Place("docs/howto/wagtail.md", "Wagtail", "python"): (2, "Wagtail is tested by `.ci/neighbours.py`"),
+    Place("docs/benchmarks.md", "Exports and pages", "sh"): (1, "it takes minutes and installs packages"),
+    Place("docs/benchmarks.md", "Querysets", "sh"): (1, "it takes minutes and needs three databases"),
+    Place("docs/benchmarks.md", "Exporting again", "sh"): (1, "it takes minutes"),
+    Place("docs/contributing.md", "Contributing", "sh"): (1, "`.ci/run` runs the same line"),
+    Place("docs/contributing.md", "Tests", "sh"): (1, "a test does not run the tests"),
+    Place("docs/contributing.md", "Documentation", "sh"): (2, "`.ci/run` builds the documentation"),
+}

@@ -1,0 +1,67 @@
+"""Links in the documentation lead somewhere, on a site for source code as in the HTML."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, headings
+
+#: A link to a page or a heading, and one in angle brackets.
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(https?://[^>\s]+)>")
+_CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def links(page: str) -> list[str]:
+    # Code is no link, but the text of one can be code.
+    text = _CODE.sub("code", PAGES[page])
+    return [target or address for target, address in _LINK.findall(text)]
+
+
+def anchors(page: str) -> set[str]:
+    """Return the anchors of a page's headings, as sites for source code and MyST make them."""
+    found: set[str] = set()
+    for heading in headings(PAGES[page]):
+        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+        number = 0
+        while (anchor := f"{plain}-{number}" if number else plain) in found:
+            number += 1
+        found.add(anchor)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_relative_links_lead_to_a_file_and_a_heading(page: str) -> None:
+    for link in links(page):
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = ((ROOT / page).parent / parts.path).resolve() if parts.path else ROOT / page
+        assert target.exists(), link
+        if parts.fragment:
+            assert parts.fragment in anchors(target.relative_to(ROOT).as_posix()), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_other_links_are_of_the_web(page: str) -> None:
+    """Nothing is fetched: `sphinx -b linkcheck` does that."""
+    for link in links(page):
+        parts = urlsplit(link)
+        if parts.scheme:
+            assert parts.scheme in ("http", "https"), link
+            assert parts.hostname, link
+
+
+def test_every_page_is_in_the_contents() -> None:
+    contents = re.findall(r"^([a-z0-9/-]+)$", PAGES["docs/index.md"], re.MULTILINE)
+    pages = {page.removeprefix("docs/").removesuffix(".md") for page in PAGES if page.startswith("docs/")}
+    assert sorted(contents) == sorted(pages - {"index"})
+
+
+def test_the_readme_is_short_and_leads_to_every_page() -> None:
+    assert len(PAGES["README.md"].splitlines()) <= 250
+    linked = {urlsplit(link).path for link in links("README.md")}
+    pages = {page for page in PAGES if page.startswith("docs/")}
+    assert pages - linked <= {"docs/index.md", "docs/changelog.md"}
