@@ -35,7 +35,7 @@ def _keys(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
 def _values() -> Iterator[CheckMessage]:
     # Two keys can share a property.
     for text in dict.fromkeys(filter(None, map(_refused, conf.KEYS.values()))):
-        yield message("E003", text, "See the settings in the README.")
+        yield message("E003", text, "See the settings in the documentation.")
 
 
 def _refused(name: str) -> str | None:
