@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.docs.pages import Place
 
-QUICK_START = ("README.md", "Three lines")
+QUICK_START = ("README.md", "Quick start")
 LANGUAGES = ("docs/howto/languages.md", "Languages")
 MEDIA = ("docs/howto/media.md", "Images and videos")
 

@@ -242,11 +242,11 @@ def test_the_snippets_of_this_module_are_those_of_the_list() -> None:
     assert {(place, number) for place, count in listed.items() for number in range(count)} == FOUND
 
 
-# Three lines
+# Quick start
 
 
 @snippet_of(QUICK_START, 0)
-def test_the_settings_of_three_lines_pass_the_checks(snippet: Snippet, settings: Any) -> None:
+def test_the_settings_of_the_quick_start_pass_the_checks(snippet: Snippet, settings: Any) -> None:
     module = snippet.run("shop_settings")
     others = [app for app in settings.INSTALLED_APPS if app != "django_sitemaps09"]
     settings.INSTALLED_APPS = [*others, *module.INSTALLED_APPS]
@@ -256,7 +256,7 @@ def test_the_settings_of_three_lines_pass_the_checks(snippet: Snippet, settings:
 
 
 @snippet_of(QUICK_START, 1)
-def test_three_lines_are_found_and_give_the_index_and_the_page(
+def test_the_quick_start_is_found_and_give_the_index_and_the_page(
     snippet: Snippet, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Product.objects.create(category=can.category, slug="secret", published=False, updated_at=MOMENT)
@@ -277,7 +277,7 @@ def test_three_lines_are_found_and_give_the_index_and_the_page(
 
 
 @snippet_of(QUICK_START, 2)
-def test_the_urls_of_three_lines_serve_the_index_and_a_robots_txt_that_names_it(
+def test_the_urls_of_the_quick_start_serve_the_index_and_a_robots_txt_that_names_it(
     snippet: Snippet, db: None, use_urls: Callable[..., None]
 ) -> None:
     use_urls(*snippet.run("shop_urls").urlpatterns)
@@ -299,7 +299,7 @@ def test_a_development_server_has_local_urls(
     assert f"<loc>{base}/sitemap-products-1.xml.gz</loc>" in live("/sitemap.xml").decode()
 
 
-def test_the_command_of_three_lines_writes_the_same_documents(
+def test_the_command_of_the_quick_start_writes_the_same_documents(
     can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [command] = re.findall(

@@ -65,3 +65,9 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
     linked = {urlsplit(link).path for link in links("README.md")}
     pages = {page for page in PAGES if page.startswith("docs/")}
     assert pages - linked <= {"docs/index.md", "docs/changelog.md"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_text_are_at_most_100_columns_wide(page: str) -> None:
+    bare = re.sub(r"^ *```.*?^ *```", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in bare.splitlines() if len(line) > 100 and not line.startswith("|")] == []
