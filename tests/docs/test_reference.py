@@ -7,14 +7,24 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from importlib import import_module
-from inspect import getmembers, isclass
+from inspect import get_annotations, getmembers, isclass
 
 import pytest
+from django.contrib import sitemaps as contrib
 from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
 import django_sitemaps09
-from django_sitemaps09 import conf, exceptions, robots, signals
+from django_sitemaps09 import (
+    ModelSitemap,
+    NewsSitemap,
+    Sitemap,
+    StaticViewSitemap,
+    conf,
+    exceptions,
+    robots,
+    signals,
+)
 from django_sitemaps09.export import Report, SectionReport
 from django_sitemaps09.export.engines import Engine
 from tests.docs.pages import PAGES, README, ROOT
@@ -183,3 +193,23 @@ def test_the_commands_of_the_set_up_are_two_lines() -> None:
     first, second = (line for line in README.splitlines() if line.startswith("python3 -m venv"))
     assert first.endswith("manage.py demo")
     assert second.endswith("-m pytest -n auto")
+
+
+# Hooks
+
+#: What contrib's class has for every sitemap, and what this package adds to each class.
+HOOKS = {
+    name
+    for kind in (contrib.Sitemap, Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap)
+    for name in {*vars(kind), *get_annotations(kind)}
+    if not name.startswith("_")
+}
+#: Names that no declaration sets, but views read.
+READ_BY_VIEWS = {"get_domain", "get_latest_lastmod", "get_protocol", "get_urls", "paginator"}
+
+
+def test_every_hook_of_a_class_is_described() -> None:
+    page = PAGES["docs/reference/sitemaps.md"]
+    hooks = (HOOKS - READ_BY_VIEWS) | {"images", "videos", "lastmod", "changefreq", "priority"}
+    assert {"site_field", "key", "limit"} <= hooks
+    assert [name for name in sorted(hooks) if not re.search(rf"`(?:def )?{name}\b", page)] == []
