@@ -9,12 +9,12 @@ from django.core.cache import cache
 from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
-from tests import services
-from tests.databases import SERVERS, using
-from tests.examples import EXAMPLES, THOROUGH
 from tests.oracles import schema
-from tests.services import bucket, declare, s3, shared_cache
 from tests.strict import sitemap_js
+from tests.support import services
+from tests.support.databases import SERVERS, using
+from tests.support.examples import EXAMPLES, THOROUGH
+from tests.support.services import bucket, declare, s3, shared_cache
 
 __all__ = ["bucket", "declare", "s3", "schema", "shared_cache", "sitemap_js", "using"]
 

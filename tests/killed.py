@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import django
 
-from tests import published as looked_at
 from tests import settings as configuration
-from tests.examples import KILL_STEP
-from tests.waiting import until
+from tests.support import published as looked_at
+from tests.support.examples import KILL_STEP
+from tests.support.waiting import until
 
 BASE = "https://www.example.com"
 #: URLs of a page.

@@ -23,8 +23,8 @@ from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import queryset
-from tests.batches import locations
 from tests.models import Article
+from tests.support.batches import locations
 
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)

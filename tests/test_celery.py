@@ -38,7 +38,9 @@ from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, 
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import STATE, LocalStore
-from tests import services, test_engines
+from tests import test_engines
+from tests.support import services
+from tests.support.waiting import DEADLINE, until
 from tests.test_engines import (
     BASE,
     PAGE,
@@ -51,7 +53,6 @@ from tests.test_engines import (
     locations,
     touched,
 )
-from tests.waiting import DEADLINE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 

@@ -27,8 +27,8 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09 import export as exports
 from django_sitemaps09.export import SectionReport, export
 from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, render_page, same_declaration
-from tests import published as looked_at
-from tests.databases import parameter
+from tests.support import published as looked_at
+from tests.support.databases import parameter
 
 pytestmark = pytest.mark.slow
 

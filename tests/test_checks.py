@@ -63,8 +63,8 @@ from django_sitemaps09 import (
     views,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
-from tests.databases import require
 from tests.models import Article, Category, Name, Reading, Tag, Visit
+from tests.support.databases import require
 
 FORBIDDEN = {
     "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection": "opened a connection",

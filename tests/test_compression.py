@@ -24,7 +24,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.sink import Sink, open_sink
-from tests.services import missing
+from tests.support.services import missing
 
 BASE = "https://www.example.com"
 #: Gzip, deflate, no flag (of a name, for one), no time.

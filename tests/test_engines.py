@@ -29,7 +29,7 @@ from django.urls import path
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export.engines import _cores
-from tests.waiting import DEADLINE, until
+from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
 
@@ -710,7 +710,7 @@ POSTGRESQL = (
 def test_connections_of_the_parent_are_its_own_before_and_after(tmp_path: Path, _: str) -> None:
     from django.db import connections
 
-    from tests.databases import require
+    from tests.support.databases import require
 
     require("postgresql")
     fill("postgresql")

@@ -53,7 +53,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
 from django_sitemaps09.stores import STATE
 from tests import settings as configuration
-from tests.published import SPACE
+from tests.support.published import SPACE
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from django.test import Client
 from django_sitemaps09 import ModelSitemap, Route, sections
 from django_sitemaps09.export import export
 from tests.models import Article, Word
-from tests.published import SPACE
+from tests.support.published import SPACE
 
 pytestmark = pytest.mark.django_db
 

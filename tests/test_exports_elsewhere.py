@@ -16,7 +16,7 @@ from django.core.files.storage import storages
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
-from tests.published import SPACE
+from tests.support.published import SPACE
 from tests.test_stores import Overwriting, saved, storage
 
 BASE = "https://www.example.com"

@@ -57,7 +57,6 @@ from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.changes import identity
 from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
-from tests.databases import parameter
 from tests.models import (
     Article,
     Category,
@@ -72,6 +71,7 @@ from tests.models import (
     Visit,
     Word,
 )
+from tests.support.databases import parameter
 from tests.urls import nothing
 
 UTC = timezone.utc

@@ -37,11 +37,11 @@ from django_sitemaps09.sources import QuerySource, positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.views import compat
-from tests.databases import ALIASES, parameter, require
 from tests.fuzz.facts import KINDS, UTC, Fact, facts, write
 from tests.fuzz.lastmods import Lastmod, of_kind
 from tests.fuzz.querysets import Made, queryset
-from tests.published import SPACE, pages, plain, quick_folder
+from tests.support.databases import ALIASES, parameter, require
+from tests.support.published import SPACE, pages, plain, quick_folder
 
 # Django says so on the compatibility views, as it does with contrib; what the pages hold is asserted.
 pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")

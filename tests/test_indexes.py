@@ -20,7 +20,7 @@ from django_sitemaps09.manifest import ROOT
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
-from tests.published import SPACE
+from tests.support.published import SPACE
 
 BASE = "https://www.example.com"
 

@@ -19,8 +19,8 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
-from tests.published import quick_folder
-from tests.waiting import DEADLINE, until
+from tests.support.published import quick_folder
+from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]

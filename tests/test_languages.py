@@ -40,8 +40,8 @@ from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows import slices
 from tests.contrib_road import roads
-from tests.databases import parameter, require
 from tests.models import Article
+from tests.support.databases import parameter, require
 from tests.test_sources import (
     BASE,
     LIMITS,

@@ -36,8 +36,8 @@ from django_sitemaps09.export import export
 from django_sitemaps09.stores import lease
 from django_sitemaps09.stores.local import LocalStore
 from tests import killed
-from tests import published as looked_at
-from tests.databases import require
+from tests.support import published as looked_at
+from tests.support.databases import require
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]

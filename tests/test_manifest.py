@@ -31,7 +31,7 @@ from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, Secti
 from django_sitemaps09.pages import Fingerprint
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
-from tests.published import SPACE
+from tests.support.published import SPACE
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching, page_maps
 from tests.models import Article
-from tests.published import SPACE
-from tests.services import require_packages
+from tests.support.published import SPACE
+from tests.support.services import require_packages
 from tests.test_bounds import MODELS, delete, write
 from tests.test_exported_views import BASE, Articles
 

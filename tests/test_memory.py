@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps09.export import memory
-from tests.databases import require
+from tests.support.databases import require
 
 MILLION = 1_000_000
 #: In a process of its own: what a process once took it has taken for good.
@@ -88,7 +88,7 @@ class TestTheIndexOfContribsViews:
         """The rows themselves would take 100 MB."""
         require(alias)
         done = subprocess.run(  # noqa: S603 our own interpreter and code
-            [sys.executable, "-m", "tests.index_memory", alias, str(self.ROWS), shape],
+            [sys.executable, "-m", "tests.support.index_memory", alias, str(self.ROWS), shape],
             cwd=Path(__file__).parents[1],
             env={**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")},
             capture_output=True,

@@ -34,8 +34,8 @@ from django_sitemaps09.protocol import MAX_NEWS
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
-from tests import published as looked_at
 from tests.models import Article, Dispatch, Word
+from tests.support import published as looked_at
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -18,9 +18,9 @@ from django.urls import include, path
 import django_sitemaps09
 from django_sitemaps09 import GenericSitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
-from tests.databases import require
 from tests.models import Article
-from tests.published import indexed
+from tests.support.databases import require
+from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 

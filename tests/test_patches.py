@@ -19,7 +19,7 @@ from django.urls import include, path
 import django_sitemaps09
 from django_sitemaps09 import ModelSitemap, NewsSitemap, views
 from django_sitemaps09.export import export
-from tests.published import indexed
+from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 

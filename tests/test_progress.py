@@ -15,7 +15,7 @@ from django.core.management.base import OutputWrapper
 from django_sitemaps09.export import PageFile, SectionReport
 from django_sitemaps09.management import progress
 from tests import test_command
-from tests.services import require_packages
+from tests.support.services import require_packages
 from tests.test_command import BASE, ROOT
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")

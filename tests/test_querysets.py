@@ -52,10 +52,10 @@ from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.unreadable import readable
-from tests import batches
-from tests.databases import parameter
 from tests.models import Article, Category, Comment, Event, Recent, Seat, Tag, Visit
-from tests.published import indexed
+from tests.support import batches
+from tests.support.databases import parameter
+from tests.support.published import indexed
 
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)

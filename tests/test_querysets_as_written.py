@@ -23,9 +23,9 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.queryset_traits import count_rows, in_any_order
 from django_sitemaps09.sitemaps import GenericSitemap
 from django_sitemaps09.views import compat
-from tests.databases import parameter
 from tests.models import Article, Invoice, Seat
-from tests.published import SPACE, pages, plain, quick_folder
+from tests.support.databases import parameter
+from tests.support.published import SPACE, pages, plain, quick_folder
 from tests.test_changed_only import replica
 from tests.test_querysets import BASE, LIMITS, OLD, Stubborn, at_least, shelf
 

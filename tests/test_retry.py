@@ -26,9 +26,9 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from tests.databases import require
-from tests.forwarder import DEADLINE, Forwarder
-from tests.published import quick_folder
+from tests.support.databases import require
+from tests.support.forwarder import DEADLINE, Forwarder
+from tests.support.published import quick_folder
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]

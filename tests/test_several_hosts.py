@@ -41,8 +41,8 @@ from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.stores import STATE, host_folder, is_folder
 from django_sitemaps09.views import compat
 from tests import killed, test_engines
-from tests import published as looked_at
 from tests.models import Article
+from tests.support import published as looked_at
 from tests.test_stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -9,9 +9,9 @@ import pytest
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines, export_hosts
 from django_sitemaps09.stores import STATE
-from tests import published as looked_at
 from tests import test_celery, test_engines
 from tests import test_several_hosts as several
+from tests.support import published as looked_at
 from tests.test_several_hosts import FOLDERS, A, B, change, thirty, tree, written
 
 pytest.importorskip("celery", reason="needs celery, of the extra `test-services`")

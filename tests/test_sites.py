@@ -18,7 +18,7 @@ from django.urls import include, path
 
 from django_sitemaps09 import Sitemap, views
 from django_sitemaps09.export import export, export_hosts
-from tests.published import indexed
+from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 

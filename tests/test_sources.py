@@ -84,8 +84,6 @@ from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.writer import Written, write_urlset
-from tests import batches
-from tests.databases import parameter
 from tests.models import (
     Article,
     Category,
@@ -103,6 +101,8 @@ from tests.models import (
     Visit,
     Word,
 )
+from tests.support import batches
+from tests.support.databases import parameter
 
 UTC = timezone.utc
 pytestmark = pytest.mark.usefixtures("cached_site")

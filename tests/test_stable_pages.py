@@ -22,8 +22,8 @@ from django_sitemaps09 import ModelSitemap, stores
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.export import export
 from django_sitemaps09.manifest import PageRecord, SectionRecord
-from tests import published as looked_at
-from tests.examples import THOROUGH
+from tests.support import published as looked_at
+from tests.support.examples import THOROUGH
 
 BASE = "https://www.example.com"
 LETTERS = string.ascii_letters + string.digits + "äöé-_"

@@ -31,8 +31,8 @@ from django.test import override_settings
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, only_one, state, target
 from django_sitemaps09.stores import lease as leases
-from tests import services
-from tests.waiting import until
+from tests.support import services
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[1]
 PAGE = "sitemap-a-1.xml.gz"

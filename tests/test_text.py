@@ -29,8 +29,8 @@ from django_sitemaps09.sources import source
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.remote import content_type
-from tests import published as looked_at
 from tests.models import Article
+from tests.support import published as looked_at
 from tests.test_stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

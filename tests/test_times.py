@@ -49,8 +49,8 @@ from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import Base, Limits, w3c, w3c_texts
 from django_sitemaps09.sources import queryset
 from django_sitemaps09.sources.rows.times import TimeText
-from tests.databases import parameter, require
 from tests.models import Article, Event, Recent, Visit
+from tests.support.databases import parameter, require
 
 UTC = timezone.utc
 BASE = Base("https", "www.example.com")

@@ -34,9 +34,9 @@ from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
 from django_sitemaps09.views import lazy_urlset
 from django_sitemaps09.views.lazy_urlset import LOOKS, Urlset
-from tests.batches import locations
 from tests.contrib_road import roads
 from tests.models import Article, Category, Tag
+from tests.support.batches import locations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.urls")]
 

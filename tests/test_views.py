@@ -37,7 +37,7 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap, protocol, sections, 
 from django_sitemaps09.entries import Image
 from django_sitemaps09.export import export
 from tests.models import Article
-from tests.published import SPACE
+from tests.support.published import SPACE
 
 pytestmark = pytest.mark.django_db
 

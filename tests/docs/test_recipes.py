@@ -34,8 +34,8 @@ from django_sitemaps09 import Image, ModelSitemap, NewsSitemap, Route, Sitemap, 
 from django_sitemaps09.export import export
 from tests.docs.pages import PAGES, blocks
 from tests.models import Article, Category, Word
-from tests.published import SPACE
-from tests.services import missing, require_packages
+from tests.support.published import SPACE
+from tests.support.services import missing, require_packages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 

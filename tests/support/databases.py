@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.services import missing, must_be_marked
+from tests.support.services import missing, must_be_marked
 
 #: Aliases of `DATABASES` in `tests.settings`, be they there or not.
 ALIASES = ("default", "postgresql", "mariadb")

@@ -33,7 +33,7 @@ def require_redis() -> None:
     try:
         socket.create_connection((host, int(port)), timeout=2).close()
     except OSError:
-        missing(f"no Redis answers at {REDIS}: see tests/services.py")
+        missing(f"no Redis answers at {REDIS}: see tests/support/services.py")
 
 
 def require_packages(*names: str) -> None:

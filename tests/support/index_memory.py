@@ -1,6 +1,6 @@
 """Prints by how many megabytes the index of contrib's views makes a process grow, in a process of its own.
 
-    python -m tests.index_memory ALIAS DOUBLINGS ranges|cursor
+    python -m tests.support.index_memory ALIAS DOUBLINGS ranges|cursor
 
 The section's `lastmod` is a method, and it has as many rows as doubling one so often gives.
 """
