@@ -12,11 +12,16 @@ from hypothesis import HealthCheck, settings
 from tests.oracles import schema
 from tests.strict import sitemap_js
 from tests.support import services
+from tests.support.clock import clock
+from tests.support.configuration import _configured, configure, folder, umask
 from tests.support.databases import SERVERS, using
 from tests.support.examples import EXAMPLES, THOROUGH
 from tests.support.services import bucket, declare, s3, shared_cache
 
-__all__ = ["bucket", "declare", "s3", "schema", "shared_cache", "sitemap_js", "using"]
+__all__ = [
+    "_configured", "bucket", "clock", "configure", "declare", "folder", "s3", "schema", "shared_cache",
+    "sitemap_js", "umask", "using",
+]  # fmt: skip
 
 # A busy machine does not break an invariant: nothing here fails by the clock. A thorough run looks for
 # examples that nobody has seen; every other run has the same ones, so that it fails for what was changed.

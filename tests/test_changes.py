@@ -19,7 +19,7 @@ from django_sitemaps09.export import Published, Report, UrlChange, export
 from django_sitemaps09.signals import published
 from tests.models import Article
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 BASE = "https://www.example.com"
 
@@ -52,11 +52,6 @@ class Told:
             found[kind].add(url.removeprefix(f"{BASE}/articles/").removesuffix("/"))
         assert sum(map(len, found.values())) == len(self.urls)
         return found
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
 
 
 @pytest.fixture

@@ -19,27 +19,16 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.FINE")
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
 #: A process that waits in the middle of an export finds its gate here.
 GATE = "SITEMAPS09_TESTS_GATE"
-
-
-class Numbers(Sitemap[int]):
-    """A section without a database."""
-
-    def __init__(self, count: int) -> None:
-        self.numbers = range(count)
-
-    def items(self) -> Sequence[int]:
-        return self.numbers
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 class Bad(Numbers):
@@ -77,11 +66,6 @@ SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
 NONE: dict[str, Any] = {}
 
 
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.FINE"}
-
-
 @pytest.fixture
 def use(settings: Any) -> Callable[..., None]:
     """Takes the sections of that name, and other settings."""
@@ -90,11 +74,6 @@ def use(settings: Any) -> Callable[..., None]:
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.{name}", **keys}
 
     return change
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "public"
 
 
 def said(*arguments: object, **options: Any) -> tuple[str, str]:

@@ -52,7 +52,7 @@ from tests.models import Article
 from tests.strict import SitemapJs, usp_pages
 from tests.test_clients import require
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 BASE = "https://www.example.com"
 UTC = timezone.utc
@@ -171,11 +171,6 @@ def section(of: Combination, **more: Any) -> type[ModelSitemap[Article]]:
     hooks = {"images": images, "videos": videos, "news": news}
     declared |= {name: hook for name, hook in hooks.items() if getattr(of, name)}
     return type("Declared", (ModelSitemap,), declared | more)
-
-
-@pytest.fixture(autouse=True)
-def base_url(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
 
 
 @pytest.fixture

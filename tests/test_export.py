@@ -26,7 +26,6 @@ import django
 import pytest
 from django.apps import apps
 from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files import locks
 from django.core.files.storage import Storage
@@ -54,25 +53,15 @@ from django_sitemaps09.robots import BEGIN, END
 from django_sitemaps09.stores import STATE
 from tests import settings as configuration
 from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
 #: Byte 3 is the flag of a name, 4 to 7 are the time.
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 BLOCK = f"{BEGIN}\n# Written by the export of sitemaps; changes inside this block are lost.\n"
-
-
-class Numbers(Sitemap[int]):
-    """A section without a database: the numbers from `start` on."""
-
-    def __init__(self, count: int, start: int = 0) -> None:
-        self.numbers = range(start, start + count)
-
-    def items(self) -> Sequence[int]:
-        return self.numbers
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 class Failing(Numbers):
@@ -232,37 +221,6 @@ def write_index(folder: Path, data: str | bytes) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> Iterator[None]:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-    cache.clear()
-    yield
-    cache.clear()
-
-
-@pytest.fixture
-def limit(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def change(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return change
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "public"
-
-
-@pytest.fixture
-def umask() -> Iterator[Callable[[int], int]]:
-    before = os.umask(0o022)
-    os.umask(before)
-    yield os.umask
-    os.umask(before)
-
-
 class Lazy(Mapping[str, Any]):
     """Sections that are found when they are asked for, as a project writes them; its length recurses."""
 
@@ -316,8 +274,8 @@ class TestAMappingOfTheProjects:
 
 
 class TestTheFilesOfAnExport:
-    def test_have_the_names_of_the_live_pages(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(MAX_URLS=2)
+    def test_have_the_names_of_the_live_pages(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=2)
         export(output=folder, sitemaps={"a": Numbers(3), "b-1": Numbers(1)})
         assert set(content(folder)) == {
             "sitemap.xml",
@@ -329,9 +287,11 @@ class TestTheFilesOfAnExport:
         assert paths(folder) == [*numbers(3), *numbers(1)]
 
     @pytest.mark.parametrize("by", ["argument", "setting"])
-    def test_are_plain_where_gzip_is_off(self, folder: Path, by: str, limit: Callable[..., None]) -> None:
+    def test_are_plain_where_gzip_is_off(
+        self, folder: Path, by: str, configure: Callable[..., None]
+    ) -> None:
         if by == "setting":
-            limit(GZIP=False)
+            configure(GZIP=False)
         export(output=folder, sitemaps={"a": Numbers(3)}, gzip=False if by == "argument" else None)
         assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml"}
         assert named(folder) == ["sitemap-a-1.xml"]
@@ -354,8 +314,8 @@ class TestTheFilesOfAnExport:
         export(output=folder, sitemaps={"a": Numbers(4_321)})
         assert paths(folder) == numbers(4_321)
 
-    def test_are_what_the_report_says(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(MAX_URLS=3)
+    def test_are_what_the_report_says(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=3)
         report = export(output=folder, sitemaps={"a": Numbers(7), "b": Numbers(2)})
         assert (report.urls, [section.urls for section in report.sections]) == (9, [7, 2])
         for section in report.sections:
@@ -381,10 +341,10 @@ class TestTheFilesOfAnExport:
 
     @pytest.mark.django_db
     def test_are_those_of_a_sitemap_that_others_wrote_for_contrib(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
         class Foreign(ContribSitemap):
-            limit = 2
+            configure = 2
 
             def items(self) -> list[str]:
                 return ["/a/", "/b/", "/c/", "/d/", "/e/"]
@@ -392,7 +352,7 @@ class TestTheFilesOfAnExport:
             def location(self, item: str) -> str:
                 return item
 
-        limit(MAX_URLS=1)
+        configure(MAX_URLS=1)
         export(output=folder, sitemaps={"a": Foreign})
         assert sorted(paths(folder)) == ["/a/", "/b/", "/c/", "/d/", "/e/"]
         assert {len(locations(plain(folder, name))) for name in named(folder)} == {1}
@@ -400,8 +360,10 @@ class TestTheFilesOfAnExport:
 
 class TestTheIndexOfAnExport:
     @pytest.mark.django_db
-    def test_has_the_newest_lastmod_of_each_page(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(MAX_URLS=2)
+    def test_has_the_newest_lastmod_of_each_page(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
         write_articles("a", "b", "c")
         export(output=folder, sitemaps={"articles": article_sitemap()})
         found = [node.text for node in parse(plain(folder, "sitemap.xml")).iter(f"{SPACE}lastmod")]
@@ -475,9 +437,9 @@ class TestARunThatChangesNothing:
     @pytest.mark.parametrize("changed_only", [True, False])
     @pytest.mark.django_db
     def test_writes_nothing_not_even_of_its_own(
-        self, folder: Path, limit: Callable[..., None], gzip: bool, changed_only: bool
+        self, folder: Path, configure: Callable[..., None], gzip: bool, changed_only: bool
     ) -> None:
-        limit(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
+        configure(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
         write_articles(*"abcdefgh")
         sitemaps = {"articles": article_sitemap(), "a": Numbers(20), "bad": Bad(9, [1]), "none": Numbers(0)}
         robots = folder.with_name("robots.txt")
@@ -502,13 +464,13 @@ class TestARunThatChangesNothing:
     @pytest.mark.parametrize("rows", ["positions", "keys"])
     @pytest.mark.django_db
     def test_writes_nothing_where_pages_were_split_by_their_bytes(
-        self, folder: Path, limit: Callable[..., None], rows: str
+        self, folder: Path, configure: Callable[..., None], rows: str
     ) -> None:
         class Longer(Numbers):
             def location(self, item: int) -> str:
                 return f"/{'x' * (item * 7 % 300)}/{item}/"
 
-        limit(MAX_BYTES=2_000)
+        configure(MAX_BYTES=2_000)
         write_articles(*(f"{'x' * (number * 7 % 100)}-{number}" for number in range(100)))
         sitemaps = {"a": Longer(100) if rows == "positions" else article_sitemap()}
         (section,) = export(output=folder, sitemaps=sitemaps).sections
@@ -525,7 +487,7 @@ class TestARunThatChangesNothing:
 
 class TestTheSchemas:
     @pytest.mark.django_db
-    def test_admit_every_file(self, schema: Any, folder: Path, limit: Callable[..., None]) -> None:
+    def test_admit_every_file(self, schema: Any, folder: Path, configure: Callable[..., None]) -> None:
         from lxml import etree
 
         class Translated(Bad):
@@ -533,7 +495,7 @@ class TestTheSchemas:
             lastmod = datetime(2026, 1, 1)
             changefreq = "never"
 
-        limit(MAX_URLS=3)
+        configure(MAX_URLS=3)
         write_articles("a", "b", "c", "d")
         article_model().objects.filter(slug="b").update(updated=None)
         sitemaps = {
@@ -667,15 +629,15 @@ class Remote(Storage):
 
 class TestTheTarget:
     def test_is_the_output_then_the_storage_then_the_root(
-        self, tmp_path: Path, settings: Any, limit: Callable[..., None]
+        self, tmp_path: Path, settings: Any, configure: Callable[..., None]
     ) -> None:
         sitemaps = {"a": Numbers(1)}
-        limit(ROOT=tmp_path / "root")
+        configure(ROOT=tmp_path / "root")
         assert export(sitemaps=sitemaps).folder == tmp_path / "root"
         settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(tmp_path / "alias")}
         assert export(sitemaps=sitemaps).folder == tmp_path / "alias"
         settings.STORAGES = {**settings.STORAGES, "other": local_storage(tmp_path / "other")}
-        limit(STORAGE="other")
+        configure(STORAGE="other")
         assert export(sitemaps=sitemaps).folder == tmp_path / "other"
         assert export(sitemaps=sitemaps, output=str(tmp_path / "output")).folder == tmp_path / "output"
         for name in ("root", "alias", "other", "output"):
@@ -690,8 +652,8 @@ class TestTheTarget:
         with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_named_where_it_is_no_alias(self, limit: Callable[..., None]) -> None:
-        limit(STORAGE="sitmaps")
+    def test_is_named_where_it_is_no_alias(self, configure: Callable[..., None]) -> None:
+        configure(STORAGE="sitmaps")
         with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
             export(sitemaps={"a": Numbers(1)})
 
@@ -752,11 +714,11 @@ class TestTheBase:
         ["www.example.com", "ftp://example.com", "https://", "https://example.com/path", "https://a b"],
     )
     def test_is_refused_by_name_where_it_is_no_base(
-        self, folder: Path, limit: Callable[..., None], url: str
+        self, folder: Path, configure: Callable[..., None], url: str
     ) -> None:
         with pytest.raises(ImproperlyConfigured, match="--base-url: "):
             export(output=folder, sitemaps={"a": Numbers(1)}, base_url=url)
-        limit(BASE_URL=url)
+        configure(BASE_URL=url)
         with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['BASE_URL'\]: "):
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
@@ -768,8 +730,10 @@ class TestTheBase:
         export(output=folder, sitemaps={"a": Old(1)})
         assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
-    def test_of_the_files_is_a_setting_of_its_own(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(FILES_URL="https://cdn.example.net/maps/")
+    def test_of_the_files_is_a_setting_of_its_own(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(FILES_URL="https://cdn.example.net/maps/")
         robots = folder / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         assert report.index_url == "https://cdn.example.net/maps/sitemap.xml"
@@ -788,9 +752,9 @@ class TestTheBase:
 class TestTheLimits:
     @pytest.mark.parametrize("most", [1, 2, 3, 7, 10, 11])
     def test_no_file_has_more_urls_than_max_urls(
-        self, folder: Path, limit: Callable[..., None], most: int
+        self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
-        limit(MAX_URLS=most)
+        configure(MAX_URLS=most)
         export(output=folder, sitemaps={"a": Numbers(10)})
         sizes = [len(locations(plain(folder, name))) for name in named(folder)]
         assert sorted(paths(folder)) == numbers(10)
@@ -799,13 +763,13 @@ class TestTheLimits:
 
     @pytest.mark.parametrize("room", [0, 1, 56, 57, 58, 113, 114, 400])
     def test_no_file_has_more_bytes_than_max_bytes_closing_tag_included(
-        self, folder: Path, limit: Callable[..., None], room: int
+        self, folder: Path, configure: Callable[..., None], room: int
     ) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)}, gzip=False)
         most = (folder / "sitemap-a-1.xml").stat().st_size + room
         entry = len(f"<url><loc>{BASE}/numbers/0/</loc></url>\n")
         assert entry == 57
-        limit(MAX_BYTES=most)
+        configure(MAX_BYTES=most)
         export(output=folder, sitemaps={"a": Numbers(10)}, gzip=False)
         sizes = [len(plain(folder, name)) for name in named(folder)]
         assert sorted(paths(folder)) == numbers(10)
@@ -815,9 +779,9 @@ class TestTheLimits:
 
     @pytest.mark.django_db
     def test_a_closed_page_that_overflows_is_halved_and_the_last_one_is_filled(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
-        limit(MAX_URLS=6)
+        configure(MAX_URLS=6)
         model = article_model()
         model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
         export(output=folder, sitemaps={"a": article_sitemap()})
@@ -862,13 +826,13 @@ class TestTheLimits:
             assert len(plain(folder, name)) <= size
 
     def test_a_url_that_fits_no_file_is_left_out_and_named(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
         class Long(Numbers):
             def location(self, item: int) -> str:
                 return f"/{'x' * 500}/" if item in (0, 4) else super().location(item)
 
-        limit(MAX_BYTES=400)
+        configure(MAX_BYTES=400)
         (section,) = export(output=folder, sitemaps={"a": Long(9)}).sections
         assert sorted(paths(folder)) == sorted(set(numbers(9)) - {"/numbers/0/", "/numbers/4/"})
         assert [(e.key, e.field, e.reason) for e in section.errors] == [
@@ -878,7 +842,7 @@ class TestTheLimits:
 
     @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
     def test_the_languages_of_an_item_are_never_parted(
-        self, folder: Path, limit: Callable[..., None], most: int
+        self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
         class Translated(Numbers):
             i18n = True
@@ -886,7 +850,7 @@ class TestTheLimits:
             def location(self, item: int) -> str:
                 return f"/{translation.get_language()}/{item}/"
 
-        limit(MAX_URLS=most)
+        configure(MAX_URLS=most)
         (section,) = export(output=folder, sitemaps={"a": Translated(5)}).sections
         if most < 3:
             # Three languages do not fit at all.
@@ -922,17 +886,19 @@ class TestBadItems:
         for error in section.errors:
             assert f"Section 'a': left out: {error}" in caplog.messages
 
-    def test_are_counted_once_though_a_page_is_cut(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(MAX_BYTES=400)
+    def test_are_counted_once_though_a_page_is_cut(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_BYTES=400)
         (section,) = export(output=folder, sitemaps={"a": Bad(60, [0, 30, 59])}).sections
         assert len(section.files) > 5
         assert section.left_out == len(section.errors) == 4
 
     def test_are_all_counted_and_the_first_thousand_named(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
         for size in (100_000, 5_000):
-            limit(MAX_BYTES=size)
+            configure(MAX_BYTES=size)
             sitemaps = {"a": Bad(5_000, range(0, 5_000, 2))}
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             # Item 3 has a priority that is none.
@@ -970,9 +936,9 @@ class TestBadItems:
 
 class TestAFailedSection:
     def test_keeps_its_published_files_and_entries_and_the_others_are_published(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
-        limit(MAX_URLS=2)
+        configure(MAX_URLS=2)
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3), "c": Numbers(1)})
         index = parse(plain(folder, "sitemap.xml"))
         before = touched(folder)
@@ -1024,9 +990,9 @@ class TestAFailedSection:
 class TestADatabaseThatFails:
     @pytest.mark.parametrize("call", range(1, 21))
     def test_once_is_asked_again_wherever_it_was(
-        self, folder: Path, limit: Callable[..., None], call: int
+        self, folder: Path, configure: Callable[..., None], call: int
     ) -> None:
-        limit(MAX_URLS=4)
+        configure(MAX_URLS=4)
         sitemap = Stumbling(10, [call])
         report = export(output=folder, sitemaps={"a": sitemap})
         assert sitemap.calls > call
@@ -1034,17 +1000,17 @@ class TestADatabaseThatFails:
         assert (report.urls, report.sections[0].left_out) == (10, 0)
 
     def test_once_for_each_of_two_pages_is_asked_again_each_time(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
-        limit(MAX_URLS=4)
+        configure(MAX_URLS=4)
         report = export(output=folder, sitemaps={"a": Stumbling(10, [12, 18])})
         assert (report.failures, paths(folder)) == ([], numbers(10))
 
     @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
     def test_for_good_fails_its_section_and_nothing_of_it_is_published(
-        self, folder: Path, limit: Callable[..., None], call: int
+        self, folder: Path, configure: Callable[..., None], call: int
     ) -> None:
-        limit(MAX_URLS=4)
+        configure(MAX_URLS=4)
         sitemaps = {"a": Stumbling(10, range(call, 1_000)), "b": Numbers(1)}
         report = export(output=folder, sitemaps=sitemaps)
         assert set(content(folder)) == {"sitemap.xml", "sitemap-b-1.xml.gz"}
@@ -1055,10 +1021,10 @@ class TestADatabaseThatFails:
 
     @pytest.mark.parametrize(("times", "fails"), [(1, False), (2, True)])
     def test_in_the_middle_of_a_query_is_the_same(
-        self, folder: Path, limit: Callable[..., None], times: int, fails: bool
+        self, folder: Path, configure: Callable[..., None], times: int, fails: bool
     ) -> None:
         write_articles("a", "b", "c", "d", "e")
-        limit(MAX_URLS=2)
+        configure(MAX_URLS=2)
         left = times
 
         def gone(execute: Any, sql: str, *arguments: Any) -> Any:
@@ -1080,8 +1046,8 @@ class TestADatabaseThatFails:
 
 
 class TestSectionsAsArguments:
-    def test_leave_all_others_as_they_are(self, folder: Path, limit: Callable[..., None]) -> None:
-        limit(MAX_URLS=2)
+    def test_leave_all_others_as_they_are(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=2)
         sitemaps = {"a": Numbers(3), "b": Numbers(3), "c": Numbers(3)}
         export(output=folder, sitemaps=sitemaps)
         before = touched(folder)
@@ -1206,13 +1172,13 @@ class TestSectionsThatAreMissing:
         assert touched(folder) == before
 
     def test_are_those_of_the_setting_or_the_registered_ones(
-        self, folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sections, "_discovered", True)
         monkeypatch.setattr(sections, "_registered", {"registered": Numbers(2)})
         export(output=folder)
         assert named(folder) == ["sitemap-registered-1.xml.gz"]
-        limit(SITEMAPS=f"{__name__}.SITEMAPS")
+        configure(SITEMAPS=f"{__name__}.SITEMAPS")
         export(output=folder / "other")
         assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
 
@@ -1463,9 +1429,9 @@ def full_after(size: int, write: Callable[..., int]) -> Callable[..., int]:
 
 class TestTheOrderOfPublishing:
     def test_is_all_files_on_disk_then_the_pages_then_the_index(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
     ) -> None:
-        limit(MAX_URLS=2)
+        configure(MAX_URLS=2)
         steps: list[str] = []
         fsync, replace = os.fsync, Path.replace
 
@@ -1504,9 +1470,9 @@ class TestTheOrderOfPublishing:
         assert {step for step in steps[26:] if not step.startswith("tmp-")} <= {public, own}
 
     def test_leaves_at_every_step_an_index_that_names_whole_files(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
     ) -> None:
-        limit(MAX_URLS=2)
+        configure(MAX_URLS=2)
         export(output=folder, sitemaps={"a": Numbers(7), "b": Numbers(1)})
         replace, steps = Path.replace, 0
 
@@ -1580,10 +1546,10 @@ class TestRobotsTxt:
 
     @pytest.mark.parametrize("by", ["argument", "setting"])
     def test_is_created_with_our_block_alone(
-        self, folder: Path, path: Path, by: str, limit: Callable[..., None]
+        self, folder: Path, path: Path, by: str, configure: Callable[..., None]
     ) -> None:
         if by == "setting":
-            limit(ROBOTS_TXT=path)
+            configure(ROBOTS_TXT=path)
         report = export(
             output=folder, sitemaps={"a": Numbers(1)}, robots=str(path) if by == "argument" else None
         )
@@ -1817,9 +1783,9 @@ class TestRobotsTxt:
         assert report.failures == []
 
     def test_of_a_wrong_kind_is_refused_before_anything_is_published(
-        self, folder: Path, limit: Callable[..., None]
+        self, folder: Path, configure: Callable[..., None]
     ) -> None:
-        limit(ROBOTS_TXT=7)
+        configure(ROBOTS_TXT=7)
         with pytest.raises(ImproperlyConfigured, match="ROBOTS_TXT"):
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
@@ -1829,7 +1795,7 @@ class TestRobotsTxt:
 class TestLivePages:
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_the_bytes_of_the_exported_files(
-        self, folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
     ) -> None:
         class Translated(Bad):
             i18n = alternates = x_default = True
@@ -1842,7 +1808,7 @@ class TestLivePages:
             "numbers": Translated(5, [1]),
         }
         monkeypatch.setattr(sections, "_registered", sitemaps)
-        limit(MAX_URLS=4, GZIP=gzip, ROOT=folder)
+        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         export()
         client = Client()
@@ -1857,11 +1823,11 @@ class TestLivePages:
 
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_named_by_the_bytes_of_the_exported_index(
-        self, folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
     ) -> None:
         monkeypatch.setattr(sections, "_discovered", True)
         monkeypatch.setattr(sections, "_registered", {"articles": article_sitemap(), "numbers": Numbers(7)})
-        limit(MAX_URLS=4, GZIP=gzip, ROOT=folder)
+        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         article_model().objects.filter(slug="h").update(updated=None)
         export()
@@ -2050,9 +2016,9 @@ def test_pages_of_a_paginator_of_others_come_to_rest(folder: Path) -> None:
     ("staged", "name"), [("private.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")]
 )
 def test_a_worker_does_not_choose_what_is_published_under_which_name(
-    folder: Path, limit: Callable[..., None], monkeypatch: pytest.MonkeyPatch, staged: str, name: str
+    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, staged: str, name: str
 ) -> None:
-    limit(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
+    configure(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setitem(globals(), "FORGED", {"articles": article_sitemap()})
     monkeypatch.setattr(Forging, "answers", (staged, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,28 +13,24 @@ from xml.etree import ElementTree
 import pytest
 from django.core.files.storage import storages
 
-from django_sitemaps09 import Sitemap
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
 from tests.support.published import SPACE
+from tests.support.sections import Numbers
 from tests.test_stores import Overwriting, saved, storage
+
+pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
 
 BASE = "https://www.example.com"
 
 
-class Numbers(Sitemap[int]):
-    """A section without a database."""
+class TenOnAPage(Numbers):
+    """The numbers that it is given."""
 
     limit = 10
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = numbers
-
-    def items(self) -> Sequence[int]:
-        return self.numbers
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 class Counting(Overwriting):
@@ -51,13 +47,8 @@ class Counting(Overwriting):
         super().delete(name)
 
 
-@pytest.fixture(autouse=True)
-def _configured(settings: Any, shared_cache: None) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-
-
 def run(*numbers: int, **options: Any) -> Report:
-    report = export(sitemaps={"n": Numbers(*numbers)}, **options)
+    report = export(sitemaps={"n": TenOnAPage(*numbers)}, **options)
     assert report.failures == []
     return report
 
@@ -82,7 +73,7 @@ class TestAStorageInMemory:
     def test_has_what_a_folder_would_have(self, tmp_path: Path) -> None:
         run(*range(25))
         files = saved("sitemaps")
-        export(output=tmp_path, sitemaps={"n": Numbers(*range(25))})
+        export(output=tmp_path, sitemaps={"n": TenOnAPage(*range(25))})
         expected = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
         assert {name: data for name, data in files.items() if "/" not in name} == expected
         assert published(files) == [str(n) for n in range(25)]
@@ -118,7 +109,7 @@ class TestAStorageInMemory:
     ) -> None:
         declare(sitemaps={"BACKEND": "django.core.files.storage.InMemoryStorage"})
         with pytest.raises(ExportError, match="replace"):
-            export(sitemaps={"n": Numbers(1)})
+            export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 
     def test_may_have_its_state_elsewhere(self, tmp_path: Path, settings: Any) -> None:
@@ -142,7 +133,7 @@ class TestAStorageInMemory:
     def test_needs_a_cache_that_others_share(self, settings: Any, cache: str) -> None:
         settings.CACHES = {"default": {"BACKEND": f"django.core.cache.backends.{cache}"}}
         with pytest.raises(ExportError, match="CACHES"):
-            export(sitemaps={"n": Numbers(1)})
+            export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 
     def test_whose_file_was_taken_away_has_it_again(self) -> None:

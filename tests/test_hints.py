@@ -8,7 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.profiling import Cost, Costs, Step, recorded, step
 from tests.models import Article, Category, Comment, Scale
+from tests.support.sections import Numbers
 
 BASE = "https://www.example.com"
 ROOT = Path(__file__).parents[1]
@@ -124,16 +125,6 @@ class Listed(Sitemap[Article]):
 
     def items(self) -> list[Article]:
         return [item for item in Article.objects.all() if item.category and item.category.slug]
-
-
-class Numbers(Sitemap[int]):
-    """Items that are no rows."""
-
-    def items(self) -> Iterable[int]:
-        return range(COUNT)
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 # What the processes of an export with workers find by the setting.
@@ -439,7 +430,7 @@ class TestAStepThatTakesLong:
         assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
 
     def test_is_not_named_where_nothing_else_can_be_declared(self) -> None:
-        assert slow(source_of(Numbers()), positions=0.1, location=0.8) == ()
+        assert slow(source_of(Numbers(COUNT)), positions=0.1, location=0.8) == ()
 
     def test_is_not_a_queryset_of_which_no_row_is_read_yet(self) -> None:
         for kind in (Default, Sliced):

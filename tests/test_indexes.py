@@ -13,39 +13,20 @@ from xml.etree import ElementTree
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
+from django_sitemaps09 import ModelSitemap, Route, manifest
 from django_sitemaps09.export import export
 from django_sitemaps09.filenames import index_name, is_index
 from django_sitemaps09.manifest import ROOT
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
+from tests.support.clock import Clock
 from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09(MAX_URLS=2)
 
 BASE = "https://www.example.com"
-
-
-class Numbers(Sitemap[int]):
-    """A section without a key."""
-
-    def __init__(self, count: int) -> None:
-        self.numbers = range(count)
-
-    def items(self) -> range:
-        return self.numbers
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
-
-
-class Clock:
-    """Stands in for the class `datetime` where an export asks when it started."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
-
-    def now(self, zone: timezone) -> datetime:
-        return self.time.astimezone(zone)
 
 
 def article_model() -> Any:
@@ -123,35 +104,8 @@ def known(folder: Path) -> manifest.Manifest:
 
 
 @pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 2}
-
-
-@pytest.fixture(autouse=True)
 def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", Limits(3, 50_000))
-
-
-@pytest.fixture
-def limit(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def change(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return change
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "public"
 
 
 @pytest.fixture
@@ -240,10 +194,10 @@ class TestSeveralIndexes:
         self,
         folder: Path,
         robots: Path,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         at_every_step: Callable[[list[str]], list[Any]],
     ) -> None:
-        limit(MAX_URLS=4)
+        configure(MAX_URLS=4)
         write_articles(*range(1, 25))
         sitemaps = {"articles": articles()}
         export(output=folder, sitemaps=sitemaps, robots=robots)
@@ -282,7 +236,7 @@ class TestSeveralIndexes:
         assert indexed(folder) == {**before, "sitemap-2.xml": ["b1", "b2"]}
 
     def test_that_nobody_announces_are_published_and_reported(
-        self, folder: Path, robots: Path, limit: Callable[..., None]
+        self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
         report = export(output=folder, sitemaps={"a": Numbers(7)})
         assert report.published
@@ -292,7 +246,7 @@ class TestSeveralIndexes:
         assert "'CASCADE'" in failure
         assert len(published(folder)) == 7
         assert export(output=folder, sitemaps={"a": Numbers(7)}, robots=robots).failures == []
-        limit(CASCADE=True)
+        configure(CASCADE=True)
         assert export(output=folder, sitemaps={"a": Numbers(7)}).failures == []
 
     @pytest.mark.parametrize("most", [300, 400, 500, 1_000])
@@ -344,11 +298,11 @@ class TestSeveralIndexes:
         folder: Path,
         robots: Path,
         clock: Clock,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         cascade: bool,
         at_every_step: Callable[[list[str]], list[Any]],
     ) -> None:
-        limit(CASCADE=cascade)
+        configure(CASCADE=cascade)
         export(output=folder, sitemaps={"a": Numbers(6), "b": Numbers(4)}, robots=robots)
         with pytest.MonkeyPatch.context():
             at_every_step([f"/numbers/{number}/" for number in range(4)])
@@ -364,11 +318,11 @@ class TestSeveralIndexes:
         self,
         folder: Path,
         robots: Path,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         cascade: bool,
         at_every_step: Callable[[list[str]], list[Any]],
     ) -> None:
-        limit(MAX_URLS=3, CASCADE=cascade)
+        configure(MAX_URLS=3, CASCADE=cascade)
         write_articles(*range(10, 400, 10))
         sitemaps = {"articles": articles(), "b": Numbers(1)}
         export(output=folder, sitemaps=sitemaps, robots=robots)
@@ -389,9 +343,9 @@ class TestSeveralIndexes:
 
 class TestACascade:
     def test_begins_where_one_index_is_not_enough(
-        self, folder: Path, robots: Path, limit: Callable[..., None]
+        self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
-        limit(CASCADE=True)
+        configure(CASCADE=True)
         export(output=folder, sitemaps={"a": Numbers(6)}, robots=robots)
         assert indexed(folder) == {"sitemap.xml": ["a1", "a2", "a3"]}
         report = export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
@@ -408,7 +362,7 @@ class TestACascade:
         self,
         folder: Path,
         robots: Path,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         clock: Clock,
         at_every_step: Callable[[list[str]], list[Any]],
     ) -> None:
@@ -423,7 +377,7 @@ class TestACascade:
             "sitemap-2.xml": ["a4", "a5"],
         }
         for on, expected in ((True, cascade), (False, plain), (True, cascade), (False, plain)):
-            limit(CASCADE=on)
+            configure(CASCADE=on)
             assert export(output=folder, sitemaps=sitemaps, robots=robots).failures == []
             assert indexed(folder).items() >= expected.items()
             assert set(known(folder).indexes) == set(expected)
@@ -441,17 +395,17 @@ class TestACascade:
         self,
         folder: Path,
         robots: Path,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         monkeypatch: pytest.MonkeyPatch,
         on: bool,
     ) -> None:
-        limit(MAX_URLS=3, CASCADE=not on)
+        configure(MAX_URLS=3, CASCADE=not on)
         keys = range(10, 400, 10)
         write_articles(*keys)
         sitemaps = {"articles": articles()}
         export(output=folder, sitemaps=sitemaps, robots=robots)
         write_articles(*range(101, 109), 251, 252, *range(391, 400))
-        limit(CASCADE=on)
+        configure(CASCADE=on)
         replace, steps = Path.replace, []
 
         def watched(self: Path, target: Path) -> Path:
@@ -468,9 +422,9 @@ class TestACascade:
         assert {*slugs(*keys, 251, 252)} <= found_by_crawlers(folder, robots)
 
     def test_ends_where_one_index_is_enough_again(
-        self, folder: Path, robots: Path, limit: Callable[..., None], clock: Clock
+        self, folder: Path, robots: Path, configure: Callable[..., None], clock: Clock
     ) -> None:
-        limit(CASCADE=True)
+        configure(CASCADE=True)
         export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
         export(output=folder, sitemaps={"a": Numbers(5)}, robots=robots)
         clock.time += timedelta(days=1)
@@ -481,12 +435,12 @@ class TestACascade:
 class TestIndexesWithoutAManifest:
     @pytest.mark.parametrize("cascade", [False, True])
     def test_are_adopted_all_and_each_page_is_named_once(
-        self, folder: Path, robots: Path, limit: Callable[..., None], cascade: bool
+        self, folder: Path, robots: Path, configure: Callable[..., None], cascade: bool
     ) -> None:
         sitemaps = {"a": Numbers(9), "b": Numbers(5)}
         # What is left of a cascade names the same pages.
         for on in (not cascade, cascade):
-            limit(CASCADE=on)
+            configure(CASCADE=on)
             export(output=folder, sitemaps=sitemaps, robots=robots)
         before, found = indexed(folder), known(folder)
         (folder / STATE / ROOT).unlink()
@@ -513,11 +467,11 @@ class TestIndexesWithoutAManifest:
 class TestTheSchemas:
     @pytest.mark.parametrize("cascade", [False, True])
     def test_admit_every_index(
-        self, schema: Any, folder: Path, limit: Callable[..., None], cascade: bool
+        self, schema: Any, folder: Path, configure: Callable[..., None], cascade: bool
     ) -> None:
         from lxml import etree
 
-        limit(CASCADE=cascade)
+        configure(CASCADE=cascade)
         sitemaps = {"a": type("Dated", (Numbers,), {"lastmod": datetime(2026, 1, 1)})(9), "b": Numbers(3)}
         export(output=folder, sitemaps=sitemaps)
         assert len(indexed(folder)) == 3 + cascade

@@ -21,7 +21,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, manifest
+from django_sitemaps09 import ModelSitemap, Route, manifest
 from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnknownSectionError
 from django_sitemaps09.export import Report, export
@@ -31,37 +31,15 @@ from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, Secti
 from django_sitemaps09.pages import Fingerprint
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
+from tests.support.clock import Clock
 from tests.support.published import SPACE
+from tests.support.sections import Numbers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
 
 BASE = "https://www.example.com"
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
-
-
-class Clock:
-    """Stands in for the class `datetime` where an export asks when it started."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
-
-    def now(self, zone: timezone) -> datetime:
-        assert zone == timezone.utc
-        return self.time
-
-
-class Numbers(Sitemap[int]):
-    """A section without a key."""
-
-    def __init__(self, count: int) -> None:
-        self.count_of_all = count
-
-    def items(self) -> range:
-        return range(self.count_of_all)
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 def article_model() -> Any:
@@ -134,33 +112,6 @@ def known(folder: Path, root: str = ROOT) -> Manifest:
     found = manifest.read(LocalStore(folder / STATE, 0o600, own=""), root)
     assert found is not None
     return found
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 2}
-
-
-@pytest.fixture
-def limit(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def change(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return change
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "public"
 
 
 @pytest.fixture
@@ -421,9 +372,9 @@ class TestAManifestThatCannotBeRead:
 
     @pytest.mark.parametrize("damaged", [ROOT, "section", "gone"])
     def test_does_not_disarm_the_guard(
-        self, folder: Path, state: Path, limit: Callable[..., None], damaged: str
+        self, folder: Path, state: Path, configure: Callable[..., None], damaged: str
     ) -> None:
-        limit(MAX_URLS=100)
+        configure(MAX_URLS=100)
         for count in (249, 250):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(count - 249)})
         if damaged == "gone":
@@ -441,9 +392,9 @@ class TestAManifestThatCannotBeRead:
         }
 
     def test_does_not_make_numbers_new_that_no_file_has_any_more(
-        self, folder: Path, state: Path, limit: Callable[..., None], clock: Clock
+        self, folder: Path, state: Path, configure: Callable[..., None], clock: Clock
     ) -> None:
-        limit(KEEP_REMOVED=0)
+        configure(KEEP_REMOVED=0)
         write_articles(*range(1, 7))
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
         export(output=folder, sitemaps=sitemaps)
@@ -652,15 +603,15 @@ class TestStateThatIsDamaged:
 class TestAnExportOfAnotherProject:
     @pytest.mark.parametrize("what", ["base", "files"])
     def test_is_not_overwritten(
-        self, folder: Path, state: Path, limit: Callable[..., None], what: str
+        self, folder: Path, state: Path, configure: Callable[..., None], what: str
     ) -> None:
         sitemaps = {"a": Numbers(3)}
         export(output=folder, sitemaps=sitemaps)
         before = touched(folder), touched(state)
         if what == "base":
-            limit(BASE_URL="https://www.example.org")
+            configure(BASE_URL="https://www.example.org")
         else:
-            limit(FILES_URL=f"{BASE}/maps/")
+            configure(FILES_URL=f"{BASE}/maps/")
         for names_ in ([], ["a"]):
             with pytest.raises(ExportError, match=rf"holds an export of {BASE}.*remove manifest\.json"):
                 export(names_, output=folder, sitemaps=sitemaps)
@@ -762,9 +713,9 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("digits", [9, 20, 200])
     def test_are_not_used_up_by_a_file_of_a_huge_one(
-        self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, limit: Any, digits: int
+        self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, configure: Any, digits: int
     ) -> None:
-        limit(ROOT=folder)
+        configure(ROOT=folder)
         monkeypatch.setattr(registry, "_discovered", True)
         monkeypatch.setattr(registry, "_registered", {"articles": articles()})
         write_articles(1, 2, 3)
@@ -812,11 +763,11 @@ class TestFilesThatNoIndexNamesAnyMore:
         self,
         folder: Path,
         clock: Clock,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         sitemaps: dict[str, Any],
         keep: timedelta,
     ) -> None:
-        limit(KEEP_REMOVED=keep)
+        configure(KEEP_REMOVED=keep)
         if keep:
             clock.time += keep - SECOND
             assert export(output=folder, sitemaps=sitemaps).deleted == ()
@@ -928,8 +879,8 @@ class TestTheLastmodInTheIndex:
 
 class TestASectionThatShrinks:
     @pytest.fixture(autouse=True)
-    def _large_pages(self, limit: Callable[..., None]) -> None:
-        limit(MAX_URLS=1_000)
+    def _large_pages(self, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=1_000)
 
     def exported(self, folder: Path, count: int, **options: Any) -> Report:
         return export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)}, **options)
@@ -956,13 +907,13 @@ class TestASectionThatShrinks:
         self,
         folder: Path,
         state: Path,
-        limit: Callable[..., None],
+        configure: Callable[..., None],
         before: int,
         after: int,
         most: float,
         passes: bool,
     ) -> None:
-        limit(MAX_SHRINK=most)
+        configure(MAX_SHRINK=most)
         self.exported(folder, before)
         found = touched(folder), touched(state)
         report = self.exported(folder, after)

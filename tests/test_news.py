@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from itertools import count
 from math import ceil
@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, sections, views
-from django_sitemaps09 import export as exports
+from django_sitemaps09.export import api as exports
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import Report, export, export_hosts
@@ -37,7 +37,7 @@ from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 
 BASE = "https://www.example.com"
 NOW = datetime(2026, 9, 10, 12, tzinfo=timezone.utc)
@@ -101,27 +101,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     monkeypatch.setattr(extensions, "datetime", Stopped)
     monkeypatch.setattr(exports, "datetime", Stopped)
     return found
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "serial"}
-
-
-@pytest.fixture
-def change(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def changed(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return changed
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with looked_at.quick_folder() as found:
-        yield found / "public"
 
 
 @pytest.fixture
@@ -543,10 +522,10 @@ class TestFilesOfNews:
 
     @pytest.mark.parametrize("keep", [0, 24 * 3600])
     def test_that_are_not_needed_any_more_go_and_come_back(
-        self, clock: Clock, folder: Path, change: Callable[..., None], keep: int
+        self, clock: Clock, folder: Path, configure: Callable[..., None], keep: int
     ) -> None:
         """A file that is needed again is none that is due to be deleted, whichever run comes first."""
-        change(KEEP_REMOVED=keep)
+        configure(KEEP_REMOVED=keep)
 
         def pages(amount: int, later: timedelta) -> list[str]:
             clock.time += later
@@ -638,7 +617,7 @@ class TestFilesOfNews:
     def test_have_the_lowest_numbers_whatever_comes_and_goes(
         self,
         clock: Clock,
-        change: Callable[..., None],
+        configure: Callable[..., None],
         declared: Callable[..., None],
         steps: Sequence[tuple[int, timedelta, str, bool]],
         keep: int,
@@ -647,13 +626,13 @@ class TestFilesOfNews:
         clock.time = NOW
         declared(news=Small, words=Words)
         with looked_at.quick_folder() as folder:
-            change(KEEP_REMOVED=keep, ROOT=folder)
+            configure(KEEP_REMOVED=keep, ROOT=folder)
             most = 0
             named_since: dict[str, datetime] = {}
             for amount, later, option, compressed in steps:
                 clock.time += later
                 write(amount, clock.time, timedelta(minutes=90))
-                change(GZIP=compressed)
+                configure(GZIP=compressed)
                 report = export(**({option: True} if option else {}))
                 assert report.failures == []
                 recent = expected(clock.time)
@@ -677,10 +656,10 @@ class TestFilesOfNews:
                 named_since |= dict.fromkeys(wanted, clock.time)
 
     def test_are_live_what_they_are_now_where_an_export_is_older(
-        self, clock: Clock, folder: Path, change: Callable[..., None], declared: Callable[..., None]
+        self, clock: Clock, folder: Path, configure: Callable[..., None], declared: Callable[..., None]
     ) -> None:
         declared(news=Small, words=Words)
-        change(ROOT=folder)
+        configure(ROOT=folder)
         write(27, NOW)
         export()
         clock.time += 3 * DAY
@@ -772,10 +751,10 @@ class TestFilesOfNews:
             assert names(folder) == first(ceil(amount / 10))
 
     def test_have_the_lowest_numbers_where_the_limit_of_bytes_parts_a_page(
-        self, clock: Clock, folder: Path, change: Callable[..., None]
+        self, clock: Clock, folder: Path, configure: Callable[..., None]
     ) -> None:
         """The first entries tell how many fit, and later ones are longer."""
-        change(MAX_BYTES=200_000)
+        configure(MAX_BYTES=200_000)
 
         class Longer(Fresh):
             def title(self, item: Article) -> str:

@@ -83,11 +83,6 @@ def local_storage(folder: Path, **options: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "public"
-
-
-@pytest.fixture
 def memory(declare: Callable[..., None]) -> RemoteStore:
     declare(sitemaps=storage(Overwriting))
     return RemoteStore("sitemaps")
@@ -96,13 +91,6 @@ def memory(declare: Callable[..., None]) -> RemoteStore:
 @pytest.fixture(params=["local", "memory"])
 def store(request: pytest.FixtureRequest, folder: Path) -> Any:
     return LocalStore(folder) if request.param == "local" else request.getfixturevalue("memory")
-
-
-@pytest.fixture
-def umask() -> Iterator[Callable[[int], int]]:
-    before = os.umask(0o022)
-    yield os.umask
-    os.umask(before)
 
 
 def below(folder: Path) -> dict[str, bytes]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
-from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
+from tests.support.sections import Numbers
 
 ROOT = Path(__file__).parents[1]
 BASE = "https://www.example.com"
@@ -31,15 +30,7 @@ execute_from_command_line(["manage.py", "export_sitemaps", *sys.argv[1:]])
 """
 
 
-class Numbers(Sitemap[int]):
-    def items(self) -> Sequence[int]:
-        return range(3)
-
-    def location(self, item: int) -> str:
-        return f"/{item}/"
-
-
-SECTIONS: dict[str, Any] = {f"numbers{n}": Numbers for n in range(3)}
+SECTIONS: dict[str, Any] = {f"numbers{n}": Numbers(3) for n in range(3)}
 FORMATS = [[], ["--format", "json"], ["--verbosity", "2"]]
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
@@ -113,7 +104,7 @@ class TestACallbackThatRaises:
 
         callbacks: dict[str, Any] = {name: callback}
         with pytest.raises(KeyError) as raised:
-            export(output=tmp_path, sitemaps={"a": Numbers}, **callbacks)
+            export(output=tmp_path, sitemaps={"a": Numbers(3)}, **callbacks)
         assert raised.value is error
         assert not (tmp_path / "sitemap.xml").exists()
         assert list(tmp_path.glob(".sitemaps09/run-*")) == []
@@ -124,6 +115,6 @@ class TestACallbackThatRaises:
         def callback(published: object) -> None:
             raise KeyError("of the caller")
 
-        report = export(output=tmp_path, sitemaps={"a": Numbers}, on_published=callback)
+        report = export(output=tmp_path, sitemaps={"a": Numbers(3)}, on_published=callback)
         assert report.published
         assert "of the caller" in " ".join(report.warnings)

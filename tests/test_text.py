@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -33,7 +33,7 @@ from tests.models import Article
 from tests.support import published as looked_at
 from tests.test_stores import Overwriting, saved, storage
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 
 BASE = "https://www.example.com"
 DAY = 24 * 3600
@@ -76,27 +76,6 @@ def write(first: int, last: int) -> None:
 
 def text_of(*slugs: object) -> bytes:
     return b"".join(f"{BASE}/articles/{slug}/\n".encode() for slug in slugs)
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "serial"}
-
-
-@pytest.fixture
-def change(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def changed(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return changed
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with looked_at.quick_folder() as found:
-        yield found / "public"
 
 
 @pytest.fixture
@@ -277,9 +256,9 @@ class TestALivePageOfText:
 
     @pytest.mark.parametrize("compressed", [True, False])
     def test_is_named_by_the_index_where_it_is_the_format_of_the_section(
-        self, declared: Callable[..., None], change: Callable[..., None], compressed: bool
+        self, declared: Callable[..., None], configure: Callable[..., None], compressed: bool
     ) -> None:
-        change(GZIP=compressed)
+        configure(GZIP=compressed)
         write(0, 15)
         declared(articles=Articles, text=TextArticles)
         xml = ".xml.gz" if compressed else ".xml"
@@ -314,8 +293,8 @@ class TestLinesOfText:
         export(output=folder)
         assert (folder / "sitemap-words-1.txt").read_bytes() == f"{line}\n".encode()
 
-    def test_are_on_a_host_in_ascii(self, change: Callable[..., None], folder: Path) -> None:
-        change(BASE_URL="https://bücher.example")
+    def test_are_on_a_host_in_ascii(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(BASE_URL="https://bücher.example")
         export(output=folder, sitemaps={"words": of("/a", "https://bücher.example/b")})
         expected = ("https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example/b")
         assert lines(folder, "sitemap-words-1.txt") == expected
@@ -367,9 +346,9 @@ class TestAnExportOfText:
 
     @pytest.mark.parametrize("compressed", [True, False])
     def test_has_files_that_are_never_compressed_and_the_index_names_them(
-        self, folder: Path, change: Callable[..., None], compressed: bool
+        self, folder: Path, configure: Callable[..., None], compressed: bool
     ) -> None:
-        change(GZIP=compressed)
+        configure(GZIP=compressed)
         write(0, 15)
         report = self.run(folder)
         assert names(folder) == ["sitemap-articles-1.txt", "sitemap-articles-2.txt"]
@@ -380,11 +359,11 @@ class TestAnExportOfText:
         ]
 
     def test_has_the_bytes_of_the_live_pages_and_the_digests_of_its_manifest(
-        self, folder: Path, declared: Callable[..., None], change: Callable[..., None]
+        self, folder: Path, declared: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         write(0, 25)
         declared(articles=TextArticles)
-        change(ROOT=folder)
+        configure(ROOT=folder)
         report = export()
         found = {name: (folder / name).read_bytes() for name in names(folder)}
         assert {name: get(name).content for name in found} == found
@@ -422,12 +401,12 @@ class TestAnExportOfText:
 
     @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
     def test_is_parted_where_a_page_is_full_by_urls_or_by_bytes(
-        self, folder: Path, change: Callable[..., None], keys: dict[str, int]
+        self, folder: Path, configure: Callable[..., None], keys: dict[str, int]
     ) -> None:
         write(0, 6)
         # The first ones tell how many fit, and these are longer.
         Article.objects.bulk_create(Article(pk=100 + n, slug="long" * 10 + str(n)) for n in range(9))
-        change(**keys)
+        configure(**keys)
         for run in range(3):
             assert self.run(folder).failures == []
             assert indexed(folder) == published_urls()
@@ -438,8 +417,8 @@ class TestAnExportOfText:
             # Into a page that is closed.
             Article.objects.create(pk=2 * run + 2, slug=f"even{run}")
 
-    def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, change: Callable[..., None]) -> None:
-        change(MAX_BYTES=100)
+    def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_BYTES=100)
         report = self.run(folder, of("/a", "/" + "b" * 90, "/c"))
         assert [error.reason for error in report.sections[0].errors] == ["fits no page"]
         assert indexed(folder) == {f"{BASE}/a", f"{BASE}/c"}
@@ -488,8 +467,10 @@ class TestAnExportOfText:
         assert report.sections[0].merged > 0
         assert indexed(folder) == published_urls()
 
-    def test_deletes_no_file_that_is_not_its_own(self, folder: Path, change: Callable[..., None]) -> None:
-        change(KEEP_REMOVED=0)
+    def test_deletes_no_file_that_is_not_its_own(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(KEEP_REMOVED=0)
         write(0, 25)
         folder.mkdir()
         foreign = ("sitemap-articles-2.txt", "sitemap-articles-7.txt", "sitemap-other-1.txt", "sitemap.txt")
@@ -505,7 +486,7 @@ class TestAnExportOfText:
 
     @pytest.mark.parametrize("to", ["text", "gzip"])
     def test_takes_nobody_elses_place_when_the_suffix_changes(
-        self, folder: Path, change: Callable[..., None], to: str
+        self, folder: Path, configure: Callable[..., None], to: str
     ) -> None:
         write(0, 5)
         self.run(folder, Articles)
@@ -558,10 +539,10 @@ class TestASectionThatChangesItsFormat:
         seed=st.randoms(use_true_random=False),
     )
     def test_has_every_url_in_some_page_that_is_named_and_whole(
-        self, change: Callable[..., None], ways: list[str], option: str, keep: int, seed: Any
+        self, configure: Callable[..., None], ways: list[str], option: str, keep: int, seed: Any
     ) -> None:
         """Each step of publishing, each old file that is still promised, and rows that come and go."""
-        change(KEEP_REMOVED=keep)
+        configure(KEEP_REMOVED=keep)
         Article.objects.all().delete()
         write(0, 40)
         with looked_at.quick_folder() as folder:
@@ -600,9 +581,9 @@ class TestASectionThatChangesItsFormat:
 
     @pytest.mark.parametrize(("one", "other"), [("xml.gz", "txt"), ("txt", "xml.gz"), ("xml", "xml.gz")])
     def test_leaves_tombstones_that_come_back_alive(
-        self, folder: Path, change: Callable[..., None], one: str, other: str
+        self, folder: Path, configure: Callable[..., None], one: str, other: str
     ) -> None:
-        change(KEEP_REMOVED=0)
+        configure(KEEP_REMOVED=0)
         write(0, 25)
         pages = {way: {f"sitemap-articles-{n}.{way}" for n in (1, 2, 3)} for way in (one, other)}
 
@@ -669,9 +650,9 @@ class TestASectionThatChangesItsFormat:
     @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
     @pytest.mark.parametrize("then", ["txt", "xml.gz"])
     def test_is_adopted_from_the_index_where_the_manifest_was_lost(
-        self, folder: Path, change: Callable[..., None], way: str, then: str
+        self, folder: Path, configure: Callable[..., None], way: str, then: str
     ) -> None:
-        change(KEEP_REMOVED=0)
+        configure(KEEP_REMOVED=0)
         write(0, 25)
         self.run(folder, way)
         before = set(names(folder))
@@ -718,8 +699,8 @@ class TestTextInAStorage:
         assert found == expected
         assert "sitemap-articles-3.txt" in found
 
-    def test_changes_its_format(self, change: Callable[..., None]) -> None:
-        change(KEEP_REMOVED=0)
+    def test_changes_its_format(self, configure: Callable[..., None]) -> None:
+        configure(KEEP_REMOVED=0)
         write(0, 25)
         for sitemap in (Articles, TextArticles, Articles, Articles):
             export(sitemaps={"articles": sitemap})

@@ -33,13 +33,14 @@ from django.utils import timezone as django_timezone
 from django.utils import translation
 from django.views.decorators.cache import cache_page
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, protocol, sections, views
+from django_sitemaps09 import ModelSitemap, Route, protocol, sections, views
 from django_sitemaps09.entries import Image
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.published import SPACE
+from tests.support.sections import Numbers
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 BASE = "https://www.example.com"
 LINK = "{http://www.w3.org/1999/xhtml}link"
@@ -50,19 +51,6 @@ class Articles(ModelSitemap[Article]):
     queryset = Article.objects.filter(published=True)
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
-
-
-class Numbers(Sitemap[int]):
-    """A section without a database."""
-
-    def __init__(self, count: int) -> None:
-        self.numbers = range(count)
-
-    def items(self) -> Sequence[int]:
-        return self.numbers
-
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
 
 
 class Foreign(ContribSitemap):
@@ -116,11 +104,6 @@ def listed() -> list[str]:
     return [name for page in found() for name in found(page)]
 
 
-@pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-
-
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes these the registered sections."""
@@ -145,16 +128,6 @@ def route(settings: Any) -> Callable[..., None]:
     return only
 
 
-@pytest.fixture
-def change(settings: Any) -> Callable[..., None]:
-    """Sets keys of `SITEMAPS09` beside those that are set."""
-
-    def keys(**keys: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
-
-    return keys
-
-
 class TestTheNames:
     def test_lead_to_the_files_of_an_export(self) -> None:
         assert reverse("django_sitemaps09:index") == "/sitemap.xml"
@@ -170,9 +143,9 @@ class TestTheNames:
         assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
 
     def test_of_all_sections_lead_to_their_own_pages(
-        self, register: Callable[..., None], change: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
-        change(MAX_URLS=2)
+        configure(MAX_URLS=2)
         register(**{"a": Numbers(1), "a-1": Numbers(3), "a-1-1": Numbers(4)})
         assert found() == [
             "/sitemap-a-1.xml.gz",
@@ -190,10 +163,10 @@ class TestTheSections:
         assert found() == ["/sitemap-one-1.xml.gz"]
 
     def test_are_those_of_the_setting(
-        self, register: Callable[..., None], change: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         register(one=Numbers(1))
-        change(SITEMAPS=f"{__name__}.SET")
+        configure(SITEMAPS=f"{__name__}.SET")
         assert found() == ["/sitemap-set-1.xml.gz"]
         assert get("/sitemap-one-1.xml").status_code == 404
 
@@ -255,9 +228,9 @@ class TestTwoSitesInOneProject:
 
 class TestTheIndex:
     def test_has_the_newest_lastmod_of_each_page(
-        self, register: Callable[..., None], change: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
-        change(MAX_URLS=1)
+        configure(MAX_URLS=1)
         write_articles("a", "b", "c", "d", "e")
         Article.objects.filter(slug="d").update(updated=None)
         Article.objects.filter(slug="e").update(updated=datetime.now(timezone.utc) + timedelta(days=1))
@@ -286,9 +259,9 @@ class TestTheIndex:
         assert found() == []
 
     def test_names_plain_pages_where_gzip_is_off(
-        self, register: Callable[..., None], change: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
-        change(GZIP=False)
+        configure(GZIP=False)
         register(one=Numbers(2))
         assert found() == ["/sitemap-one-1.xml"]
         assert len(listed()) == len(found("/sitemap-one-1.xml.gz")) == 2
@@ -737,8 +710,8 @@ class JsonCache(LocMemCache):
 
 class TestTheLiveMap:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None], change: Callable[..., None]) -> None:
-        change(MAX_URLS=3)
+    def _rows(self, register: Callable[..., None], configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=3)
         write_articles("a", "b", "c", "d", "e")
         register(articles=Articles)
 
@@ -788,7 +761,7 @@ class TestTheLiveMap:
         assert sorted(listed()) == [f"/articles/{slug}/" for slug in "abcdefgh"]
 
     def test_is_not_that_of_another_section_or_limit(
-        self, register: Callable[..., None], change: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         class Some(Articles):
             queryset = Article.objects.exclude(slug="a")
@@ -796,7 +769,7 @@ class TestTheLiveMap:
         register(articles=Articles, some=Some)
         both = [*(f"/articles/{slug}/" for slug in "abcde"), *(f"/articles/{slug}/" for slug in "bcde")]
         for limit, pages in ((3, 4), (1, 9), (5, 2)):
-            change(MAX_URLS=limit)
+            configure(MAX_URLS=limit)
             assert listed() == both
             assert len(found()) == pages
 
@@ -824,9 +797,12 @@ class TestAPageThatIsTooLarge:
     """Only an export can split it; too much is better than nothing, up to the limits of the protocol."""
 
     def test_by_count_is_served_whole_and_logged_with_the_way_out(
-        self, register: Callable[..., None], change: Callable[..., None], caplog: pytest.LogCaptureFixture
+        self,
+        register: Callable[..., None],
+        configure: Callable[..., None],
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
-        change(MAX_URLS=4)
+        configure(MAX_URLS=4)
         register(foreign=Foreign)
         assert [len(found(page)) for page in found()] == [5, 2]
         (logged,) = [message for message in caplog.messages if "limit" in message]
@@ -838,7 +814,7 @@ class TestAPageThatIsTooLarge:
     def test_by_bytes_is_served_as_far_as_the_protocol_admits(
         self,
         register: Callable[..., None],
-        change: Callable[..., None],
+        configure: Callable[..., None],
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
         most: int,
@@ -850,7 +826,7 @@ class TestAPageThatIsTooLarge:
             def location(self, item: int) -> str:
                 return f"/numbers/{item}/{'x' * (item // 200 * 500)}"
 
-        change(MAX_BYTES=20_000)
+        configure(MAX_BYTES=20_000)
         monkeypatch.setattr(protocol, "MAX_BYTES", most)
         register(growing=Growing(500))
         pages = [gzip.decompress(get(page).content) for page in found()]

@@ -1,0 +1,46 @@
+"""The setting `SITEMAPS09` of a test, and the folder that it exports to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: The base of all URLs, where a test has one host.
+BASE = "https://www.example.com"
+
+
+@pytest.fixture(autouse=True)
+def _configured(request: pytest.FixtureRequest) -> None:
+    """Set `SITEMAPS09` to what the nearest mark `sitemaps09` says; `BASE_URL` has a default."""
+    mark = request.node.get_closest_marker("sitemaps09")
+    if mark is not None:
+        settings = request.getfixturevalue("settings")
+        settings.SITEMAPS09 = {"BASE_URL": BASE, **mark.kwargs}
+
+
+@pytest.fixture
+def configure(settings: Any) -> Callable[..., None]:
+    """Set keys of `SITEMAPS09` beside those that are set."""
+
+    def change(**keys: Any) -> None:
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
+
+    return change
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder that an export makes."""
+    return tmp_path / "public"
+
+
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], int]]:
+    """Set the process's umask until the test ends."""
+    before = os.umask(0o022)
+    yield os.umask
+    os.umask(before)

@@ -1,0 +1,22 @@
+"""Sections that several test modules declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django_sitemaps09 import Sitemap
+
+
+class Numbers(Sitemap[int]):
+    """A section without a database and without a key: the numbers from `start` on."""
+
+    numbers: Sequence[int]
+
+    def __init__(self, count: int, start: int = 0) -> None:
+        self.numbers = range(start, start + count)
+
+    def items(self) -> Sequence[int]:
+        return self.numbers
+
+    def location(self, item: int) -> str:
+        return f"/numbers/{item}/"
