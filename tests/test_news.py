@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, sections, views
-from django_sitemaps09.export import api as exports
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export import api as exports
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
