@@ -13,14 +13,15 @@ from tests.oracles import schema
 from tests.strict import sitemap_js
 from tests.support import services
 from tests.support.clock import clock
-from tests.support.configuration import _configured, configure, folder, umask
+from tests.support.configuration import _configured, configure, folder, register, umask
 from tests.support.databases import SERVERS, using
 from tests.support.examples import EXAMPLES, THOROUGH
+from tests.support.replicas import replica
 from tests.support.services import bucket, declare, s3, shared_cache
 
 __all__ = [
-    "_configured", "bucket", "clock", "configure", "declare", "folder", "s3", "schema", "shared_cache",
-    "sitemap_js", "umask", "using",
+    "_configured", "bucket", "clock", "configure", "declare", "folder", "register", "replica",
+    "s3", "schema", "shared_cache", "sitemap_js", "umask", "using",
 ]  # fmt: skip
 
 # A busy machine does not break an invariant: nothing here fails by the clock. A thorough run looks for

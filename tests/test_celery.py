@@ -38,21 +38,11 @@ from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, 
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import STATE, LocalStore
-from tests import test_engines
-from tests.support import services
+from tests.support import engine_project, services
+from tests.support.configuration import BASE
+from tests.support.engine_project import PAGE, ROWS, SETTINGS, articles, content, gate, locations, touched
+from tests.support.paths import ROOT
 from tests.support.waiting import DEADLINE, until
-from tests.test_engines import (
-    BASE,
-    PAGE,
-    ROOT,
-    ROWS,
-    SETTINGS,
-    articles,
-    content,
-    gate,
-    locations,
-    touched,
-)
 
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
@@ -196,7 +186,7 @@ SECTIONS = {
 
 
 def exported(folder: str, engine: str, *names: str, **options: Any) -> dict[str, Any]:
-    report = test_engines.exported(folder, names=names, engine=engine, **options)
+    report = engine_project.exported(folder, names=names, engine=engine, **options)
     differing = {"target", "urls_per_second", "memory", "workers_memory"}
     return {key: value for key, value in report.items() if key not in differing}
 
@@ -302,7 +292,7 @@ class Site:
             "SITEMAPS09_TESTS_KEYS": json.dumps(given | {"MAX_BYTES": 9_000} | keys),
             "SITEMAPS09_TESTS_CELERY": json.dumps(self.celery | (celery or {})),
             "SITEMAPS09_TESTS_PATIENCE": str(DEADLINE),
-            test_engines.GATE: str(self.gate()),
+            engine_project.GATE: str(self.gate()),
         }
         if worker:
             variables[WORKER] = "1"
@@ -420,7 +410,7 @@ def require(broker: str | None) -> None:
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rows, which are the same for all."""
     folder = tmp_path_factory.mktemp("celery-rows")
-    test_engines.Project(folder).run("ALL", "prepare")
+    engine_project.Project(folder).run("ALL", "prepare")
     return folder / "db.sqlite3"
 
 

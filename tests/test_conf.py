@@ -17,6 +17,7 @@ from django.utils import timezone, translation
 from django_sitemaps09 import conf as module
 from django_sitemaps09.conf import KEYS, Conf, conf
 from django_sitemaps09.protocol import Base, Limits
+from tests.support.paths import ROOT
 
 #: Of each key: the property that reads it, and what that is where nothing is set.
 DEFAULTS: dict[str, tuple[str, Any]] = {
@@ -175,7 +176,7 @@ def test_nothing_is_read_at_import() -> None:
     code = f"import {module.__name__} as m; m.conf; m.KEYS; print('imported')"
     done = subprocess.run(  # noqa: S603 our own interpreter and code
         [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,

@@ -1,96 +1,29 @@
-"""Laws of the registry: names are unique and fit for a URL, and apps are asked at first use, once."""
+"""The registry: names are unique and fit for a URL, and apps are asked at first use, once."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from django.contrib.sitemaps import views as contrib_views
-from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
-from django.core.management.base import SystemCheckError
 from django.test import override_settings
-from django.urls import include, path
-from django.views.decorators.cache import cache_page
 from hypothesis import given
 from hypothesis import strategies as st
 
-import django_sitemaps09
-from django_sitemaps09 import GenericSitemap, Sitemap, register, sections, views
-from django_sitemaps09.checks import check_sections
+from django_sitemaps09 import GenericSitemap, Sitemap, register, sections
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
+from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
 
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """An empty registry, and no app asked yet."""
-    registered: dict[str, Any] = {}
-    monkeypatch.setattr(sections, "_registered", registered)
-    monkeypatch.setattr(sections, "_discovered", False)
-    # Its own locks, so that a test that hangs costs no other one.
-    for name in ("_lock", "_discovery"):
-        monkeypatch.setattr(sections, name, threading.RLock())
-    return registered
-
-
-class Apps:
-    """Apps of a project that are made for one test: the text of their `sitemaps.py` by name."""
-
-    def __init__(self, folder: Path, settings: Any) -> None:
-        self.folder = folder
-        self.settings = settings
-        self.names: list[str] = []
-        #: What modules of the test write into, as `import shared_by_tests`.
-        self.shared: Any = ModuleType("shared_by_tests")
-        self.shared.runs = []
-
-    def add(self, name: str, text: str | None) -> str:
-        """Makes an app, in the order of `INSTALLED_APPS`; `None` for one without sitemaps."""
-        package = self.folder / name
-        package.mkdir()
-        (package / "__init__.py").touch()
-        if text is not None:
-            self.write(name, text)
-        self.names.append(name)
-        self.settings.INSTALLED_APPS = ["django_sitemaps09", *self.names]
-        return name
-
-    def write(self, name: str, text: str) -> None:
-        head = f"import shared_by_tests as shared\nshared.runs.append({name!r})\n"
-        code = head + "from django_sitemaps09 import *\n" + textwrap.dedent(text)
-        (self.folder / name / "sitemaps.py").write_text(code, encoding="utf-8")
-
-
-@pytest.fixture
-def apps(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Apps]:
-    made = Apps(tmp_path, settings)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(sys.modules, "shared_by_tests", made.shared)
-    yield made
-    for name in list(sys.modules):
-        if name.partition(".")[0] in made.names:
-            del sys.modules[name]
-
-
-PRODUCTS = """
-    @register("products")
-    class Products(Sitemap): ...
-"""
+__all__ = ["apps", "registry"]
 
 
 # Registering
@@ -219,8 +152,9 @@ def test_a_passed_mapping_asks_no_app(apps: Apps) -> None:
     assert apps.shared.runs == []
 
 
-MINE = {"mine": Sitemap}
 LOOKALIKE = MappingProxyType(MINE)
+
+
 LIST = [("mine", Sitemap)]
 
 
@@ -454,163 +388,3 @@ def test_an_unknown_name_is_told_with_the_nearest_or_with_all_that_there_are(
     assert isinstance(error, UnknownSectionError)
     assert isinstance(error, SitemapError)
     assert str(error) == message
-
-
-# The package
-
-
-def run(code: str, *paths: Path) -> str:
-    """What code prints in a process of its own, which knows no settings."""
-    done = subprocess.run(  # noqa: S603 our own interpreter and code
-        [sys.executable, "-W", "error::DeprecationWarning", "-c", textwrap.dedent(code)],
-        env={"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout
-
-
-def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> None:
-    code = """
-        import django_sitemaps09
-        from django_sitemaps09 import *
-        from django.conf import settings
-        for name in django_sitemaps09.__all__:
-            assert globals()[name] is getattr(django_sitemaps09, name)
-        register("products", Sitemap)
-        @register("news")
-        class Latest(ModelSitemap):
-            lastmod = None
-        print(settings.configured, *sorted(django_sitemaps09.__all__))
-    """
-    names = ["Alternate", "Extension", "GenericSitemap", "Image", "ModelSitemap", "News", "NewsSitemap"]
-    names += ["Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video", "register"]
-    assert run(code).split() == ["False", *names]
-    assert sorted(django_sitemaps09.__all__) == names
-
-
-def test_neither_import_nor_start_up_asks_an_app(tmp_path: Path) -> None:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "__init__.py").touch()
-    (tmp_path / "shop" / "sitemaps.py").write_text("print('asked')", encoding="utf-8")
-    code = """
-        import sys, django
-        from django.conf import settings
-        settings.configure(INSTALLED_APPS=["django_sitemaps09", "shop"])
-        django.setup()
-        from django_sitemaps09 import sections, views, export
-        print("shop.sitemaps" in sys.modules)
-        sections.registered()
-        sections.registered()
-    """
-    assert run(code, tmp_path).split() == ["False", "asked"]
-
-
-PASSED = {"sitemaps": MINE}
-STALE = "from django.utils.translation import ugettext_lazy"
-
-
-@pytest.mark.parametrize(
-    ("keys", "patterns", "asked"),
-    [
-        # Sections of the registry are served.
-        ({}, [path("", include("django_sitemaps09.urls"))], True),
-        ({}, [path("a", views.index)], True),
-        ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
-        # A mapping is passed to all.
-        ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
-        ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
-        ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
-        # They are exported.
-        ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
-        ({"ROBOTS_TXT": "robots.txt"}, [], True),
-        # Another setting names them.
-        ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
-        # Views of the project's own pass what they like, and contrib's are not ours.
-        ({}, [], False),
-        ({}, [path("a", contrib_views.index, PASSED)], False),
-    ],
-)
-def test_checks_ask_the_apps_only_where_registered_sections_are_served_or_exported(
-    apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
-) -> None:
-    """A module that nothing imported for years must not stop `migrate`."""
-    apps.add("shop", STALE)
-    settings.SITEMAPS09 = keys
-    settings.ROOT_URLCONF = tuple(patterns)
-    found = check_sections()
-    assert [message.id for message in found] == (["sitemaps09.E005"] if asked else [])
-    assert apps.shared.runs == (["shop"] if asked else [])
-
-
-def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> None:
-    apps.add("shop", STALE)
-    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
-    register("mine", type("Wrong", (Sitemap,), {"priority": 7}))
-    assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
-    assert apps.shared.runs == []
-
-
-def test_the_command_that_exports_the_registered_sections_checks_them(
-    apps: Apps, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Django's own ask for apps that this project does not have.
-    monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
-    apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
-    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
-    assert check_sections() == []
-    with pytest.raises(SystemCheckError, match=r"sitemaps09\.E021"):
-        call_command("export_sitemaps", output=str(tmp_path), skip_checks=False)
-
-
-@pytest.mark.parametrize("path", [None, "shop.sitemaps.SITEMAPS", "shop.sitemaps.more.SITEMAPS"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "raise RuntimeError('Model class X is in no app')",
-        "{}['products']",
-        "import os\nos.nothing",
-        "class Products(Nothing): ...",
-        "assert False, 'wrong'",
-        "import sys\nsys.exit()",
-        "class Mute(Exception):\n    __str__ = None\nraise Mute",
-        "from django.core.exceptions import ImproperlyConfigured\n"
-        "class Mute(ImproperlyConfigured):\n    __str__ = None\nraise Mute",
-        STALE,
-        "def broken(:",
-    ],
-)
-def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(
-    apps: Apps, settings: Any, text: str, path: str | None
-) -> None:
-    apps.add("shop", text)
-    settings.SITEMAPS09 = {"SITEMAPS": path}
-    (message,) = check_sections()
-    assert message.id == "sitemaps09.E005"
-    file = apps.folder / "shop" / "sitemaps.py"
-    line = len(file.read_text().splitlines())
-    assert f"{file}, line {line}: " in message.msg
-
-
-def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_imported_again(
-    apps: Apps,
-) -> None:
-    apps.add("shop", f"{textwrap.dedent(PRODUCTS)}raise SystemExit(3)")
-    for _ in range(2):
-        with pytest.raises(ImproperlyConfigured, match="SystemExit: 3"):
-            sections.registered()
-
-
-@pytest.mark.parametrize("ours", [True, False])
-def test_checks_ask_the_apps_only_where_no_setting_names_the_sections(
-    apps: Apps, ours: bool, settings: Any
-) -> None:
-    apps.add("shop", PRODUCTS)
-    settings.SITEMAPS09 = {} if ours else {"SITEMAPS": f"{__name__}.MINE"}
-    check: Callable[..., Any] = next(
-        check for check in checks.registry.registry.get_checks() if check is check_sections
-    )
-    assert check(app_configs=None) == []
-    assert apps.shared.runs == (["shop"] if ours else [])

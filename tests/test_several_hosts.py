@@ -40,10 +40,11 @@ from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.stores import STATE, host_folder, is_folder
 from django_sitemaps09.views import compat
-from tests import killed, test_engines
+from tests import killed
 from tests.models import Article
+from tests.support import engine_project
 from tests.support import published as looked_at
-from tests.test_stores import Overwriting, saved, storage
+from tests.support.stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -894,8 +895,8 @@ class TestTwoAtOnce:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> test_engines.Project:
-    made = test_engines.Project(tmp_path_factory.mktemp("several-hosts"))
+def project(tmp_path_factory: pytest.TempPathFactory) -> engine_project.Project:
+    made = engine_project.Project(tmp_path_factory.mktemp("several-hosts"))
     made.run("ALL", "prepare")
     return made
 
@@ -908,7 +909,7 @@ class TestAnEngine:
         return dict(json.loads(out)["hosts"])
 
     def test_of_two_processes_gives_the_same_digests(
-        self, folder: Path, project: test_engines.Project
+        self, folder: Path, project: engine_project.Project
     ) -> None:
         command = ("django", "export_sitemaps", *self.HOSTS, "--format", "json", "--workers", "2")
         found = {}

@@ -9,8 +9,9 @@ import pytest
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines, export_hosts
 from django_sitemaps09.stores import STATE
-from tests import test_celery, test_engines
+from tests import test_celery
 from tests import test_several_hosts as several
+from tests.support import engine_project
 from tests.support import published as looked_at
 from tests.test_several_hosts import FOLDERS, A, B, change, thirty, tree, written
 
@@ -51,7 +52,7 @@ class TestCelery:
     HOSTS = several.TestAnEngine.HOSTS
 
     def test_gives_the_same_digests_over_a_real_broker(
-        self, folder: Path, project: test_engines.Project, tmp_path: Path
+        self, folder: Path, project: engine_project.Project, tmp_path: Path
     ) -> None:
         test_celery.require("redis")
         site = test_celery.Site(tmp_path / "site", "redis", tmp_path / "none")

@@ -53,9 +53,9 @@ from django_sitemaps09.signals import published
 from tests.docs.pages import PAGES, README, Place, Snippet, blocks
 from tests.docs.places import LANGUAGES, MEDIA, QUICK_START, RUN
 from tests.oracles import schemas
-from tests.support.services import require_packages
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product
+from tests.support.services import require_packages
 
 BASE = "https://www.example.com"
 SPACES = {

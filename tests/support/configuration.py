@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps09 import sections
+
 #: The base of all URLs, where a test has one host.
 BASE = "https://www.example.com"
 
@@ -44,3 +46,15 @@ def umask() -> Iterator[Callable[[int], int]]:
     before = os.umask(0o022)
     yield os.umask
     os.umask(before)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make these the registered sections, and no others; none at first."""
+
+    def only(**named: Any) -> None:
+        monkeypatch.setattr(sections, "_discovered", True)
+        monkeypatch.setattr(sections, "_registered", named)
+
+    only()
+    return only

@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
-
-
 #: Whether the test that runs is marked `services`, as all are that can be skipped here.
 expected = False
 

@@ -1,0 +1,414 @@
+"""Checks of declarations: each rule has its id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.contrib.flatpages.models import FlatPage
+from django.contrib.sites.models import Site
+from django.db import connections
+from django.db.models import Count, DateTimeField, F, FloatField, Func, Max, Q, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Lower
+from django.utils.functional import cached_property
+
+from django_sitemaps09 import (
+    Extension,
+    GenericSitemap,
+    ModelSitemap,
+    Route,
+    Sitemap,
+    StaticViewSitemap,
+    checks,
+    register,
+    sections,
+)
+from django_sitemaps09.sitemaps import NewsSitemap
+from tests.models import Article, Category, Name, Reading, Tag, Visit
+from tests.support.checking import SLUG, Declared, declaration, ids, ids_of, takes, unread
+from tests.support.databases import require
+
+pytestmark = pytest.mark.usefixtures("nothing_is_asked")
+
+INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
+    "lastmod is a plain string": ({"location": SLUG, "lastmod": "2026-01-01"}, "E010"),
+    "unknown changefreq": ({"location": SLUG, "changefreq": "sometimes"}, "E011"),
+    "priority out of range": ({"location": SLUG, "priority": 1.1}, "E012"),
+    "priority is no number": ({"location": SLUG, "priority": "high"}, "E012"),
+    "limit is no number": ({"location": SLUG, "limit": 0}, "E013"),
+    "limit is missing": ({"location": SLUG, "limit": None}, "E013"),
+    "limit is a text of no number": ({"location": SLUG, "limit": "sixty"}, "E013"),
+    "limit over the protocol's": ({"location": SLUG, "limit": 50_001}, "W015"),
+    "limit over the protocol's as a text": ({"location": SLUG, "limit": "50001"}, "W015"),
+    "route without an expression": ({"location": Route("about")}, "E020"),
+    "a path for all rows": ({"location": "/a/"}, "E020"),
+    "unknown route": ({"location": Route("nowhere", slug=F("slug"))}, "E021"),
+    "unknown namespace": ({"location": Route("no:where", slug=F("slug"))}, "E021"),
+    "unknown route argument": ({"location": Route("article", name=F("slug"))}, "E021"),
+    "too many route arguments": ({"location": Route("article", F("slug"), F("pk"))}, "E021"),
+    "no rows": ({"model": None, "location": SLUG}, "E030"),
+    "no such key": ({"location": SLUG, "key": "nothing"}, "E032"),
+    "key that is no name": ({"location": SLUG, "key": F("pk")}, "E032"),
+    "key that can be null": ({"location": SLUG, "key": "code"}, "E032"),
+    "key that is not unique": ({"location": SLUG, "key": "slug"}, "E032"),
+    "unknown field": ({"location": SLUG, "lastmod": F("changed")}, "E034"),
+    "unknown field in a route": ({"location": Route("article", slug=F("name"))}, "E034"),
+    "unknown field in a function": ({"location": SLUG, "lastmod": Max("comments__at")}, "E034"),
+    "relation to many": ({"location": SLUG, "lastmod": F("comments__id")}, "E035"),
+    "relation to many in a route": ({"location": Route("article", slug=F("tags__name"))}, "E035"),
+}
+
+
+class Evaluated:
+    """A number that a project works out, such as one that is kept in its database."""
+
+    def __int__(self) -> int:
+        raise AssertionError("a check has worked out a number")
+
+    __eq__ = __hash__ = __int__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_declaration_is_an_error_with_its_id(case: str) -> None:
+    attributes, expected = INVALID[case]
+    assert ids(declaration(**attributes)) == [expected]
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_a_message_names_the_class_and_the_way_out(case: str) -> None:
+    (message,) = checks.check_declarations([declaration(**INVALID[case][0])])
+    assert "Declared" in message.msg
+    assert message.hint
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"location": SLUG},
+        {"location": Route("article", F("slug"))},
+        {"location": Route("article", slug=Lower("category__slug")), "lastmod": F("updated")},
+        {"location": SLUG, "lastmod": Max("visits__at")},
+        {"queryset": Article.objects.annotate(n=Count("tags")), "priority": F("n")},
+        {"queryset": Article.objects.filter(tags__name="a"), "lastmod": F("updated")},
+        {"queryset": Article.objects.filter(published=True), "changefreq": Value("daily")},
+        {"queryset": Article.objects.none()},
+        {"queryset": Article.objects, "model": None},
+        {"changefreq": "weekly", "priority": 0, "lastmod": None},
+        {"location": lambda self, item: "/", "model": Category},
+        {"location": SLUG, "limit": "60"},
+        {"location": SLUG, "limit": b"60"},
+        {"location": SLUG, "limit": None, "paginator": property(lambda self: 1 / 0)},
+        {"location": SLUG, "limit": None, "__init__": lambda self: setattr(self, "limit", 60)},
+        {"location": SLUG, "limit": 1e4},
+        {"location": SLUG, "limit": Decimal(60)},
+        {"location": SLUG, "limit": Evaluated()},
+        {"get_queryset": lambda self: 1 / 0, "model": None},
+        {"queryset": property(lambda self: 1 / 0), "model": None},
+        {"key": property(lambda self: 1 / 0)},
+        {"items": lambda self: 1 / 0, "model": None},
+    ],
+)
+def test_a_valid_declaration_is_silent(attributes: dict[str, Any]) -> None:
+    assert ids(declaration(**attributes)) == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"lastmod": "yesterday"}, "W010"),
+        ({"changefreq": "sometimes"}, "W011"),
+        ({"priority": 7}, "W012"),
+        ({"limit": "sixty"}, "W013"),
+        ({"limit": 60.5}, "W013"),
+        ({"limit": float("inf")}, "W013"),
+        ({"limit": "0"}, "W013"),
+        ({"limit": True}, "W013"),
+        ({"limit": None}, "W013"),
+        ({"limit": b"sixty"}, "W013"),
+    ],
+)
+def test_what_contrib_accepts_is_a_warning_on_a_class_without_expressions(
+    attributes: dict[str, Any], expected: str
+) -> None:
+    assert ids(type("Old", (Sitemap,), attributes)) == [expected]
+
+
+@pytest.mark.parametrize(
+    "queryset",
+    [
+        Article.objects.all()[:10],
+        Article.objects.filter(pk=1).union(Article.objects.filter(pk=2)),
+        Article.objects.distinct("slug"),
+        Article.objects.values("slug"),
+        Article.objects.raw("SELECT * FROM tests_article"),
+    ],
+    ids=["slice", "union", "distinct", "values", "raw"],
+)
+def test_a_queryset_without_ranges_is_a_warning(queryset: Any) -> None:
+    assert ids(declaration(queryset=queryset)) == ["W031"]
+
+
+@pytest.mark.parametrize("key", ["ratio", "blob", "label", "amount"])
+def test_a_column_that_cannot_be_a_key_is_an_error(key: str) -> None:
+    found = ids(declaration(model=Reading, location=Route("word", word=F("serial")), key=key))
+    assert found == ["E032"]
+
+
+class Ready(ModelSitemap[Any]):
+    """Its rows and its location are known where it is made."""
+
+    def __init__(self) -> None:
+        self.queryset = Tag.objects.all()
+        self.location = Route("word", word=F("name"))
+
+
+class Computed(ModelSitemap[Any]):
+    model = Article
+    location = SLUG
+
+    @cached_property
+    def lastmod(self) -> str:
+        raise AssertionError("a check has read a property")
+
+    @property
+    def limit(self) -> int:
+        raise AssertionError("a check has read a property")
+
+
+@pytest.mark.parametrize("declared", [Ready, Ready(), Computed, Computed()])
+def test_what_only_an_instance_knows_is_not_judged(declared: Any) -> None:
+    assert ids(declared) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(["about", "home"], []), ("about", ["E022"]), (["article"], ["E023"]), (["nowhere"], ["E023"])],
+)
+def test_the_names_of_static_views_lead_somewhere(names: Any, expected: list[str]) -> None:
+    declared = type("Pages", (StaticViewSitemap,), {"viewnames": names})
+    assert ids(declared) == expected
+
+
+def test_a_protocol_that_no_crawler_follows_is_a_warning() -> None:
+    assert ids(type("Old", (Sitemap,), {"protocol": "ftp"})) == ["W014"]
+
+
+def test_a_module_that_cannot_be_imported_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise ImportError("no module named shop.prices")
+
+    monkeypatch.setattr(sections, "_discovered", False)
+    monkeypatch.setattr(sections, "autodiscover_modules", fail)
+    (message,) = checks.check_sections()
+    assert message.id == "sitemaps09.E005"
+    assert "shop.prices" in message.msg
+
+
+def test_a_name_that_is_registered_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def discover(*args: Any, **kwargs: Any) -> None:
+        register("shop", Sitemap)
+        register("Shop", Sitemap)
+
+    monkeypatch.setattr(sections, "_registered", {})
+    monkeypatch.setattr(sections, "_discovered", False)
+    monkeypatch.setattr(sections, "autodiscover_modules", discover)
+    (message,) = checks.check_sections()
+    assert ids_of([message]) == ["E005"]
+    assert "'shop' is registered in" in message.msg
+
+
+def test_a_model_without_get_absolute_url_needs_a_location() -> None:
+    assert ids(declaration(model=Tag)) == ["E033"]
+
+
+def test_nothing_that_a_user_wrote_is_called() -> None:
+    def explode(*args: Any) -> Any:
+        raise AssertionError("a check has called a hook")
+
+    hooks = ("items", "get_queryset", "location", "lastmod", "__init__", "get_absolute_url")
+    assert ids(declaration(**dict.fromkeys(hooks, explode)), explode) == []
+
+
+def test_each_class_is_told_once_and_instances_are_judged_too() -> None:
+    bad = declaration(location=SLUG, changefreq="sometimes")
+    assert len(ids(bad, bad)) == 1
+    generic = GenericSitemap({"queryset": Article.objects.all()}, priority=3.0)
+    static = type("Pages", (StaticViewSitemap,), {"viewnames": ["about"]})()
+    assert ids(generic, generic, static, object()) == ["W012"]
+    alike = [GenericSitemap({"queryset": Article.objects.all()}, priority=3.0) for _ in range(2)]
+    assert ids(*alike) == ["W012"]
+
+
+def test_the_guard_of_these_tests_blocks_all_that_asks() -> None:
+    with pytest.raises(AssertionError, match="opened a connection"):
+        connections["default"].cursor()
+    with pytest.raises(AssertionError, match="made a compiler"):
+        list(Article.objects.all())
+    with pytest.raises(AssertionError, match="asked for the site"):
+        Site.objects.get_current()
+
+
+UNION = Article.objects.filter(pk=1).union(Article.objects.all())
+
+KINDS: list[Declared] = [
+    ({"lastmod": F("slug")}, ["W036"]),
+    ({"lastmod": F("pk")}, ["W036"]),
+    ({"lastmod": F("category")}, ["W036"]),
+    ({"lastmod": Lower("slug")}, ["W036"]),
+    ({"lastmod": Value("2026-01-31")}, ["W036"]),
+    ({"lastmod": Subquery(Visit.objects.values("pk")[:1])}, ["W036"]),
+    ({"lastmod": F("updated")}, []),
+    ({"lastmod": F("day")}, []),
+    ({"lastmod": Max("visits__at")}, []),
+    ({"lastmod": Coalesce("updated", "day", output_field=DateTimeField())}, []),
+    ({"lastmod": Subquery(Visit.objects.values("at")[:1])}, []),
+    ({"lastmod": Cast("slug", DateTimeField())}, []),
+    ({"lastmod": Value(None)}, []),
+    ({"lastmod": Func("slug", function="PARSED")}, ["W036"]),
+    ({"priority": F("slug")}, ["W037"]),
+    ({"priority": F("published")}, ["W037"]),
+    ({"priority": F("updated")}, ["W037"]),
+    ({"priority": F("weight")}, []),
+    ({"priority": F("pk")}, []),
+    ({"priority": Cast("slug", FloatField())}, []),
+    ({"changefreq": F("weight")}, ["W038"]),
+    ({"changefreq": F("slug")}, []),
+    ({"changefreq": F("category__slug")}, []),
+    (
+        {"queryset": UNION, "lastmod": F("day")},
+        ["W031"],
+    ),
+    (
+        {"queryset": UNION, "lastmod": F("slug")},
+        ["W031", "W036"],
+    ),
+    ({"queryset": Article.objects.all()[:5], "lastmod": F("day")}, ["W031"]),
+    ({"queryset": Article.objects.raw("SELECT 1"), "lastmod": F("day")}, ["W031", "E034", "E034"]),
+]
+
+
+@pytest.mark.parametrize(("attributes", "expected"), KINDS)
+def test_an_expression_is_of_the_kind_that_its_element_holds(
+    attributes: dict[str, Any], expected: list[str]
+) -> None:
+    assert ids(declaration(location=SLUG, **attributes)) == expected
+
+
+def test_a_field_of_the_projects_own_may_give_anything() -> None:
+    assert ids(declaration(model=Name, location=Route("word", word=F("name")), lastmod=F("name"))) == []
+
+
+def element(prefix: str, namespace: str | None = None) -> Extension:
+    return Extension(prefix, namespace or f"https://example.org/{prefix}", takes)
+
+
+DOCUMENTS: list[Declared] = [
+    ({"hosts": ["https://shop.example.com", "blog.example.com", "blog.example.com:8000"]}, []),
+    ({"hosts": ("https://shop.example.com/",)}, []),
+    ({"hosts": property(unread)}, []),
+    ({"hosts": "shop.example.com"}, ["E050"]),
+    ({"hosts": ["shop.example.com/a"]}, ["E050"]),
+    ({"hosts": ["ftp://shop.example.com"]}, ["E050"]),
+    ({"hosts": ["shop example"]}, ["E050"]),
+    ({"hosts": [""]}, ["E050"]),
+    ({"hosts": [7]}, ["E050"]),
+    ({"hosts": 7}, ["E050"]),
+    ({"hosts": Tag.objects.values_list("name", flat=True)}, ["E050"]),
+    ({"format": "text"}, []),
+    ({"format": "text", "i18n": True}, []),
+    ({"format": takes}, []),
+    ({"format": "txt"}, ["E051"]),
+    ({"format": 7}, ["E051"]),
+    ({"format": "text", "images": takes}, ["W052"]),
+    ({"format": "text", "videos": takes, "news": takes}, ["W052"]),
+    ({"format": "text", "extensions": [element("a")]}, ["W052"]),
+    ({"format": "text", "alternates": takes}, ["W052"]),
+    ({"format": "text", "i18n": True, "alternates": True}, ["W052"]),
+    ({"extensions": [element("a"), element("b")]}, []),
+    ({"extensions": (element("a"),)}, []),
+    ({"extensions": property(unread)}, []),
+    ({"extensions": element("a")}, ["E054"]),
+    ({"extensions": "ab"}, ["E054"]),
+    ({"extensions": Tag.objects.all()}, ["E054"]),
+    ({"extensions": [Extension]}, ["E054"]),
+    ({"extensions": [element("a"), "b"]}, ["E054"]),
+    ({"extensions": [element("a"), element("a", "https://example.org/other")]}, ["E054"]),
+    ({"extensions": [element("a"), element("b", "https://example.org/a")]}, ["E054"]),
+]
+
+
+@pytest.mark.parametrize(("attributes", "expected"), DOCUMENTS)
+def test_documents_can_hold_what_a_class_declares(attributes: dict[str, Any], expected: list[str]) -> None:
+    assert ids(declaration(location=SLUG, **attributes)) == expected
+
+
+def test_a_format_of_a_class_without_expressions_may_be_an_attribute_of_its_own() -> None:
+    assert ids(type("Old", (Sitemap,), {"format": "%Y-%m-%d"})) == ["W051"]
+
+
+def test_hosts_and_extensions_of_a_class_without_expressions_may_be_attributes_of_its_own() -> None:
+    assert ids(type("Old", (Sitemap,), {"hosts": "all"})) == ["W050"]
+    assert ids(type("Old", (Sitemap,), {"extensions": ".html"})) == ["W054"]
+
+
+NEWS: list[Declared] = [
+    ({"date_field": "updated", "publication_name": "The Times"}, []),
+    ({"date_field": "day", "publication_name": "The Times"}, []),
+    ({"date_field": property(unread), "publication_name": property(unread)}, []),
+    ({"publication_name": "The Times"}, ["E057"]),
+    ({"date_field": "slug", "publication_name": "The Times"}, ["E057"]),
+    ({"date_field": "updated__date", "publication_name": "The Times"}, ["E057"]),
+    ({"date_field": "updated"}, ["E058"]),
+    ({"date_field": "updated", "news": takes}, []),
+    ({"items": unread, "news": takes}, []),
+    ({"date_field": "updated", "publication_name": F("slug")}, ["E058"]),
+    ({"date_field": "updated", "publication_name": "T", "publication_language": "de-at"}, []),
+    ({"date_field": "updated", "publication_name": "T", "publication_language": "english"}, ["E059"]),
+    ({"date_field": "updated", "publication_name": "T", "title": F("slug")}, ["E060"]),
+    ({"date_field": "updated", "publication_name": "T", "title": lambda self: ""}, ["E056"]),
+    (
+        {"date_field": "updated", "publication_name": "T", "queryset": Article.objects.all()[:5]},
+        ["E061", "W031"],
+    ),
+]
+
+
+def test_a_site_field_and_an_items_of_its_own_do_not_go_together() -> None:
+    assert ids(
+        type("Made", (ModelSitemap,), {"model": FlatPage, "site_field": "sites", "items": unread})
+    ) == ["E055"]
+
+
+def test_rows_that_nothing_lists_are_an_error() -> None:
+    assert ids(declaration(location=SLUG, queryset=Article.objects.all)) == ["E062"]
+    assert ids(type("Plain", (Sitemap,), {"model": Article, "location": SLUG})) == ["E063"]
+
+
+def test_an_aggregate_that_nothing_groups_is_an_error() -> None:
+    rows = Article.objects.all()
+    tagged = rows.annotate(n=Count("tags")).filter(n__gt=0)
+    plain = rows.filter(published=True)
+    assert ids(declaration(location=SLUG, queryset=plain | tagged)) == ["E064"]
+    assert ids(declaration(location=SLUG, queryset=tagged | plain)) == []
+
+
+@pytest.mark.services
+def test_an_aggregate_beside_which_mariadb_does_not_find_a_column_is_an_error() -> None:
+    require("mariadb")
+    counted = Article.objects.annotate(n=Count("tags")).filter(Q(n__gt=0) | Q(updated__year=2026))
+    assert ids(declaration(location=SLUG, queryset=counted.using("mariadb"))) == ["E065"]
+    assert ids(declaration(location=SLUG, queryset=counted)) == []
+
+
+@pytest.mark.parametrize(("attributes", "expected"), NEWS)
+def test_news_have_a_date_and_a_publication(attributes: dict[str, Any], expected: list[str]) -> None:
+    declared = type("Declared", (NewsSitemap,), {"model": Article, "location": SLUG, **attributes})
+    assert ids(declared) == expected
+
+
+def test_what_we_added_means_nothing_on_a_class_that_is_contribs_alone() -> None:
+    added = {"format": "txt", "hosts": "a", "extensions": 7, "images": 7, "alternates": 7, "site_field": 7}
+    assert ids(type("Old", (contrib.Sitemap,), {**added, "videos": lambda self: ()})) == []

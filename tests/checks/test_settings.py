@@ -1,0 +1,114 @@
+"""Checks of the settings: each rule has its id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import checks as django_checks
+from django.test import override_settings
+
+from django_sitemaps09 import checks, sections
+from tests.support.checking import SLUG, WITHOUT_SITES, declaration, ids_of
+
+pytestmark = pytest.mark.usefixtures("nothing_is_asked")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], ["E001"]),
+        ({"BASEURL": "https://example.org"}, ["E002"]),
+        ({"BASE_URL": "example.org"}, ["E003"]),
+        ({"BASE_URL": "https://example.org/shop/"}, ["E003"]),
+        ({"BASE_URL": 7}, ["E003"]),
+        ({"MAX_URLS": 50_001}, ["E003"]),
+        ({"MAX_BYTES": 0}, ["E003"]),
+        ({"FILES_URL": "https://example.org/files"}, ["E003"]),
+        ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
+        ({"STORAGE": "nowhere"}, ["E004"]),
+        ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
+        ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
+    ],
+)
+def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -> None:
+    with override_settings(SITEMAPS09=given):
+        assert ids_of(checks.check_settings()) == expected
+
+
+def test_an_unknown_key_is_told_with_the_nearest_known_one() -> None:
+    with override_settings(SITEMAPS09={"BASEURL": ""}):
+        (message,) = checks.check_settings()
+    assert message.hint == "Did you mean 'BASE_URL'?"
+
+
+BROKEN = {"a b": declaration()}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests.nowhere.SITEMAPS", "E005"),
+        ("tests.support.checking.SLUG", "E005"),
+        ("tests.checks.test_settings.BROKEN", "W006"),
+        ("tests.checks.test_urlconf.ALIKE", "W006"),
+    ],
+)
+def test_the_setting_for_sections_is_judged(path: str, expected: str) -> None:
+    with override_settings(SITEMAPS09={"SITEMAPS": path}):
+        assert ids_of(checks.check_sections()) == [expected]
+
+
+def test_registered_declarations_are_checked_by_manage_py_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sections, "_registered", {"bad": declaration(changefreq="x", location=SLUG)})
+    monkeypatch.setattr(sections, "_discovered", True)
+    # Django's own checks of models ask MariaDB for its version.
+    every = django_checks.registry.registry.get_checks()
+    ours = [check for check in every if check in (checks.check_settings, checks.check_sections)]
+    assert len(ours) == 2
+    found = [message for check in ours for message in check(app_configs=None)]
+    assert [message.id for message in found] == ["sitemaps09.E011"]
+
+
+@pytest.mark.parametrize("engine", ["nope", "a.b.C", "django.http.HttpResponse", "os.path.join"])
+def test_an_engine_that_is_none_is_an_error(settings: Any, engine: str) -> None:
+    settings.SITEMAPS09 = {"ENGINE": engine}
+    (error,) = checks.check_settings()
+    assert (error.id, engine in str(error.msg)) == ("sitemaps09.E007", True)
+    assert "'processes'" in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    "engine", ["serial", "processes", "django_sitemaps09.export.engines.processes.Processes"]
+)
+def test_an_engine_that_is_one_is_none(settings: Any, engine: str) -> None:
+    settings.SITEMAPS09 = {"ENGINE": engine}
+    assert checks.check_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, []),
+        ({"ROOT": "public"}, ["W008"]),
+        ({"STORAGE": "default"}, ["W008"]),
+        ({"ROBOTS_TXT": "robots.txt"}, ["W008"]),
+        ({"ROOT": "public", "BASE_URL": "https://example.org"}, []),
+        # That it is wrong is said once.
+        ({"ROOT": "public", "BASE_URL": "example.org"}, ["E003"]),
+    ],
+)
+def test_an_export_needs_a_host(given: dict[str, Any], expected: list[str]) -> None:
+    with override_settings(SITEMAPS09=given):
+        assert ids_of(checks.check_settings()) == [code for code in expected if code != "W008"]
+        with override_settings(INSTALLED_APPS=WITHOUT_SITES):
+            assert ids_of(checks.check_settings()) == expected
+
+
+def test_a_storage_named_sitemaps_is_an_export() -> None:
+    storages = {**settings.STORAGES, "sitemaps": settings.STORAGES["default"]}
+    with override_settings(INSTALLED_APPS=WITHOUT_SITES, STORAGES=storages, SITEMAPS09={}):
+        assert ids_of(checks.check_settings()) == ["W008"]

@@ -1,0 +1,254 @@
+"""Images, videos and news: what cannot stand is refused where it is made."""
+
+from __future__ import annotations
+
+import enum
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import InMemoryStorage
+from django.db.models import F
+from django.db.models.fields.files import FieldFile, FileField
+from django.utils.safestring import mark_safe
+from django.utils.translation import gettext_lazy
+
+from django_sitemaps09.entries import Image, News, Platform, Restriction, Video
+from tests.support.media import FULL_VIDEO, IMAGE, LEAST_VIDEO, NEWS, pairs, read, written
+
+# What is refused
+
+
+def file_of_a_model(name: str | None) -> FieldFile:
+    return FieldFile(None, FileField(storage=InMemoryStorage()), name)
+
+
+@pytest.mark.parametrize(
+    ("loc", "reason"),
+    [
+        ("", "Image.loc must not be empty"),
+        ("  ", "Image.loc must not be empty"),
+        (None, "Image.loc must be a text with a URL or a path, not None"),
+        (b"/a.png", "Image.loc must be a text .*, not b'/a.png'"),
+        (7, "Image.loc must be a text .*, not 7"),
+        ("/a\n.png", "Image.loc must not hold control characters"),
+        ("/a\x85.png", "Image.loc must not hold control characters"),
+        ("/a\x00.png", "Image.loc must not hold '.x00', a character that XML cannot hold"),
+        ("/\ud800", "Image.loc must not hold '.ud800'"),
+        (Path("/a.png"), "Image.loc must be a text"),
+        (file_of_a_model("a.png"), "Image.loc must be a text .*, not <FieldFile: a.png>: give its .url$"),
+        (file_of_a_model(None), "Image.loc must be a text .*, not <FieldFile: None>: give its .url$"),
+        ([1] * 1000, r"Image.loc must be a text with a URL or a path, not \[(1, ){6}\.\.\.\]$"),
+    ],
+)
+def test_the_location_of_an_image_is_a_text_that_could_be_one(loc: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Image(loc)
+
+
+@pytest.mark.parametrize("name", ["caption", "geo_location", "title", "license"])
+@pytest.mark.parametrize(
+    "value",
+    [7, 0, b"", False, "a\x00", "\ufffe", str.isspace, ["a"]],
+    ids=lambda value: ascii(value) if not callable(value) else "method",
+)
+def test_what_has_no_text_for_xml_is_refused_by_the_name_of_its_field(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^Image.{name} must"):
+        Image("/a.png", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"thumbnail_loc": ""}, "Video.thumbnail_loc must not be empty"),
+        ({"thumbnail_loc": None}, "Video.thumbnail_loc must be a text"),
+        ({"title": ""}, "Video.title must not be empty"),
+        ({"title": None}, "Video.title must be a text, not None"),
+        ({"title": " \n"}, "Video.title must not be empty"),
+        ({"title": "a" * 101}, "Video.title must have at most 100 characters, it has 101"),
+        ({"description": ""}, "Video.description must not be empty"),
+        ({"description": "a" * 2049}, "Video.description must have at most 2,048 characters, it has 2,049"),
+        ({"content_loc": None}, "Video.content_loc or Video.player_loc must be given"),
+        ({"content_loc": ""}, "Video.content_loc or Video.player_loc must be given"),
+        ({"content_loc": "/\n"}, "Video.content_loc must not hold control characters"),
+        ({"player_loc": 7}, "Video.player_loc must be a text"),
+        ({"duration": 0}, "Video.duration must be seconds .* from 1 to 28800, not 0"),
+        ({"duration": 28_801}, "Video.duration must be seconds"),
+        ({"duration": timedelta(seconds=0.9)}, "Video.duration must be seconds"),
+        ({"duration": timedelta(hours=9)}, "Video.duration must be seconds"),
+        ({"duration": 60.0}, "Video.duration must be seconds as an int, or a timedelta"),
+        ({"duration": True}, "Video.duration must be seconds"),
+        ({"duration": "60"}, "Video.duration must be seconds"),
+        ({"expiration_date": "2026-01-01"}, "Video.expiration_date must be a date or a datetime"),
+        ({"publication_date": 2026}, "Video.publication_date must be a date or a datetime"),
+        (
+            {"publication_date": datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))},
+            "Video.publication_date has no year from 1 to 9999 in UTC",
+        ),
+        ({"rating": -0.1}, "Video.rating must be a number from 0.0 to 5.0, not -0.1"),
+        ({"rating": 5.1}, "Video.rating must be a number"),
+        ({"rating": float("nan")}, "Video.rating must be a number"),
+        ({"rating": Decimal("sNaN")}, "Video.rating must be a number"),
+        ({"rating": "4"}, "Video.rating must be a number"),
+        ({"rating": True}, "Video.rating must be a number"),
+        ({"rating": Decimal("1e-999")}, "Video.rating must not have more than 400 digits"),
+        ({"rating": Decimal("0." + 401 * "1")}, "Video.rating must not have more than 400 digits"),
+        ({"view_count": -1}, "Video.view_count must be an int from 0"),
+        ({"view_count": 2**63}, "Video.view_count must be an int from 0"),
+        ({"view_count": False}, "Video.view_count must be an int from 0"),
+        ({"tags": ["a"] * 33}, "Video.tags must be at most 32"),
+        ({"tags": "steak"}, "Video.tags must be a list or a tuple of texts, not 'steak'"),
+        ({"tags": None}, "Video.tags must be a list or a tuple of texts, not None"),
+        ({"tags": ["a", ""]}, "each of Video.tags must not be empty"),
+        ({"tags": ["a", None]}, "each of Video.tags must be a text"),
+        ({"family_friendly": "yes"}, "Video.family_friendly must be True or False, not 'yes'"),
+        ({"requires_subscription": 1}, "Video.requires_subscription must be True or False"),
+        ({"live": 0}, "Video.live must be True or False"),
+        ({"restriction": ("allow", ["DE"])}, "Video.restriction must be a Restriction"),
+        ({"platform": Restriction("allow", ["DE"])}, "Video.platform must be a Platform"),
+        ({"uploader": "a" * 256}, "Video.uploader must have at most 255 characters"),
+        ({"uploader_info": "/a"}, "Video.uploader must be given where Video.uploader_info is"),
+        ({"uploader": "", "uploader_info": "/a"}, "Video.uploader must be given"),
+    ],
+)
+def test_what_the_documentation_of_videos_does_not_admit_is_refused_where_it_is_made(
+    changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        Video(**LEAST_VIDEO | changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "relationship", "words", "reason"),
+    [
+        (
+            Restriction,
+            "permit",
+            ["DE"],
+            "Restriction.relationship must be one of allow, deny, not 'permit'",
+        ),
+        (Restriction, "allow", [], "Restriction.countries must have at least one"),
+        (Restriction, "allow", "DE", "Restriction.countries must be a list or a tuple of texts, not 'DE'"),
+        (Restriction, "allow", ["DEU"], "each of Restriction.countries must be an ISO 3166 code"),
+        (Restriction, "allow", ["\u017f\u017f"], "each of Restriction.countries must be an ISO 3166 code"),
+        (Restriction, "allow", ["DE", "D\n"], "each of Restriction.countries must be an ISO 3166 code"),
+        (Platform, "deny", [], "Platform.platforms must have at least one"),
+        (Platform, "deny", ["Web"], "each of Platform.platforms must be one of web, mobile, tv, not 'Web'"),
+        (Platform, None, ["web"], "Platform.relationship must be one of allow, deny, not None"),
+    ],
+)
+def test_who_may_see_a_video_is_told_in_googles_words(
+    make: Any, relationship: Any, words: Any, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        make(relationship, words)
+
+
+@pytest.mark.parametrize("name", NEWS)
+@pytest.mark.parametrize("value", [None, "", " ", b"a", 7, "\x0b"], ids=ascii)
+def test_news_need_each_of_their_fields(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^News.{name} must"):
+        News(**NEWS | {name: value})
+
+
+DROPPED = ["category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay", "content_segment_loc"]
+
+
+@pytest.mark.parametrize("name", [*DROPPED, "id"])
+def test_a_tag_of_videos_that_google_dropped_is_refused_with_what_to_do(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^Video: Google dropped {name} in 2022: leave it out$"):
+        Video(**LEAST_VIDEO, **{name: "a"})
+
+
+@pytest.mark.parametrize("name", ["access", "genres", "keywords", "stock_tickers"])
+def test_a_tag_of_news_that_google_dropped_is_refused_with_what_to_do(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^News: Google dropped {name}, .*: leave it out$"):
+        News(**NEWS, **{name: "a"})
+
+
+@pytest.mark.parametrize("make", [Image, Video, News, Restriction, Platform])
+def test_a_name_that_never_was_a_tag_is_pythons_to_refuse(make: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        make(colour="red")
+
+
+# What is kept
+
+VALUES = {
+    "bare image": Image("/a.png"),
+    "image": Image(**IMAGE),
+    "least video": Video(**LEAST_VIDEO),
+    "video": Video(**FULL_VIDEO),
+    "news": News(**NEWS),
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=[*VALUES])
+def test_values_are_equal_hashable_frozen_and_the_same_behind_a_pickle(value: Any) -> None:
+    copies = [replace(value), *(pickle.loads(pickle.dumps(value, protocol)) for protocol in range(2, 6))]  # noqa: S301
+    assert {value} == {*copies}
+    assert [*map(written, copies)] == [written(value)] * len(copies)
+    with pytest.raises((FrozenInstanceError, TypeError)):
+        value.title = "another"
+    assert not hasattr(value, "__dict__")
+
+
+class Word(str, enum.Enum):
+    DENY = "deny"
+    TV = "tv"
+    AT = "at"
+
+
+def test_texts_are_kept_as_plain_strings_whatever_they_came_as() -> None:
+    image = Image(mark_safe("/a.png"), caption=gettext_lazy("Yes"), title=Word.TV)
+    assert (image.loc, image.caption, image.title) == ("/a.png", "Yes", "tv")
+    assert {type(image.loc), type(image.caption), type(image.title)} == {str}
+    assert Restriction(Word.DENY, [Word.AT]) == Restriction("deny", ["AT"])
+    assert Platform("deny", [Word.TV]).platforms == ("tv",)
+    assert type(Platform(Word.DENY, [Word.TV]).relationship) is str
+
+
+def test_a_safe_string_is_text_like_any_other() -> None:
+    [image] = read(written(Image("/a.png", caption=mark_safe("<b>&amp;</b>"))))
+    assert pairs(image)[1] == ("caption", "<b>&amp;</b>")
+
+
+def test_what_is_kept_can_be_written_as_it_is() -> None:
+    video = Video(**FULL_VIDEO)
+    assert (video.duration, video.rating, video.tags) == (600, Decimal("4.5"), ("steak", "a & b"))
+    assert video.restriction is not None
+    assert video.restriction.countries == ("AT", "DE")
+
+
+@pytest.mark.parametrize(
+    ("rating", "text"),
+    [(0.3, "0.3"), (-0.0, "0.0"), (5e-324, f"0.{323 * '0'}5"), (Decimal("4.50"), "4.50")],
+)
+def test_a_rating_is_written_as_it_is_printed_without_sign_and_exponent(rating: Any, text: str) -> None:
+    [found] = read(written(Video(**LEAST_VIDEO, rating=rating)))
+    assert pairs(found)[-1] == ("rating", text)
+
+
+def test_a_set_has_no_order_and_so_it_is_sorted() -> None:
+    tags = [f"tag {number:02}" for number in range(32)]
+    assert Video(**LEAST_VIDEO, tags=set(tags)).tags == tuple(tags)
+    assert Restriction("deny", frozenset(["de", "at"])).countries == ("AT", "DE")
+
+
+def test_tags_are_read_once_and_no_further_than_it_takes_to_know() -> None:
+    assert Video(**LEAST_VIDEO, tags=iter(["a", "b"])).tags == ("a", "b")
+    many = repeat("a", 1_000)
+    with pytest.raises(ValueError, match="at most 32"):
+        Video(**LEAST_VIDEO, tags=many)
+    assert len([*many]) == 1_000 - 33
+
+
+@pytest.mark.parametrize("value", [F("title"), object(), iter("ab")], ids=["F", "object", "iterator"])
+def test_what_says_only_how_it_is_written_in_code_is_no_text(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"News\.publication_name must be a text"):
+        News(value, "en", date(2026, 1, 1), "Title")

@@ -1,0 +1,8 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+from tests.support.manifests import state
+from tests.support.news import stopped_clock
+
+__all__ = ["state", "stopped_clock"]

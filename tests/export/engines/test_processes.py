@@ -1,0 +1,327 @@
+"""An export by several processes: the same as by one, whatever ends before its time.
+
+A pool is made in a process of its own; see `tests.support.engine_project`.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09.export.engines import _cores
+from tests.support.configuration import BASE
+from tests.support.engine_project import (
+    PAGE,
+    ROWS,
+    ByProcess,
+    Fixed,
+    Project,
+    content,
+    fill,
+    left_over,
+    lives,
+    locations,
+    needs_proc,
+    numbers,
+    renderers,
+    touched,
+)
+from tests.support.waiting import DEADLINE, until
+
+pytestmark = pytest.mark.slow
+
+
+class TestAnExportBySeveralProcesses:
+    def test_is_the_same_as_by_one(self, project: Project, tmp_path: Path) -> None:
+        reports = project.run("ALL", "each_count", str(tmp_path), MAX_BYTES=9_000)
+        assert reports[0]["published"]
+        assert reports[1] == reports[0]
+        assert reports[2] == reports[0]
+        files = [content(tmp_path / workers) for workers in "123"]
+        assert files[1] == files[0]
+        assert files[2] == files[0]
+        # It was worth comparing: pages were split by bytes, and rows were left out.
+        ranged, lame, one, listed = reports[0]["sections"]
+        assert any(file["cut"] for file in ranged["files"])
+        assert lame["left_out"] == len(lame["errors"]) == ROWS // 50
+        assert [error["key"] for error in lame["errors"]] == [str(i) for i in range(7, ROWS, 50)]
+        assert (len(one["files"]), len(listed["files"]) > 1) == (1, True)
+
+    def test_has_its_pages_in_the_order_of_the_key(self, project: Project, tmp_path: Path) -> None:
+        project.run("PLAIN", "exported", str(tmp_path), "3", MAX_BYTES=9_000, GZIP=False)
+        found = [location.split("/")[2].rstrip("x") for location in locations(tmp_path, "a")]
+        assert found == [f"a{i}" for i in range(1, ROWS + 1)]
+
+    def test_has_two_processes_at_work_at_once(
+        self, project: Project, tmp_path: Path, meeting_place: Path
+    ) -> None:
+        parent = project.run("MEETING", "pid", str(tmp_path), gate=meeting_place, GZIP=False)
+        pids, how = renderers(tmp_path, "a")
+        # Each of them waited for the other one; who did not meet anybody is not in there.
+        assert len(locations(tmp_path, "a")) == ROWS
+        assert sorted(pids) == sorted(numbers(meeting_place))
+        assert len(pids) == 2
+        assert parent not in pids
+        # As this Python does it on this system.
+        assert how == {"fork" if multiprocessing.get_start_method() == "fork" else "spawn"}
+
+    def test_leaves_to_the_parent_what_other_processes_cannot_find_again(
+        self, project: Project, tmp_path: Path
+    ) -> None:
+        parent = project.run("WHO", "pid", str(tmp_path), GZIP=False)
+        assert parent not in renderers(tmp_path, "ranged")[0]
+        for section in ("one", "list", "contrib"):
+            assert renderers(tmp_path, section)[0] == {parent}
+
+    def test_writes_nothing_where_it_is_dry(self, project: Project, tmp_path: Path) -> None:
+        one, two = project.run("ALL", "dry", str(tmp_path / "public"))
+        assert two == one
+        assert not two["published"]
+        assert not (tmp_path / "public").exists()
+
+    def test_is_that_of_the_command(self, project: Project, tmp_path: Path) -> None:
+        wanted = project.run("ALL", "exported", str(tmp_path / "python"), "1")
+        options = ["--output", str(tmp_path / "command"), "--workers", "2", "--format", "json"]
+        status, out, err = project.said("ALL", "django", "export_sitemaps", *options)
+        assert status == 0, err
+        found = json.loads(out)
+        assert [section["files"] for section in found["sections"]] == [
+            section["files"] for section in wanted["sections"]
+        ]
+        assert content(tmp_path / "command") == content(tmp_path / "python")
+
+    def test_ends_with_status_1_where_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
+        options = ["--output", str(tmp_path), "--workers", "2"]
+        status, _, err = project.said("BROKEN", "django", "export_sitemaps", *options)
+        assert status == 1
+        assert "Section 'broken': ImproperlyConfigured: the project is broken." in err
+
+
+class TestBesideAThread:
+    """A process with threads cannot be forked."""
+
+    def test_workers_are_made_anew(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "beside_a_thread", str(tmp_path), GZIP=False)
+        pids, how = renderers(tmp_path, "ranged")
+        assert how == {"spawn"}
+        assert parent not in pids
+        assert len(locations(tmp_path, "ranged")) == ROWS
+
+    def test_workers_have_the_prefix_and_the_urlconf_of_the_parent(
+        self, project: Project, tmp_path: Path
+    ) -> None:
+        project.run("PLAIN", "elsewhere", str(tmp_path), GZIP=False)
+        assert content(tmp_path / "2") == content(tmp_path / "1")
+        assert locations(tmp_path / "2", "a")[0] == "/shop/other/a1/"
+
+
+class TestBesideAConnectionOfTheCaller:
+    def test_workers_read_its_database_and_it_stays_open(self, project: Project, tmp_path: Path) -> None:
+        found = project.run("PLAIN", "beside_a_connection", str(tmp_path / "public"))
+        assert found["failures"] == []
+        assert 0 < found["rows"] <= 30
+        assert found["urls"] == found["rows"]
+
+    def test_workers_render_nothing_under_other_settings(self, project: Project, tmp_path: Path) -> None:
+        failures = project.run("PLAIN", "with_other_settings", str(tmp_path / "public"))
+        assert "incompatible" in " ".join(failures)
+
+
+class TestAnErrorInAWorker:
+    def test_is_the_failure_of_its_section_and_of_no_other_one(
+        self, project: Project, tmp_path: Path
+    ) -> None:
+        one, two = (
+            project.run("BROKEN", "exported", str(tmp_path / workers), workers, GZIP=False)
+            for workers in "12"
+        )
+        assert two == one
+        assert two["failures"] == ["Section 'broken': ImproperlyConfigured: the project is broken."]
+        assert locations(tmp_path / "2", "broken") == []
+        assert len(locations(tmp_path / "2", "a")) == ROWS
+        assert left_over(tmp_path / "2") == []
+
+
+@needs_proc
+class TestAWorkerThatIsKilled:
+    def test_twice_fails_its_section_in_clear_words_and_leaves_what_is_published(
+        self, project: Project, tmp_path: Path, meeting_place: Path
+    ) -> None:
+        folder = tmp_path / "public"
+        project.run("FINE", "exported", str(folder))
+        before, states = content(folder), touched(folder)
+        report, alive = project.run("KILLED", "children", str(folder), gate=meeting_place)
+        ended = "ExportError: a worker process ended before its time"
+        (failure,) = report["failures"]
+        assert failure.startswith(f"Section 'a': {ended}")
+        assert failure.endswith("twice in a row.")
+        # The next one that needs workers has new ones.
+        assert [section["failure"] is None for section in report["sections"]] == [False, True, True]
+        assert content(folder) == before
+        assert touched(folder) == states
+        assert left_over(folder) == []
+        # It was tried again, by others.
+        assert len(numbers(meeting_place)) > 2
+        # Of the others none is left, neither of those that are known nor of those that are not.
+        assert alive == 0
+        workers = numbers(meeting_place)
+        assert workers
+        assert not any(map(lives, workers))
+
+    def test_once_costs_nothing(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
+        wanted = project.run("FINE", "exported", str(tmp_path / "fine"))
+        report, alive = project.run("KILLED_ONCE", "children", str(tmp_path / "once"), gate=meeting_place)
+        assert (meeting_place / "dead").exists()
+        assert report == wanted
+        assert content(tmp_path / "once") == content(tmp_path / "fine")
+        assert left_over(tmp_path / "once") == []
+        assert alive == 0
+        assert not any(map(lives, numbers(meeting_place)))
+
+
+class TestAutomaticWorkers:
+    """Where nobody said how many."""
+
+    @pytest.mark.skipif(_cores() == 1, reason="with one core there is nothing to gain")
+    def test_are_several_where_they_can_be(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
+        assert parent not in renderers(tmp_path, "ranged")[0]
+
+    def test_are_none_in_a_transaction(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "automatic_in_a_transaction", str(tmp_path), GZIP=False)
+        assert renderers(tmp_path, "ranged")[0] == {parent}
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_none_beside_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
+        from django_sitemaps09.export import export
+        from tests.models import Article
+
+        settings.SITEMAPS09 = {
+            "BASE_URL": BASE,
+            "SITEMAPS": "tests.support.engine_project.WHO",
+            "GZIP": False,
+            "MAX_URLS": 9,
+        }
+        Article.objects.bulk_create(Article(pk=i, slug=f"a{i}") for i in range(1, 21))
+        assert export(output=tmp_path).failures == []
+        assert renderers(tmp_path, "ranged")[0] == {os.getpid()}
+
+    def test_are_none_for_sections_that_other_processes_cannot_find(
+        self, tmp_path: Path, settings: Any
+    ) -> None:
+        from django_sitemaps09.export import export
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "GZIP": False}
+        assert export(output=tmp_path, sitemaps={"list": ByProcess}).failures == []
+        assert renderers(tmp_path, "list")[0] == {os.getpid()}
+
+
+@needs_proc
+class TestTheCoordinatorThatIsKilled:
+    @pytest.mark.parametrize("sections", ["BUSY", "IDLE"])
+    def test_takes_its_workers_with_it_and_is_no_harm_to_the_next_export(
+        self, project: Project, tmp_path: Path, meeting_place: Path, sections: str
+    ) -> None:
+        folder = tmp_path / "public"
+        process = project.start(
+            sections, "tests.support.engine_project", "exported", str(folder), gate=meeting_place
+        )
+        with process:
+            until(lambda: len(numbers(meeting_place)) == 2, "two workers never began")
+            workers = numbers(meeting_place)
+            assert process.pid not in workers
+            assert all(map(lives, workers))
+            if sections == "IDLE":
+                # All pages are there, and the parent waits.
+                pages = ROWS // PAGE
+                until(
+                    lambda: len([*folder.glob(".sitemaps09/run-*/sitemap-a-*.gz")]) >= pages,
+                    "the workers did not end their pages",
+                )
+            process.kill()
+            process.communicate(timeout=DEADLINE)
+        until(lambda: not any(map(lives, workers)), "workers outlived the coordinator")
+        assert content(folder) == {}
+        (meeting_place / "open").touch()
+        report = project.run(sections, "exported", str(folder), gate=meeting_place)
+        assert report["published"]
+        assert report["failures"] == []
+        assert left_over(folder) == []
+
+
+# Rows that other processes see; the mark is an error where there is no such database.
+POSTGRESQL = (
+    [pytest.mark.django_db(transaction=True, databases=["postgresql"])]
+    if "postgresql" in django_settings.DATABASES
+    else []
+)
+
+
+@pytest.mark.parametrize("_", [pytest.param("postgresql", marks=POSTGRESQL)])
+def test_connections_of_the_parent_are_its_own_before_and_after(tmp_path: Path, _: str) -> None:
+    from django.db import connections
+
+    from tests.support.databases import require
+
+    require("postgresql")
+    fill("postgresql")
+    known = connections["postgresql"].settings_dict
+    database = {key: known[key] for key in ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    before, after, same, failures = Project(tmp_path, database).run(
+        "FINE", "with_queries", str(tmp_path / "public")
+    )
+    assert before == after == [ROWS, 1, True]
+    assert failures == []
+    assert same
+
+
+class TestWhatAnExportWithWorkersRefuses:
+    def test_is_a_transaction(self, project: Project, tmp_path: Path) -> None:
+        said = project.run("PLAIN", "refused_in_a_transaction", str(tmp_path / "public"))
+        assert "several workers cannot run in a transaction" in said
+        assert not (tmp_path / "public").exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_is_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
+        from django_sitemaps09.export import export
+        from tests.models import Article
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.support.engine_project.PLAIN"}
+        assert Article.objects.count() == 0
+        with pytest.raises(ImproperlyConfigured, match="several workers cannot read a database in memory"):
+            export(output=tmp_path / "public", workers=2)
+        assert not (tmp_path / "public").exists()
+        # The connection is as it was, and one worker is content with it.
+        assert Article.objects.count() == 0
+        assert export(output=tmp_path / "public", workers=1).failures == []
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+    def test_is_a_process_that_may_start_none(self, project: Project, tmp_path: Path) -> None:
+        asked, unasked = project.run("PLAIN", "in_a_daemon", str(tmp_path / "public"))
+        assert "cannot run in a daemonic process" in asked
+        assert unasked == "True"
+
+    @pytest.mark.parametrize("workers", [0, -1])
+    def test_is_less_than_one_worker(self, tmp_path: Path, settings: Any, workers: int) -> None:
+        from django_sitemaps09.export import export
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
+        with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):
+            export(output=tmp_path / "public", workers=workers, sitemaps={"list": Fixed})
+        assert not (tmp_path / "public").exists()
+
+    def test_is_sections_that_other_processes_cannot_find(self, tmp_path: Path, settings: Any) -> None:
+        from django_sitemaps09.export import export
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
+        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['SITEMAPS'\], or export with one"):
+            export(output=tmp_path / "public", workers=2, sitemaps={"list": Fixed})
+        assert not (tmp_path / "public").exists()
+        assert export(output=tmp_path / "public", workers=1, sitemaps={"list": Fixed}).published

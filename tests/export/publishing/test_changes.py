@@ -1,0 +1,262 @@
+"""What others are told after publishing: files, and the URLs in which they differ."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.export import Published, Report, UrlChange, export
+from django_sitemaps09.signals import published
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+
+class Articles(ModelSitemap[Article]):
+    queryset = Article.objects.filter(published=True)
+    location = Route("article", slug=F("slug"))
+    lastmod = F("day")
+    limit = 10
+
+
+class Told:
+    """What a receiver was told; URLs are asked for while it is called."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.removed: list[str] = []
+        self.urls: list[UrlChange] = []
+        self.calls = 0
+
+    def __call__(self, published: Published, **kwargs: object) -> None:
+        self.calls += 1
+        self.written = [name.removeprefix(f"{BASE}/") for name in published.written]
+        self.removed = [name.removeprefix(f"{BASE}/") for name in published.removed]
+        self.urls = [] if published.urls is None else list(published.urls())
+
+    def changes(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {"added": set(), "removed": set(), "changed": set()}
+        for kind, _, url in self.urls:
+            found[kind].add(url.removeprefix(f"{BASE}/articles/").removesuffix("/"))
+        assert sum(map(len, found.values())) == len(self.urls)
+        return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., tuple[Report, Told]]:
+    def exported(**options: Any) -> tuple[Report, Told]:
+        told = Told()
+        given = {"changes": True, "on_published": told, "sitemaps": {"articles": Articles}, **options}
+        return export(output=tmp_path / "public", **given), told
+
+    return exported
+
+
+@pytest.fixture
+def receiver() -> Iterator[Told]:
+    told = Told()
+    published.connect(told)
+    yield told
+    published.disconnect(told)
+
+
+def write(first: int, last: int) -> None:
+    """Articles with odd keys, so that there is room between them."""
+    Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
+
+
+class TestUrlsThatAreTold:
+    def test_are_all_at_the_first_export(self, run: Any) -> None:
+        write(0, 25)
+        report, told = run()
+        assert told.changes() == {
+            "added": {f"s{n}" for n in range(25)},
+            "removed": set(),
+            "changed": set(),
+        }
+        assert report.changes == {"added": 25, "removed": 0, "changed": 0}
+
+    def test_are_none_if_nobody_asked(self, run: Any) -> None:
+        write(0, 5)
+        report, told = run(changes=False)
+        assert (told.calls, told.urls, report.changes) == (1, [], None)
+
+    def test_are_those_that_came_went_and_changed(self, run: Any) -> None:
+        write(0, 25)
+        run()
+        Article.objects.filter(slug="s3").update(slug="s-three")
+        Article.objects.filter(slug="s14").delete()
+        Article.objects.filter(slug="s15").update(day="2026-01-01")
+        write(25, 26)
+        _, told = run()
+        assert told.changes() == {"added": {"s-three", "s25"}, "removed": {"s3", "s14"}, "changed": {"s15"}}
+        assert told.written == [*(f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3)), "sitemap.xml"]
+
+    def test_are_not_those_that_a_split_moves_to_another_page(self, run: Any) -> None:
+        write(0, 25)
+        run()
+        ArticleFactory(pk=10, slug="between")
+        report, told = run()
+        assert report.sections[0].split == 1
+        assert told.changes() == {"added": {"between"}, "removed": set(), "changed": set()}
+
+    def test_are_not_those_that_a_merge_moves_to_another_page(self, run: Any) -> None:
+        write(0, 35)
+        run()
+        Article.objects.filter(pk__in=[2 * n + 1 for n in (*range(6), *range(10, 15))]).delete()
+        run()
+        report, told = run()
+        assert report.sections[0].merged + told.calls > 0
+        assert told.changes() == {"added": set(), "removed": set(), "changed": set()}
+
+    def test_are_none_where_all_pages_are_cut_anew(self, run: Any) -> None:
+        write(0, 35)
+        run()
+        _, told = run(rebalance=True)
+        assert told.removed == [f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3, 4)]
+        assert told.changes() == {"added": set(), "removed": set(), "changed": set()}
+
+    @pytest.mark.parametrize("gz", [True, False])
+    def test_are_read_from_files_of_ours_alone(
+        self, run: Any, tmp_path: Path, gz: bool, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Who can write to the web root neither stops exports nor fills the disk."""
+        write(0, 25)
+        run(gzip=gz)
+        file = tmp_path / "public" / f"sitemap-articles-2.xml{'.gz' if gz else ''}"
+        lines = b"<url><loc>https://evil.example/\xff</loc></url>\n"
+        content = lines + b"<url>" + b"x" * 50_000_000
+        file.write_bytes(gzip.compress(content) if gz else content)
+        Article.objects.filter(slug="s14").delete()
+        tracemalloc.start()
+        try:
+            report, told = run(gzip=gz)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert report.published
+        assert "was not written by an export" in caplog.text
+        assert told.changes() == {
+            "added": {f"s{n}" for n in range(10, 20) if n != 14},
+            "removed": set(),
+            "changed": set(),
+        }
+        assert peak < 10_000_000
+
+    def test_are_read_no_further_than_our_file_went(self, run: Any, tmp_path: Path) -> None:
+        write(0, 25)
+        run()
+        file = tmp_path / "public" / "sitemap-articles-2.xml.gz"
+        size = file.stat().st_size
+        line = b"<url><loc>https://evil.example/\xff</loc></url>\n"
+        bomb = gzip.compress(line * 3 + b"<url>" + b"x" * 20_000, 9)
+        assert len(bomb) < size
+        # The size is right; what stands behind the first member of a gzip file can be anything.
+        file.write_bytes(bomb + bytes(size - len(bomb)))
+        Article.objects.filter(slug="s14").delete()
+        report, told = run()
+        assert report.published
+        assert {kind for kind, _, _ in told.urls} == {"added", "removed"}
+        removed = [url for kind, _, url in told.urls if kind == "removed"]
+        assert [url.encode() for url in removed] == ["https://evil.example/\ufffd".encode()]
+
+    def test_have_the_characters_that_they_have(self, run: Any) -> None:
+        ArticleFactory(slug="a&b'c")
+        location = {"location": lambda self, item: item.get_absolute_url()}
+        by_method = type("ByMethod", (Articles,), location)
+        _, told = run(sitemaps={"articles": by_method})
+        assert [change.url for change in told.urls] == [f"{BASE}/articles/a&b'c/"]
+
+    def test_are_told_by_a_dry_run_in_numbers_alone(self, run: Any, tmp_path: Path) -> None:
+        write(0, 5)
+        report, told = run(dry_run=True)
+        assert (report.published, told.calls) == (False, 0)
+        assert not (tmp_path / "public").exists()
+
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+    @given(
+        rounds=st.lists(
+            st.dictionaries(st.integers(1, 60), st.none() | st.integers(0, 3), max_size=25),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    def test_are_the_difference_of_the_rows_whatever_happens_to_pages(
+        self, tmp_path_factory: pytest.TempPathFactory, rounds: list[dict[int, int | None]]
+    ) -> None:
+        Article.objects.all().delete()
+        folder = tmp_path_factory.mktemp("public")
+        before: dict[str, int] = {}
+        for changes in rounds:
+            for key, version in changes.items():
+                Article.objects.filter(pk=key).delete()
+                if version is not None:
+                    ArticleFactory(pk=key, slug=f"s{key}", day=f"2026-01-0{version + 1}")
+            told = Told()
+            export(
+                output=folder,
+                sitemaps={"articles": Articles},
+                force=["articles"],
+                changes=True,
+                on_published=told,
+            )
+            now = {article.slug: article.day.day for article in Article.objects.all()}
+            if now:
+                assert told.changes() == {
+                    "added": now.keys() - before.keys(),
+                    "removed": before.keys() - now.keys(),
+                    "changed": {slug for slug in now.keys() & before.keys() if now[slug] != before[slug]},
+                }
+                before = now
+
+
+class TestThoseWhoAreTold:
+    def test_are_the_receivers_of_the_signal_too(self, run: Any, receiver: Told) -> None:
+        write(0, 5)
+        run()
+        assert receiver.written == ["sitemap-articles-1.xml.gz", "sitemap.xml"]
+        assert len(receiver.urls) == 5
+
+    def test_are_told_when_all_is_published(self, run: Any, tmp_path: Path) -> None:
+        write(0, 5)
+        seen = []
+
+        def look(told: Published) -> None:
+            seen.append(sorted(path.name for path in (tmp_path / "public").glob("*.xml*")))
+
+        run(on_published=look, changes=False)
+        assert seen == [["sitemap-articles-1.xml.gz", "sitemap.xml"]]
+
+    def test_are_not_told_where_nothing_changed(self, run: Any, receiver: Told) -> None:
+        write(0, 5)
+        run()
+        _, told = run()
+        assert (receiver.calls, told.calls) == (1, 0)
+
+    def test_that_fail_are_named_and_undo_nothing(
+        self, run: Any, tmp_path: Path, receiver: Told, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(0, 5)
+
+        def fail(told: Published) -> None:
+            raise RuntimeError("the CDN is down")
+
+        with caplog.at_level(logging.ERROR):
+            report, _ = run(on_published=fail)
+        assert report.published
+        assert receiver.calls == 1
+        assert [warning for warning in report.warnings if "the CDN is down" in warning]
+        assert "the CDN is down" in caplog.text
+        assert (tmp_path / "public" / "sitemap.xml").exists()

@@ -1,0 +1,209 @@
+"""A state that is damaged, or of another project: nothing foreign is deleted."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from django_sitemaps09 import manifest
+from django_sitemaps09.exceptions import ExportError, ManifestError
+from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.manifest import BACKUP, ROOT
+from django_sitemaps09.stores.local import LocalStore
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.manifests import THERE, after_two_runs, known, paths, touched
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
+
+#: What stands in the place of a value.
+HOSTILE: list[Any] = [
+    *(None, True, -1, 0, 7, 10**30, 1e400, float("nan"), "", "x", "1", [], {}, [[]], [7], {"a": 7}),
+    *("../x", "\ud800", "sitemap.xml", "sitemap-articles-1.xml.gz"),
+]
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """The content after something has happened to it; JSON stays JSON, most of the time."""
+    lines = content.splitlines(keepends=True)
+    what = chance.randrange(6)
+    if what == 0 and len(lines) > 1:
+        first, second = chance.sample(range(len(lines)), 2)
+        lines[first], lines[second] = lines[second], lines[first]
+    elif what == 1:
+        lines.insert(chance.randrange(len(lines) + 1), chance.choice(lines))
+    elif what == 2:
+        del lines[chance.randrange(len(lines))]
+    elif what == 3:
+        place = chance.randrange(len(content))
+        return content[:place] + bytes([chance.randrange(256)]) + content[place + 1 :]
+    else:
+        place = chance.randrange(len(lines))
+        document = json.loads(lines[place])
+        within = document
+        while True:
+            items = list(within.items() if isinstance(within, dict) else enumerate(within))
+            key, value = chance.choice(items)
+            if not (isinstance(value, (dict, list)) and value) or chance.random() < 0.3:
+                break
+            within = value
+        others = [other for _, other in items]
+        within[key] = chance.choice([*HOSTILE, *others])
+        lines[place] = f"{json.dumps(document)}\n".encode()
+    return b"".join(lines)
+
+
+@pytest.mark.django_db
+class TestStateThatIsDamaged:
+    """Whatever happens to what an export remembers: it is found out, and nothing is lost or there twice."""
+
+    @pytest.fixture
+    def before(self, folder: Path, tmp_path: Path) -> Callable[[], dict[str, Any]]:
+        """Puts the folder back to where it was before the damage."""
+        sitemaps = after_two_runs(folder)
+        kept = tmp_path / "kept"
+        shutil.copytree(folder, kept)
+
+        def again() -> dict[str, Any]:
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder)
+            return sitemaps
+
+        return again
+
+    def settles(self, folder: Path, sitemaps: dict[str, Any]) -> str:
+        """What came of it: a clear error, or all that there is is published, once."""
+        try:
+            report = export(output=folder, sitemaps=sitemaps)
+        except ExportError as error:
+            assert str(folder) in str(error)  # noqa: PT017 both are right
+            return "refused"
+        assert (report.failures, report.published) == ([], True)
+        assert sorted(paths(folder)) == sorted(THERE)
+        assert export(output=folder, sitemaps=sitemaps).failures == []
+        assert sorted(paths(folder)) == sorted(THERE)
+        return "published"
+
+    @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
+    def test_so_that_it_can_be_parsed_is_not_believed(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
+    ) -> None:
+        sitemaps = before()
+        path = state / known(folder).files["articles"]
+        head, *lines = path.read_text().splitlines(keepends=True)
+        if what == "two lines swapped":
+            lines[-2:] = reversed(lines[-2:])
+        else:
+            number, until, *rest = json.loads(lines[1])
+            number, until = (1, until) if "number" in what else (number, None)
+            lines[1] = f"{json.dumps([number, until, *rest])}\n"
+        path.write_text("".join([head, *lines]))
+        with pytest.raises(ManifestError, match="digest"):
+            manifest.read_section(LocalStore(state, own=""), path.name)
+        assert self.settles(folder, sitemaps) == "published"
+        # Nor where the digest is right.
+        before()
+        document = "".join([head, *lines]).encode()
+        found = manifest.unsealed((state / ROOT).read_bytes())
+        found["sections"]["articles"] = manifest.section_file("articles", document)
+        (state / found["sections"]["articles"]).write_bytes(document)
+        (state / ROOT).write_bytes(manifest.sealed(found))
+        with pytest.raises(ManifestError, match="page"):
+            known(folder)
+        assert self.settles(folder, sitemaps) == "published"
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("which", [ROOT, BACKUP, "articles", "numbers"])
+    def test_costs_no_url_and_no_run(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], which: str, seed: int
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        for _ in range(4):
+            sitemaps = before()
+            path = state / (which if which in (ROOT, BACKUP) else known(folder).files[which])
+            path.write_bytes(damaged(path.read_bytes(), chance))
+            outcome = self.settles(folder, sitemaps)
+            # A format with a higher number is one of later.
+            assert outcome == "published" or which == ROOT
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_with_a_right_digest_ends_clearly_too(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
+    ) -> None:
+        """Who can do that can do more; but nothing of it is a traceback."""
+        chance = random.Random(seed)  # noqa: S311
+        for _ in range(6):
+            sitemaps = before()
+            found = manifest.unsealed((state / ROOT).read_bytes())
+            key = chance.choice([*found])
+            found[key] = chance.choice(HOSTILE)
+            (state / ROOT).write_bytes(manifest.sealed(found))
+            try:
+                report = export(output=folder, sitemaps=sitemaps)
+            except ExportError:
+                continue
+            assert report.failures == []
+            assert sorted(paths(folder)) == sorted(THERE)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_while_an_export_was_ending_is_refused_until_it_is_removed(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        sitemaps = before()
+        Article.objects.filter(pk=7).update(slug="changed-again")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
+            with pytest.raises(OSError, match="killed"):
+                export(output=folder, sitemaps=sitemaps)
+        Article.objects.filter(pk=7).update(slug="changed")
+        journal = (state / JOURNAL).read_bytes()
+        for _ in range(4):
+            (state / JOURNAL).write_bytes(damaged(journal, chance))
+            if (state / JOURNAL).read_bytes() != journal:
+                assert self.settles(folder, sitemaps) == "refused"
+        (state / JOURNAL).unlink()
+        (state / ROOT).unlink()
+        assert self.settles(folder, sitemaps) == "published"
+
+    def test_since_an_earlier_version_wrote_it_is_made_anew(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
+    ) -> None:
+        sitemaps = before()
+        found = manifest.unsealed((state / ROOT).read_bytes())
+        files = {}
+        for section, file in found["sections"].items():
+            files[section] = f"section-{section}-run-20260901T120000-0a1b2c3d.jsonl"
+            (state / file).rename(state / files[section])
+        (state / ROOT).write_text(json.dumps({**found, "format": 1, "sections": files}))
+        assert self.settles(folder, sitemaps) == "published"
+
+
+class TestAnExportOfAnotherProject:
+    @pytest.mark.parametrize("what", ["base", "files"])
+    def test_is_not_overwritten(
+        self, folder: Path, state: Path, configure: Callable[..., None], what: str
+    ) -> None:
+        sitemaps = {"a": Numbers(3)}
+        export(output=folder, sitemaps=sitemaps)
+        before = touched(folder), touched(state)
+        if what == "base":
+            configure(BASE_URL="https://www.example.org")
+        else:
+            configure(FILES_URL=f"{BASE}/maps/")
+        for names_ in ([], ["a"]):
+            with pytest.raises(ExportError, match=rf"holds an export of {BASE}.*remove manifest\.json"):
+                export(names_, output=folder, sitemaps=sitemaps)
+        assert (touched(folder), touched(state)) == before
+        (state / ROOT).unlink()
+        assert export(output=folder, sitemaps=sitemaps).failures == []

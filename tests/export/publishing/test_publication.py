@@ -1,0 +1,369 @@
+"""What an export publishes: the index, modes of files, and the order in which all of it appears."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.stores import STATE
+from tests.support.exports import (
+    Bad,
+    article_model,
+    article_sitemap,
+    content,
+    local_storage,
+    named,
+    numbers,
+    parse,
+    paths,
+    plain,
+    run_folders,
+    touched,
+    write_articles,
+)
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """All that is in a folder, itself and what is our own too, so that whatever is written anew differs."""
+    found = {}
+    for path in (folder, *folder.rglob("*")):
+        status = path.lstat()
+        found[str(path)] = (status.st_mtime_ns, status.st_ino, status.st_mode)
+    return found
+
+
+class TestTheIndexOfAnExport:
+    @pytest.mark.django_db
+    def test_has_the_newest_lastmod_of_each_page(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
+        write_articles("a", "b", "c")
+        export(output=folder, sitemaps={"articles": article_sitemap()})
+        found = [node.text for node in parse(plain(folder, "sitemap.xml")).iter(f"{SPACE}lastmod")]
+        assert found == ["2026-01-02T10:30:15Z", "2026-01-03T10:30:15Z"]
+
+    @pytest.mark.django_db
+    def test_has_no_lastmod_for_a_page_with_a_url_that_has_none(self, folder: Path) -> None:
+        write_articles("a", "b")
+        article_model().objects.filter(slug="a").update(updated=None)
+        export(output=folder, sitemaps={"articles": article_sitemap()})
+        assert b"lastmod" not in plain(folder, "sitemap.xml")
+        assert plain(folder, named(folder)[0]).count(b"<lastmod>") == 1
+
+    @pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(hours=3)])
+    @pytest.mark.django_db
+    def test_has_no_lastmod_in_the_future(self, folder: Path, ahead: timedelta) -> None:
+        write_articles("a", "b")
+        article_model().objects.filter(slug="a").update(updated=datetime.now(timezone.utc) + ahead)
+        export(output=folder, sitemaps={"articles": article_sitemap()})
+        assert b"lastmod" not in plain(folder, "sitemap.xml")
+
+    def test_has_a_lastmod_that_is_a_date_as_a_date(self, folder: Path) -> None:
+        class Dated(Numbers):
+            lastmod = date(2026, 3, 4)
+
+        export(output=folder, sitemaps={"a": Dated(2)})
+        assert b"<lastmod>2026-03-04</lastmod>" in plain(folder, "sitemap.xml")
+
+    @pytest.mark.django_db
+    def test_does_not_name_a_section_without_urls(self, folder: Path) -> None:
+        sitemaps = {"empty": Numbers(0), "rows": article_sitemap(), "a": Numbers(1)}
+        report = export(output=folder, sitemaps=sitemaps)
+        assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
+        assert named(folder) == ["sitemap-a-1.xml.gz"]
+        assert report.failures == []
+
+    def test_is_not_there_where_it_would_name_nothing(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        report = export(output=folder, sitemaps={"a": Numbers(0), "b": Numbers(0)}, robots=robots)
+        assert content(folder) == {}
+        assert not robots.exists()
+        assert (report.published, report.failures) == (False, [])
+        assert "no URL in any section" in report.warnings[0]
+
+    def test_stays_where_it_would_name_nothing(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        before = touched(folder)
+        export(output=folder, sitemaps={"a": Numbers(0)})
+        assert touched(folder) == before
+
+    def test_names_no_page_any_more_of_a_section_that_lost_its_urls(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(0)})
+        assert named(folder) == ["sitemap-a-1.xml.gz"]
+
+    def test_names_the_pages_of_a_section_that_is_gone_until_it_is_removed(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
+        before = tree(folder)
+        report = export(output=folder, sitemaps={"a": Numbers(1)})
+        assert tree(folder) == before
+        (failure,) = report.failures
+        assert "'b' is published and not declared any more" in failure
+        assert failure.endswith("--remove b")
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, remove=["b"])
+        assert report.failures == []
+        assert named(folder) == ["sitemap-a-1.xml.gz"]
+
+
+class TestARunThatChangesNothing:
+    @pytest.mark.parametrize("gzip", [True, False])
+    @pytest.mark.parametrize("changed_only", [True, False])
+    @pytest.mark.django_db
+    def test_writes_nothing_not_even_of_its_own(
+        self, folder: Path, configure: Callable[..., None], gzip: bool, changed_only: bool
+    ) -> None:
+        configure(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
+        write_articles(*"abcdefgh")
+        sitemaps = {"articles": article_sitemap(), "a": Numbers(20), "bad": Bad(9, [1]), "none": Numbers(0)}
+        robots = folder.with_name("robots.txt")
+        first = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
+        if changed_only:
+            # Which finds the fingerprints of those pages that were split.
+            assert export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=True).written == ()
+        before = tree(folder.parent)
+        second = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
+        assert tree(folder.parent) == before
+        assert (second.written, second.deleted, second.failures) == ((), (), [])
+        assert [section.written for section in second.sections] == [0, 0, 0, 0]
+        assert [section.unchanged for section in second.sections] == [
+            section.written for section in first.sections
+        ]
+        found, expected = (
+            [(file.name, file.digest, file.size) for section in run.sections for file in section.files]
+            for run in (second, first)
+        )
+        assert found == expected
+
+    @pytest.mark.parametrize("rows", ["positions", "keys"])
+    @pytest.mark.django_db
+    def test_writes_nothing_where_pages_were_split_by_their_bytes(
+        self, folder: Path, configure: Callable[..., None], rows: str
+    ) -> None:
+        class Longer(Numbers):
+            def location(self, item: int) -> str:
+                return f"/{'x' * (item * 7 % 300)}/{item}/"
+
+        configure(MAX_BYTES=2_000)
+        write_articles(*(f"{'x' * (number * 7 % 100)}-{number}" for number in range(100)))
+        sitemaps = {"a": Longer(100) if rows == "positions" else article_sitemap()}
+        (section,) = export(output=folder, sitemaps=sitemaps).sections
+        assert section.split > 1
+        if rows == "keys":
+            # Parts of pages that were split are merged where they fit together, and that is it.
+            (section,) = export(output=folder, sitemaps=sitemaps).sections
+            assert (section.written, section.merged) == (1, 1)
+        before = tree(folder)
+        (section,) = export(output=folder, sitemaps=sitemaps).sections
+        assert (section.written, section.removed, tree(folder) == before) == (0, 0, True)
+        assert len(paths(folder)) == len(set(paths(folder))) == 100
+
+
+class TestTheSchemas:
+    @pytest.mark.django_db
+    def test_admit_every_file(self, schema: Any, folder: Path, configure: Callable[..., None]) -> None:
+        from lxml import etree
+
+        class Translated(Bad):
+            i18n = alternates = x_default = True
+            lastmod = datetime(2026, 1, 1)
+            changefreq = "never"
+
+        configure(MAX_URLS=3)
+        write_articles("a", "b", "c", "d")
+        article_model().objects.filter(slug="b").update(updated=None)
+        sitemaps = {
+            "articles": article_sitemap(),
+            "translated": Translated(5, [1]),
+            "bare": Numbers(4),
+        }
+        export(output=folder, sitemaps=sitemaps)
+        names = ["sitemap.xml", *named(folder)]
+        assert len(names) == 1 + 2 + 4 + 2
+        for name in names:
+            schema.assertValid(etree.fromstring(plain(folder, name)))
+
+
+class TestThePermissions:
+    @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664)], ids=oct)
+    def test_of_files_are_the_umasks(
+        self, folder: Path, umask: Callable[[int], int], mask: int, mode: int
+    ) -> None:
+        umask(mask)
+        for _ in range(2):
+            export(output=folder, sitemaps={"a": Numbers(1)}, robots=folder / "robots.txt")
+        modes = {
+            path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir() if path.is_file()
+        }
+        assert modes == dict.fromkeys(["sitemap.xml", "sitemap-a-1.xml.gz", "robots.txt"], mode)
+
+    @pytest.mark.parametrize("mode", [0o604, 0o640], ids=oct)
+    def test_of_files_are_the_storages_if_it_has_some(
+        self, folder: Path, settings: Any, umask: Callable[[int], int], mode: int
+    ) -> None:
+        umask(0o077)
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder, mode)}
+        export(sitemaps={"a": Numbers(1)})
+        for name in ("sitemap.xml", "sitemap-a-1.xml.gz"):
+            assert stat.S_IMODE((folder / name).stat().st_mode) == mode
+
+    def test_of_our_own_folder_keep_the_web_server_out(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        assert stat.S_IMODE((folder / STATE).stat().st_mode) == 0o700
+        assert run_folders(folder) == []
+
+
+class TestWhatStandsInTheWay:
+    """Somebody else's links, folders and pipes are neither followed nor waited for."""
+
+    @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
+    def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder: Path, name: str) -> None:
+        (folder / name).mkdir(parents=True)
+        with pytest.raises(ExportError, match=f"{folder}: {name} is a folder"):
+            export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
+        assert content(folder) == {}
+        assert run_folders(folder) == []
+
+    @pytest.mark.parametrize("what", ["link", "file"])
+    def test_at_the_place_of_our_folder_is_refused(self, folder: Path, tmp_path: Path, what: str) -> None:
+        folder.mkdir()
+        (tmp_path / "elsewhere").mkdir(mode=0o755)
+        if what == "link":
+            (folder / STATE).symlink_to(tmp_path / "elsewhere")
+            expected = pytest.raises(ExportError, match="not a folder of this user")
+        else:
+            (folder / STATE).write_text("mine")
+            expected = pytest.raises((ExportError, OSError), match=STATE)
+        with expected:
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert content(folder).keys() <= {STATE}
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+        assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o755
+
+    @pytest.mark.parametrize("what", ["link", "pipe"])
+    def test_at_the_place_of_the_lock_touches_nothing_else(
+        self, folder: Path, tmp_path: Path, what: str
+    ) -> None:
+        (folder / STATE).mkdir(parents=True)
+        (tmp_path / "precious").write_text("mine")
+        if what == "link":
+            (folder / STATE / "lock").symlink_to(tmp_path / "precious")
+            with pytest.raises(ExportError, match="cannot be locked"):
+                export(output=folder, sitemaps={"a": Numbers(1)})
+        else:
+            os.mkfifo(folder / STATE / "lock")
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert (tmp_path / "precious").read_text() == "mine"
+
+    def test_among_the_runs_is_neither_followed_nor_taken_for_one(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        (tmp_path / "precious").mkdir()
+        (tmp_path / "precious" / "file").write_text("mine")
+        (folder / STATE / "run-link").symlink_to(tmp_path / "precious")
+        (folder / STATE / "run-file").write_text("left")
+        export(output=folder, sitemaps={"a": Numbers(2)})
+        assert run_folders(folder) == ["run-file", "run-link"]
+        assert (tmp_path / "precious" / "file").read_text() == "mine"
+        assert (folder / STATE / "run-file").read_text() == "left"
+
+    def test_open_to_others_is_closed_if_it_is_our_folder(self, folder: Path) -> None:
+        (folder / STATE).mkdir(parents=True, mode=0o755)
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        assert stat.S_IMODE((folder / STATE).stat().st_mode) == 0o700
+
+    @pytest.mark.parametrize("what", ["pipe", "huge"])
+    def test_as_robots_txt_or_index_is_not_read(self, folder: Path, tmp_path: Path, what: str) -> None:
+        robots = tmp_path / "robots.txt"
+        for path in (robots, folder / "sitemap.xml"):
+            path.parent.mkdir(exist_ok=True)
+            if what == "pipe":
+                os.mkfifo(path)
+            else:
+                with path.open("wb") as file:
+                    file.truncate(60_000_000)
+        with pytest.raises(ExportError, match="no plain file"):
+            export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
+        assert (report.robots, paths(folder)) == ("failed", numbers(1))
+        assert "no plain file" in report.failures[0]
+
+
+class TestTheOrderOfPublishing:
+    def test_is_all_files_on_disk_then_the_pages_then_the_index(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
+        steps: list[str] = []
+        fsync, replace = os.fsync, Path.replace
+
+        def synced(descriptor: int) -> None:
+            found = os.fstat(descriptor)
+            names = {(folder / name).stat().st_ino: f"names in {name!r}" for name in ("", STATE)}
+            if not stat.S_ISDIR(found.st_mode):
+                steps.append("content")
+            elif found.st_ino in names:
+                steps.append(names[found.st_ino])
+            fsync(descriptor)
+
+        def replaced(self: Path, target: Path) -> Path:
+            steps.append(re.sub(r"-[0-9a-f]{32}", "", target.name))
+            return replace(self, target)
+
+        folder.mkdir()
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(Path, "replace", replaced)
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)}, robots=folder / "robots.txt")
+        public, own = "names in ''", f"names in {STATE!r}"
+        # Three pages and an index.
+        assert steps[:4] == ["content"] * 4
+        assert steps[4:7] == ["content", "section-a.jsonl", own]
+        assert steps[7:10] == ["content", "section-b.jsonl", own]
+        # What is staged has its names on disk before the journal says so.
+        assert steps[10:14] == [own, "content", JOURNAL, own]
+        assert sorted(steps[14:17]) == [f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")]
+        # The names of the pages are on disk before the index that names them.
+        assert steps[17:19] == [public, "sitemap.xml"]
+        assert steps[19] == public
+        assert steps[20:23] == ["content", "robots.txt", public]
+        # And all that before it is said to be published.
+        assert steps[23:26] == ["content", MANIFEST, own]
+        # At the end the folder of the run is moved away, and removed.
+        assert {step for step in steps[26:] if not step.startswith("tmp-")} <= {public, own}
+
+    def test_leaves_at_every_step_an_index_that_names_whole_files(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
+        export(output=folder, sitemaps={"a": Numbers(7), "b": Numbers(1)})
+        replace, steps = Path.replace, 0
+
+        def watched(self: Path, target: Path) -> Path:
+            nonlocal steps
+            steps += 1
+            done = replace(self, target)
+            # Whole gzip, well-formed XML, or this raises.
+            assert len(paths(folder)) > 0
+            return done
+
+        monkeypatch.setattr(Path, "replace", watched)
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(9)})
+        # Of `a` one page shrinks and two are gone; of `b` one grows and four are new.
+        pages, index, sections_and_journal, manifests, run_folder = 1 + 5, 1, 2 + 1, 2, 1
+        assert steps == pages + index + sections_and_journal + manifests + run_folder

@@ -1,0 +1,282 @@
+"""The robots.txt of an export: what is written, what is refused, and when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing import robots as robots_files
+from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.robots import BEGIN, END
+from django_sitemaps09.stores import STATE
+from tests.support.configuration import BASE
+from tests.support.exports import failing_at, numbers, paths, touched
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+BLOCK = f"{BEGIN}\n# Written by the export of sitemaps; changes inside this block are lost.\n"
+
+
+class TestRobotsTxt:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "robots.txt"
+
+    @pytest.mark.parametrize("by", ["argument", "setting"])
+    def test_is_created_with_our_block_alone(
+        self, folder: Path, path: Path, by: str, configure: Callable[..., None]
+    ) -> None:
+        if by == "setting":
+            configure(ROBOTS_TXT=path)
+        report = export(
+            output=folder, sitemaps={"a": Numbers(1)}, robots=str(path) if by == "argument" else None
+        )
+        assert path.read_text() == f"{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
+        assert (report.robots, report.failures, report.warnings) == ("written", [], [])
+
+    def test_keeps_every_byte_of_its_owner(self, folder: Path, path: Path) -> None:
+        mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
+        path.write_bytes(mine)
+        export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert path.read_bytes().startswith(mine)
+        block = path.read_bytes().removeprefix(mine)
+        assert block.count(b"\n") == block.count(b"\r\n") == 6
+        assert f"\r\nSitemap: {BASE}/sitemap.xml\r\n".encode() in block
+        moved = folder.with_name("moved")
+        export(output=moved, sitemaps={"a": Numbers(1)}, robots=path, base_url="https://example.org")
+        assert path.read_bytes() == mine + block.replace(b"www.example.com", b"example.org")
+
+    def test_is_not_written_where_nothing_changes(self, tmp_path: Path) -> None:
+        public, robots = tmp_path / "public", tmp_path / "robots"
+        robots.mkdir()
+        export(output=public, sitemaps={"a": Numbers(1)}, robots=robots / "robots.txt")
+        before = touched(robots), robots.stat().st_mtime_ns
+        report = export(output=public, sitemaps={"a": Numbers(9)}, robots=robots / "robots.txt")
+        assert (touched(robots), robots.stat().st_mtime_ns) == before
+        assert report.robots == "unchanged"
+
+    def test_is_not_written_where_the_owner_lists_the_index(self, folder: Path, path: Path) -> None:
+        path.write_text(f"sitemap:{BASE}/sitemap.xml")
+        before = path.stat()
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+        assert report.robots == "unchanged"
+
+    @pytest.mark.parametrize("mode", [0o600, 0o664, 0o440], ids=oct)
+    def test_keeps_its_mode(self, folder: Path, path: Path, mode: int) -> None:
+        path.write_text("User-agent: *\n")
+        path.chmod(mode)
+        export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert "Sitemap: " in path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    def test_keeps_its_owner(self, folder: Path, path: Path) -> None:
+        path.write_text("User-agent: *\n")
+        os.chown(path, 1234, 2345)
+        export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert "Sitemap: " in path.read_text()
+        assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_that_is_a_link_stays_one(self, folder: Path, path: Path, tmp_path: Path, there: bool) -> None:
+        real = tmp_path / "real" / "robots-of-the-site.txt"
+        real.parent.mkdir()
+        if there:
+            real.write_text("User-agent: *\n")
+        path.symlink_to(Path("real") / real.name)
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (report.robots, report.failures) == ("written", [])
+        assert path.is_symlink()
+        assert "Sitemap: " in real.read_text()
+        assert [entry.name for entry in real.parent.iterdir()] == [real.name]
+
+    @pytest.mark.parametrize(
+        ("mine", "why"),
+        [
+            (b"User-agent: caf\xe9\n", "UTF-8"),
+            ("User-agent: *\n".encode("utf-16"), "UTF-8"),
+            (f"{BEGIN}\nUser-agent: *\n".encode(), "out of order"),
+            (b"#" * 511_990 + b"\n", "512,000"),
+        ],
+    )
+    def test_that_is_refused_is_left_as_it_is_and_the_sitemap_is_published(
+        self, folder: Path, path: Path, mine: bytes, why: str
+    ) -> None:
+        path.write_bytes(mine)
+        before = path.stat().st_mtime_ns
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == (mine, before)
+        assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
+        (failure,) = report.failures
+        assert str(path) in failure
+        assert why in failure
+
+    @pytest.mark.parametrize("what", ["a missing folder", "a folder"])
+    def test_that_cannot_be_written_fails_after_publishing(
+        self, folder: Path, tmp_path: Path, what: str
+    ) -> None:
+        path = tmp_path / "missing" / "robots.txt" if what == "a missing folder" else tmp_path
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
+        assert f"{path} was left as it is" in report.failures[0]
+        assert not (tmp_path / "missing").exists()
+
+    def test_is_whole_or_as_it_was(self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        mine = "User-agent: *\n"
+        states: list[str] = []
+        left_alone: list[bool] = []
+        for call in count(1):
+            path.write_text(mine)
+            failing = failing_at(call, os.fsync)
+            with monkeypatch.context() as patch, suppress(OSError):
+                patch.setattr(os, "fsync", failing)
+                report = export(output=folder / str(call), sitemaps={"a": Numbers(1)}, robots=path)
+                states.append(report.robots)
+                left_alone.append(path.read_text() == mine)
+            assert path.read_text() in (mine, f"{mine}\n{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n")
+            assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
+            if states[-1:] == ["written"]:
+                break
+        assert ("failed", True) in zip(states, left_alone, strict=True)
+        assert not left_alone[-1]
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
+    @pytest.mark.parametrize("far", [False, True], ids=["link", "behind a link of ours"])
+    def test_that_is_a_link_of_another_user_is_not_followed(
+        self, folder: Path, path: Path, tmp_path: Path, far: bool
+    ) -> None:
+        victim, link = tmp_path / "victim", tmp_path / "link" if far else path
+        victim.write_text("mine\n")
+        link.symlink_to(victim)
+        os.chown(link, 1234, 2345, follow_symlinks=False)
+        if far:
+            path.symlink_to(link)
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (victim.read_text(), path.is_symlink()) == ("mine\n", True)
+        assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
+        assert f"{link} is a symbolic link of another user" in report.failures[0]
+
+    def test_that_is_a_link_to_itself_ends_no_run_and_no_journal(
+        self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path.symlink_to(path)
+        for count_ in (1, 2):
+            report = export(output=folder, sitemaps={"a": Numbers(count_)}, robots=path)
+            assert (report.published, paths(folder), report.robots) == (True, numbers(count_), "failed")
+            assert "links lead to each other" in report.failures[0]
+        # And in a run that is killed before its end, which the next one finishes.
+        path.unlink()
+        with monkeypatch.context() as patch:
+            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
+            with pytest.raises(OSError, match="killed"):
+                export(output=folder, sitemaps={"a": Numbers(3)}, robots=path)
+        path.unlink()
+        path.symlink_to(path)
+        report = export(output=folder, sitemaps={"a": Numbers(3)}, robots=path)
+        assert (report.recovered, report.robots) == (True, "failed")
+        assert paths(folder) == numbers(3)
+        assert not (folder / STATE / JOURNAL).exists()
+
+    @pytest.mark.parametrize("how", ["in place", "by another file"])
+    def test_that_its_owner_edits_meanwhile_has_the_edit(
+        self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        path.write_text("User-agent: *\n")
+        edits = iter(["Disallow: /first/\n", "Disallow: /second/\n"])
+        real = robots_files.create_whole
+
+        def create(*arguments: Any) -> Any:
+            content = path.read_text() + next(edits, "")
+            if how == "in place":
+                path.write_text(content)
+            else:
+                path.with_name("new").write_text(content)
+                path.with_name("new").replace(path)
+            return real(*arguments)
+
+        monkeypatch.setattr(robots_files, "create_whole", create)
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        expected = "User-agent: *\nDisallow: /first/\nDisallow: /second/\n"
+        assert path.read_text() == f"{expected}\n{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
+        assert report.robots == "written"
+
+    def test_that_never_rests_is_left_alone(
+        self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = robots_files.create_whole
+
+        def create(*arguments: Any) -> Any:
+            with path.open("a") as file:
+                file.write("# again\n")
+            return real(*arguments)
+
+        monkeypatch.setattr(robots_files, "create_whole", create)
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert (report.published, report.robots) == (True, "failed")
+        assert set(path.read_text().splitlines()) == {"# again"}
+        assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
+    def test_whose_replacement_is_killed_leaves_nothing_behind_the_next_run(
+        self, folder: Path, path: Path
+    ) -> None:
+        path.write_text("User-agent: *\n")
+        foreign = path.with_name(".robots.txt.1.tmp")
+        foreign.write_text("mine")
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        number = os.fork()
+        if not number:
+            os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+            robots_files.Robots(path, Base("https", "www.example.com"), [f"{BASE}/sitemap.xml"]).update()
+            os._exit(1)
+        assert os.waitpid(number, 0)[1] == signal.SIGKILL
+        assert len([entry for entry in path.parent.iterdir() if entry.is_file()]) == 3
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert report.robots == "written"
+        assert {entry.name for entry in path.parent.iterdir() if entry.is_file()} == {
+            "robots.txt",
+            foreign.name,
+        }
+
+    @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="the system has no such attributes")
+    def test_keeps_its_extended_attributes(self, folder: Path, path: Path) -> None:
+        path.write_text("User-agent: *\n")
+        try:
+            os.setxattr(path, "user.note", b"mine")
+        except OSError:
+            pytest.skip("the file system has no such attributes")
+        export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        assert "Sitemap: " in path.read_text()
+        assert os.getxattr(path, "user.note") == b"mine"
+
+    def test_that_keeps_crawlers_from_the_index_is_warned_about_with_its_path(
+        self, folder: Path, path: Path
+    ) -> None:
+        path.write_text("User-agent: *\nDisallow: /sitemap\n")
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
+        (warning,) = report.warnings
+        assert warning.startswith(f"{path}: ")
+        assert "line 2 (" in warning
+        assert report.failures == []
+
+    def test_of_a_wrong_kind_is_refused_before_anything_is_published(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(ROBOTS_TXT=7)
+        with pytest.raises(ImproperlyConfigured, match="ROBOTS_TXT"):
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert not folder.exists()

@@ -1,0 +1,402 @@
+"""The pages of an export: their names, their bytes, their limits, and items that are skipped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.utils import translation
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Sitemap
+from django_sitemaps09.export import engines, export
+from django_sitemaps09.export.rendering.page import render_page
+from tests.support.configuration import BASE
+from tests.support.exports import (
+    GZIP_HEADER,
+    Bad,
+    article_model,
+    article_sitemap,
+    content,
+    locations,
+    named,
+    numbers,
+    paths,
+    plain,
+    run_folders,
+    touched,
+    write_articles,
+)
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+
+class TestTheFilesOfAnExport:
+    def test_have_the_names_of_the_live_pages(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=2)
+        export(output=folder, sitemaps={"a": Numbers(3), "b-1": Numbers(1)})
+        assert set(content(folder)) == {
+            "sitemap.xml",
+            "sitemap-a-1.xml.gz",
+            "sitemap-a-2.xml.gz",
+            "sitemap-b-1-1.xml.gz",
+        }
+        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-a-2.xml.gz", "sitemap-b-1-1.xml.gz"]
+        assert paths(folder) == [*numbers(3), *numbers(1)]
+
+    @pytest.mark.parametrize("by", ["argument", "setting"])
+    def test_are_plain_where_gzip_is_off(
+        self, folder: Path, by: str, configure: Callable[..., None]
+    ) -> None:
+        if by == "setting":
+            configure(GZIP=False)
+        export(output=folder, sitemaps={"a": Numbers(3)}, gzip=False if by == "argument" else None)
+        assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml"}
+        assert named(folder) == ["sitemap-a-1.xml"]
+        assert paths(folder) == numbers(3)
+
+    def test_are_the_same_bytes_for_the_same_input(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        export(output=folder, sitemaps={"a": Numbers(5_000)})
+        later = time.time() + 100_000
+        monkeypatch.setattr(time, "time", lambda: later)
+        export(output=tmp_path / "other", sitemaps={"a": Numbers(5_000)})
+        assert content(tmp_path / "other") == content(folder)
+
+    def test_have_neither_a_time_nor_a_name_in_their_gzip_header(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        assert (folder / "sitemap-a-1.xml.gz").read_bytes().startswith(GZIP_HEADER)
+
+    def test_hold_each_url_of_a_section_larger_than_a_slice_of_rows(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(4_321)})
+        assert paths(folder) == numbers(4_321)
+
+    def test_are_what_the_report_says(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=3)
+        report = export(output=folder, sitemaps={"a": Numbers(7), "b": Numbers(2)})
+        assert (report.urls, [section.urls for section in report.sections]) == (9, [7, 2])
+        for section in report.sections:
+            for file in section.files:
+                assert len(locations(plain(folder, file.name))) == file.urls
+                assert len(plain(folder, file.name)) == file.bytes
+                assert (folder / file.name).stat().st_size == file.size
+            assert section.bytes == sum(file.bytes for file in section.files)
+        assert (report.folder, report.index_url) == (folder, f"{BASE}/sitemap.xml")
+        assert (report.published, report.failures, report.robots) == (True, [], "none")
+
+    def test_are_new_in_a_folder_that_was_not_there(self, tmp_path: Path) -> None:
+        export(output=tmp_path / "a" / "b", sitemaps={"a": Numbers(1)})
+        assert paths(tmp_path / "a" / "b") == numbers(1)
+
+    def test_stand_beside_what_is_not_ours(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "sitemap-a-9.xml.gz").write_bytes(b"of somebody")
+        (folder / "index.html").write_text("hello")
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        assert content(folder)["sitemap-a-9.xml.gz"] == b"of somebody"
+        assert content(folder)["index.html"] == b"hello"
+
+    @pytest.mark.django_db
+    def test_are_those_of_a_sitemap_that_others_wrote_for_contrib(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        class Foreign(ContribSitemap):
+            configure = 2
+
+            def items(self) -> list[str]:
+                return ["/a/", "/b/", "/c/", "/d/", "/e/"]
+
+            def location(self, item: str) -> str:
+                return item
+
+        configure(MAX_URLS=1)
+        export(output=folder, sitemaps={"a": Foreign})
+        assert sorted(paths(folder)) == ["/a/", "/b/", "/c/", "/d/", "/e/"]
+        assert {len(locations(plain(folder, name))) for name in named(folder)} == {1}
+
+
+class TestTheLimits:
+    @pytest.mark.parametrize("most", [1, 2, 3, 7, 10, 11])
+    def test_no_file_has_more_urls_than_max_urls(
+        self, folder: Path, configure: Callable[..., None], most: int
+    ) -> None:
+        configure(MAX_URLS=most)
+        export(output=folder, sitemaps={"a": Numbers(10)})
+        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
+        assert sorted(paths(folder)) == numbers(10)
+        assert max(sizes) <= most
+        assert len(sizes) == -(-10 // most)
+
+    @pytest.mark.parametrize("room", [0, 1, 56, 57, 58, 113, 114, 400])
+    def test_no_file_has_more_bytes_than_max_bytes_closing_tag_included(
+        self, folder: Path, configure: Callable[..., None], room: int
+    ) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)}, gzip=False)
+        most = (folder / "sitemap-a-1.xml").stat().st_size + room
+        entry = len(f"<url><loc>{BASE}/numbers/0/</loc></url>\n")
+        assert entry == 57
+        configure(MAX_BYTES=most)
+        export(output=folder, sitemaps={"a": Numbers(10)}, gzip=False)
+        sizes = [len(plain(folder, name)) for name in named(folder)]
+        assert sorted(paths(folder)) == numbers(10)
+        assert max(sizes) <= most
+        entries = 1 + room // entry
+        assert len(sizes) <= 2 * -(-10 // entries) + 2
+
+    @pytest.mark.django_db
+    def test_a_closed_page_that_overflows_is_halved_and_the_last_one_is_filled(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=6)
+        model = article_model()
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
+        export(output=folder, sitemaps={"a": article_sitemap()})
+        assert [len(locations(plain(folder, name))) for name in named(folder)] == [6, 6]
+        # One in the middle of the first page, three behind the last one.
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in (35, 130, 140, 150))
+        (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
+        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
+        assert sizes in ([3, 4, 6, 3], [4, 3, 6, 3])
+        assert section.split == 1
+
+    @settings(
+        max_examples=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @given(
+        lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
+        urls=st.integers(1, 12),
+        size=st.integers(400, 2_000),
+    )
+    @pytest.mark.django_db
+    def test_hold_for_any_lengths_and_every_url_is_there_once(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        settings: Any,
+        lengths: list[int],
+        urls: int,
+        size: int,
+    ) -> None:
+        model = article_model()
+        model.objects.all().delete()
+        slugs = [f"{number}-{'x' * length}"[:120] for number, length in enumerate(lengths)]
+        model.objects.bulk_create(model(slug=slug) for slug in slugs)
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": urls, "MAX_BYTES": size}
+        folder = tmp_path_factory.mktemp("limits")
+        report = export(output=folder, sitemaps={"a": article_sitemap()})
+        assert report.failures == []
+        assert sorted(paths(folder)) == sorted(f"/articles/{slug}/" for slug in slugs)
+        for name in named(folder):
+            assert 1 <= len(locations(plain(folder, name))) <= urls
+            assert len(plain(folder, name)) <= size
+
+    def test_a_url_that_fits_no_file_is_left_out_and_named(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        class Long(Numbers):
+            def location(self, item: int) -> str:
+                return f"/{'x' * 500}/" if item in (0, 4) else super().location(item)
+
+        configure(MAX_BYTES=400)
+        (section,) = export(output=folder, sitemaps={"a": Long(9)}).sections
+        assert sorted(paths(folder)) == sorted(set(numbers(9)) - {"/numbers/0/", "/numbers/4/"})
+        assert [(e.key, e.field, e.reason) for e in section.errors] == [
+            ("1", "location", "fits no page"),
+            ("5", "location", "fits no page"),
+        ]
+
+    @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
+    def test_the_languages_of_an_item_are_never_parted(
+        self, folder: Path, configure: Callable[..., None], most: int
+    ) -> None:
+        class Translated(Numbers):
+            i18n = True
+
+            def location(self, item: int) -> str:
+                return f"/{translation.get_language()}/{item}/"
+
+        configure(MAX_URLS=most)
+        (section,) = export(output=folder, sitemaps={"a": Translated(5)}).sections
+        if most < 3:
+            # Three languages do not fit at all.
+            assert (len(section.files), section.left_out) == (0, 5)
+            return
+        homes: dict[str, set[str]] = {}
+        for name in named(folder):
+            found = [loc.split("/")[-3:-1] for loc in locations(plain(folder, name))]
+            assert len(found) <= most
+            for language, item in found:
+                homes.setdefault(item, set()).add(name)
+                assert language in ("en", "de", "pt-br")
+        assert {item: len(home) for item, home in homes.items()} == dict.fromkeys("01234", 1)
+        assert len(paths(folder)) == 15
+
+
+class TestBadItems:
+    def test_are_left_out_and_named_and_the_others_stay(
+        self, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        report = export(output=folder, sitemaps={"a": Bad(6, [1])})
+        (section,) = report.sections
+        assert paths(folder) == [path for path in numbers(6) if path != "/numbers/1/"]
+        priority, location = sorted(section.errors, key=lambda error: -int(error.key))
+        assert (location.key, location.field) == ("2", "location")
+        assert "is not on https://www.example.com" in location.reason
+        assert (priority.key, priority.field) == ("4", "priority")
+        assert "7.5 is not a priority" in priority.reason
+        assert (section.left_out, section.failure) == (2, None)
+        assert (report.published, report.failures) == (True, [])
+        assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>0.5</priority>") == 4
+        assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>") == 4
+        for error in section.errors:
+            assert f"Section 'a': left out: {error}" in caplog.messages
+
+    def test_are_counted_once_though_a_page_is_cut(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_BYTES=400)
+        (section,) = export(output=folder, sitemaps={"a": Bad(60, [0, 30, 59])}).sections
+        assert len(section.files) > 5
+        assert section.left_out == len(section.errors) == 4
+
+    def test_are_all_counted_and_the_first_thousand_named(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        for size in (100_000, 5_000):
+            configure(MAX_BYTES=size)
+            sitemaps = {"a": Bad(5_000, range(0, 5_000, 2))}
+            (section,) = export(output=folder, sitemaps=sitemaps).sections
+            # Item 3 has a priority that is none.
+            assert (section.left_out, len(section.errors)) == (2_501, 1_000)
+
+    def test_publish_nothing_under_strict(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)})
+        before = touched(folder)
+        sitemaps = {"a": Bad(9, [1]), "b": Numbers(4)}
+        report = export(output=folder, sitemaps=sitemaps, strict=True, robots=robots)
+        assert touched(folder) == before
+        assert not robots.exists()
+        assert run_folders(folder) == []
+        assert (report.published, len(report.failures)) == (False, 1)
+        assert "strict" in report.failures[0]
+
+    def test_that_are_none_are_published_under_strict(self, folder: Path) -> None:
+        report = export(output=folder, sitemaps={"a": Numbers(3)}, strict=True)
+        assert (report.published, report.failures, paths(folder)) == (True, [], numbers(3))
+
+    def test_that_are_all_fail_their_section_and_name_the_first(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(4), "b": Numbers(1)})
+        before = touched(folder)
+        report = export(output=folder, sitemaps={"a": Bad(4, range(4)), "b": Numbers(2)})
+        assert touched(folder)["sitemap-a-1.xml.gz"] == before["sitemap-a-1.xml.gz"]
+        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
+        assert paths(folder) == [*numbers(4), *numbers(2)]
+        (failure,) = report.failures
+        assert "'a'" in failure
+        assert "every item was left out" in failure
+        assert "item 1: location" in failure
+        assert "elsewhere.example.net" in failure
+
+
+class Pages(ContribSitemap):
+    """As others write them for contrib, with pages that are far from full."""
+
+    limit = 10
+
+    def items(self) -> list[int]:
+        return list(range(120))
+
+    def location(self, item: int) -> str:
+        return f"/pages/{item}/"
+
+
+class Forging:
+    """An engine that answers with another file, or another name, than it was told."""
+
+    workers = 1
+    answers: tuple[str, str] = ("", "")
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def __enter__(self) -> Forging:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def begin(self, renderer: Any, task: Any) -> Callable[[], Any]:
+        made = render_page(renderer, task)
+        staged, name = self.answers
+        file = replace(made.file, name=name or made.file.name)
+        return lambda: made._replace(staged=(staged,) if staged else made.staged, files=(file,))
+
+
+def test_pages_of_a_paginator_of_others_come_to_rest(folder: Path) -> None:
+    export(output=folder, sitemaps={"pages": Pages})
+    before = touched(folder)
+    assert len(before) == 13
+    for _ in range(3):
+        assert export(output=folder, sitemaps={"pages": Pages}).written == ()
+    assert touched(folder) == before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("staged", "name"), [("private.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")]
+)
+def test_a_worker_does_not_choose_what_is_published_under_which_name(
+    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, staged: str, name: str
+) -> None:
+    configure(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
+    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+    monkeypatch.setitem(globals(), "FORGED", {"articles": article_sitemap()})
+    monkeypatch.setattr(Forging, "answers", (staged, name))
+    write_articles("a", "b", "c")
+    folder.mkdir()
+    (folder / "index.html").write_text("mine")
+    (folder / "private.txt").write_text("mine")
+    report = export(output=folder, engine=f"{__name__}.Forging")
+    assert "A worker answered with" in report.failures[0]
+    assert content(folder) == {"index.html": b"mine", "private.txt": b"mine"}
+
+
+class Listed(Sitemap):
+    """Paged by position."""
+
+    limit = 10
+
+    def items(self) -> list[int]:
+        return list(range(25))
+
+    def location(self, item: int) -> str:
+        return f"/x{item}/"
+
+
+class Made(Listed):
+    """Read through its own get_urls()."""
+
+    def get_urls(self, *arguments: Any, **options: Any) -> Any:
+        return super().get_urls(*arguments, **options)
+
+
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.parametrize("kinds", [(Listed, Made), (Made, Listed)], ids=["made", "listed"])
+def test_a_section_without_a_key_that_is_read_in_another_way_is_cut_anew_once(
+    folder: Path, kinds: tuple[Any, Any]
+) -> None:
+    export(output=folder, sitemaps={"s": kinds[0]})
+    report = export(output=folder, sitemaps={"s": kinds[1]})
+    assert report.failures == []
+    assert [file.urls for file in report.sections[0].files] == [10, 10, 5]
+    assert export(output=folder, sitemaps={"s": kinds[1]}).written == ()

@@ -1,0 +1,497 @@
+"""What a caller asks of an export: sections, target, base, a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files import locks
+from django.core.files.storage import Storage
+from django.db.models.functions import TruncDate
+from django.test import Client, RequestFactory
+from django.utils import timezone as django_timezone
+from django.utils import translation
+
+from django_sitemaps09 import sections, views
+from django_sitemaps09.exceptions import ExportError, UnknownSectionError
+from django_sitemaps09.export import export
+from django_sitemaps09.stores import STATE
+from tests.support.configuration import BASE
+from tests.support.exports import (
+    GZIP_HEADER,
+    Bad,
+    Failing,
+    article_model,
+    article_sitemap,
+    content,
+    local_storage,
+    locations,
+    named,
+    numbers,
+    paths,
+    plain,
+    run_folders,
+    touched,
+    unpacked,
+    write_articles,
+    write_index,
+)
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+
+class Lazy(Mapping[str, Any]):
+    """Sections that are found when they are asked for, as a project writes them; its length recurses."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"a": Numbers(3), "b": Numbers(1)}[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("a", "b"))
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+
+class LazyDict(dict[str, Any]):
+    """Sections that are filled in late."""
+
+    def items(self) -> Any:
+        return Lazy().items()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Lazy())
+
+    def __contains__(self, name: object) -> bool:
+        return name in Lazy()
+
+    __getitem__ = Lazy.__getitem__  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self)
+
+
+@pytest.mark.parametrize("kind", [Lazy, LazyDict])
+class TestAMappingOfTheProjects:
+    """Contrib's views ask a mapping for neither its truth nor its length, and an export does not either."""
+
+    def test_is_exported(self, kind: Any, folder: Path) -> None:
+        report = export(output=folder, sitemaps=kind())
+        assert report.urls == 4
+        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
+        assert export(["b"], output=folder, sitemaps=kind()).urls == 1
+
+    def test_is_told_where_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
+        with pytest.raises(UnknownSectionError, match="There are: a, b"):
+            export(["nothing"], output=folder, sitemaps=kind())
+        with pytest.raises(UnknownSectionError, match="There are: a, b"):
+            raise sections.unknown("nothing", kind())
+
+    def test_is_served(self, kind: Any) -> None:
+        found = views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps=kind())
+        assert found.content.count(b"<sitemap>") == 2
+
+
+class Remote(Storage):
+    """A storage without paths."""
+
+
+class TestTheTarget:
+    def test_is_the_output_then_the_storage_then_the_root(
+        self, tmp_path: Path, settings: Any, configure: Callable[..., None]
+    ) -> None:
+        sitemaps = {"a": Numbers(1)}
+        configure(ROOT=tmp_path / "root")
+        assert export(sitemaps=sitemaps).folder == tmp_path / "root"
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(tmp_path / "alias")}
+        assert export(sitemaps=sitemaps).folder == tmp_path / "alias"
+        settings.STORAGES = {**settings.STORAGES, "other": local_storage(tmp_path / "other")}
+        configure(STORAGE="other")
+        assert export(sitemaps=sitemaps).folder == tmp_path / "other"
+        assert export(sitemaps=sitemaps, output=str(tmp_path / "output")).folder == tmp_path / "output"
+        for name in ("root", "alias", "other", "output"):
+            assert paths(tmp_path / name) == numbers(1)
+
+    def test_is_never_reached_by_the_url_of_the_storage(self, folder: Path, settings: Any) -> None:
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder)}
+        assert export(sitemaps={"a": Numbers(1)}).index_url == f"{BASE}/sitemap.xml"
+        assert b"/never/used/" not in plain(folder, "sitemap.xml")
+
+    def test_is_asked_for_where_none_is_set(self) -> None:
+        with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
+            export(sitemaps={"a": Numbers(1)})
+
+    def test_is_named_where_it_is_no_alias(self, configure: Callable[..., None]) -> None:
+        configure(STORAGE="sitmaps")
+        with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
+            export(sitemaps={"a": Numbers(1)})
+
+    def test_is_refused_where_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
+        backend = {"BACKEND": f"{__name__}.Remote"}
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
+        with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared"):
+            export(sitemaps={"a": Numbers(1)})
+
+    def test_is_refused_where_it_is_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(ExportError, match="file"):
+            export(output=tmp_path / "file", sitemaps={"a": Numbers(1)})
+        assert (tmp_path / "file").read_text() == "mine"
+
+
+class TestTheBase:
+    @pytest.mark.django_db
+    def test_is_the_argument_then_the_setting_then_the_site(self, tmp_path: Path, settings: Any) -> None:
+        site = apps.get_model("sites", "Site")
+        site.objects.update_or_create(pk=1, defaults={"domain": "site.example.org", "name": "x"})
+        site.objects.clear_cache()
+
+        def base(name: str, **options: Any) -> str:
+            report = export(output=tmp_path / name, sitemaps={"a": Numbers(1)}, **options)
+            (loc,) = locations(plain(tmp_path / name, "sitemap-a-1.xml.gz"))
+            assert locations(plain(tmp_path / name, "sitemap.xml")) == [
+                report.index_url.replace("sitemap.xml", "sitemap-a-1.xml.gz")
+            ]
+            assert report.index_url.removesuffix("sitemap.xml") == loc.removesuffix("numbers/0/")
+            return loc.removesuffix("/numbers/0/")
+
+        assert base("a", base_url="http://localhost:8000/") == "http://localhost:8000"
+        assert base("b") == BASE
+        settings.SITEMAPS09 = {}
+        assert base("c") == "https://site.example.org"
+        site.objects.clear_cache()
+
+    @pytest.mark.django_db
+    def test_is_asked_for_where_the_site_is_not_there(self, folder: Path, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        settings.SITE_ID = 99
+        with pytest.raises(ImproperlyConfigured, match=r"'BASE_URL'.*--base-url.*does not exist"):
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert not folder.exists()
+
+    def test_is_asked_for_where_there_are_no_sites(self, folder: Path, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        settings.INSTALLED_APPS = [
+            app for app in settings.INSTALLED_APPS if app.rpartition(".")[2] not in ("sites", "flatpages")
+        ]
+        with pytest.raises(ImproperlyConfigured, match=r"'BASE_URL'.*--base-url.*sites framework"):
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert not folder.exists()
+
+    @pytest.mark.parametrize(
+        "url",
+        ["www.example.com", "ftp://example.com", "https://", "https://example.com/path", "https://a b"],
+    )
+    def test_is_refused_by_name_where_it_is_no_base(
+        self, folder: Path, configure: Callable[..., None], url: str
+    ) -> None:
+        with pytest.raises(ImproperlyConfigured, match="--base-url: "):
+            export(output=folder, sitemaps={"a": Numbers(1)}, base_url=url)
+        configure(BASE_URL=url)
+        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['BASE_URL'\]: "):
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        assert not folder.exists()
+
+    def test_gives_way_to_the_protocol_of_a_section(self, folder: Path) -> None:
+        class Old(Numbers):
+            protocol = "http"
+
+        export(output=folder, sitemaps={"a": Old(1)})
+        assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
+
+    def test_of_the_files_is_a_setting_of_its_own(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(FILES_URL="https://cdn.example.net/maps/")
+        robots = folder / "robots.txt"
+        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
+        assert report.index_url == "https://cdn.example.net/maps/sitemap.xml"
+        assert b"\nSitemap: https://cdn.example.net/maps/sitemap.xml\n" in robots.read_bytes()
+        assert locations(plain(folder, "sitemap.xml")) == [
+            "https://cdn.example.net/maps/sitemap-a-1.xml.gz"
+        ]
+        assert paths(folder) == numbers(1)
+
+    def test_with_letters_of_any_script_is_written_in_ascii(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)}, base_url="https://bücher.example:8443")
+        page = plain(folder, "sitemap-a-1.xml.gz")
+        assert locations(page) == ["https://xn--bcher-kva.example:8443/numbers/0/"]
+
+
+class TestSectionsAsArguments:
+    def test_leave_all_others_as_they_are(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=2)
+        sitemaps = {"a": Numbers(3), "b": Numbers(3), "c": Numbers(3)}
+        export(output=folder, sitemaps=sitemaps)
+        before = touched(folder)
+        sitemaps = {"a": Numbers(9), "b": Numbers(5, start=5), "c": Numbers(9)}
+        report = export(["b"], output=folder, sitemaps=sitemaps)
+        after = touched(folder)
+        assert [section.section for section in report.sections] == ["b"]
+        for name in before:
+            if "-b-" not in name and name != "sitemap.xml":
+                assert after[name] == before[name]
+        assert paths(folder) == [*numbers(3), *numbers(5, start=5), *numbers(3)]
+        assert named(folder) == [
+            f"sitemap-{name}-{number}.xml.gz" for name, most in (("a", 2), ("b", 3), ("c", 2))
+            for number in range(1, most + 1)
+        ]  # fmt: skip
+
+    def test_begin_an_index_where_there_is_none(self, folder: Path) -> None:
+        export(["b"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        assert named(folder) == ["sitemap-b-1.xml.gz"]
+
+    def test_come_in_the_order_of_the_declarations_and_once(self, folder: Path) -> None:
+        sitemaps = {"a": Numbers(1), "b": Numbers(2), "c": Numbers(1)}
+        export(["c", "a", "c"], output=folder, sitemaps=sitemaps)
+        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-c-1.xml.gz"]
+        export(["b"], output=folder, sitemaps=sitemaps)
+        assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in "abc"]
+
+    def test_keep_the_entries_of_others_with_their_lastmods_as_far_as_their_files_are_there(
+        self, folder: Path
+    ) -> None:
+        def entry(url: str) -> str:
+            return f"<sitemap><loc>{url}</loc><lastmod>2026-01-01</lastmod></sitemap>\n"
+
+        ours = entry(f"{BASE}/sitemap-b-7.xml")
+        others = [entry(f"{BASE}/sitemap-b-8.xml"), entry("https://cdn.example.net/sitemap-b-7.xml")]
+        write_index(folder, f'<sitemapindex xmlns="{SPACE[1:-1]}">{ours}{"".join(others)}</sitemapindex>')
+        (folder / "sitemap-b-7.xml").write_bytes(b"of an earlier version")
+        export(["a"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
+        index = plain(folder, "sitemap.xml").decode()
+        assert ours in index
+        assert not any(other in index for other in others)
+        assert "sitemap-a-1.xml.gz" in index
+        assert (folder / "sitemap-b-7.xml").read_bytes() == b"of an earlier version"
+
+    def test_tell_a_section_from_one_with_a_longer_name(self, folder: Path) -> None:
+        sitemaps = {"a": Numbers(2), "a-1": Numbers(3), "a-1-1": Numbers(4)}
+        export(output=folder, sitemaps=sitemaps)
+        export(["a-1"], output=folder, sitemaps={**sitemaps, "a-1": Numbers(1)})
+        assert paths(folder) == [*numbers(2), *numbers(1), *numbers(4)]
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            pytest.param("", id="empty"),
+            pytest.param("<sitemapindex>", id="not well-formed"),
+            pytest.param("<html></html>", id="a page"),
+            pytest.param(
+                f'<urlset xmlns="{SPACE[1:-1]}"><url><loc>{BASE}/x/</loc></url></urlset>', id="a urlset"
+            ),
+            pytest.param("<sitemapindex></sitemapindex>", id="without a namespace"),
+            pytest.param(
+                f'<!DOCTYPE sitemapindex SYSTEM "file:///etc/passwd">'
+                f'<sitemapindex xmlns="{SPACE[1:-1]}"></sitemapindex>',
+                id="with a document type",
+            ),
+            pytest.param(
+                f'<!DOCTYPE x [<!ENTITY a "{"ha" * 500}">'
+                + "".join(
+                    f'<!ENTITY {b} "{f"&{a};" * 100}">' for a, b in zip("abcdef", "bcdefg", strict=True)
+                )
+                + f']><sitemapindex xmlns="{SPACE[1:-1]}"><sitemap><loc>&g;</loc></sitemap></sitemapindex>',
+                id="a billion laughs",
+            ),
+            pytest.param(
+                f'<?xml version="1.0" encoding="UTF-16"?><sitemapindex xmlns="{SPACE[1:-1]}"/>'.encode(
+                    "utf-16"
+                ),
+                id="UTF-16",
+            ),
+            pytest.param(b"\x1f\x8b\x08\x00", id="compressed"),
+        ],
+    )
+    @pytest.mark.parametrize("manifest", [False, True])
+    def test_are_refused_beside_an_index_that_cannot_be_read_if_no_manifest_tells_what_it_said(
+        self, folder: Path, index: str | bytes, manifest: bool
+    ) -> None:
+        sitemaps = {"a": Numbers(1), "b": Numbers(1)}
+        if manifest:
+            export(output=folder, sitemaps=sitemaps)
+            whole = content(folder)
+        write_index(folder, index)
+        before = touched(folder)
+        if manifest:
+            export(["a"], output=folder, sitemaps=sitemaps)
+            assert content(folder) == whole
+        else:
+            with pytest.raises(ExportError, match=rf"{folder}: sitemap\.xml is no index.*remove the file"):
+                export(["a"], output=folder, sitemaps=sitemaps)
+            assert touched(folder) == before
+        assert run_folders(folder) == []
+
+    def test_that_are_none_replace_an_index_that_cannot_be_read(self, folder: Path) -> None:
+        write_index(folder, "<sitemapindex>")
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        assert paths(folder) == numbers(1)
+
+    def test_with_a_name_that_is_none_are_answered_by_the_nearest(self, folder: Path) -> None:
+        sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
+        with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
+            export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
+        with pytest.raises(UnknownSectionError, match="There are: articles, products"):
+            export(["zzz"], output=folder, sitemaps=sitemaps)
+        assert not folder.exists()
+
+
+class TestSectionsThatAreMissing:
+    def test_are_an_error_that_tells_where_they_are_looked_for(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        before = touched(folder)
+        with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*URLconf is not visible"):
+            export(output=folder, sitemaps={})
+        assert touched(folder) == before
+
+    def test_are_those_of_the_setting_or_the_registered_ones(
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sections, "_discovered", True)
+        monkeypatch.setattr(sections, "_registered", {"registered": Numbers(2)})
+        export(output=folder)
+        assert named(folder) == ["sitemap-registered-1.xml.gz"]
+        configure(SITEMAPS=f"{__name__}.SITEMAPS")
+        export(output=folder / "other")
+        assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
+
+    @pytest.mark.parametrize("name", ["a.b", "ä", "", "a b", "../a", "index", "a\n"])
+    def test_a_name_that_no_file_can_have_is_refused(self, folder: Path, name: str) -> None:
+        with pytest.raises(ImproperlyConfigured, match="section"):
+            export(output=folder, sitemaps={name: Numbers(1)})
+        assert not folder.exists()
+
+    def test_names_that_differ_in_case_alone_are_refused(self, folder: Path) -> None:
+        with pytest.raises(ImproperlyConfigured, match="upper and lower case"):
+            export(output=folder, sitemaps={"a": Numbers(1), "A": Numbers(1)})
+        assert not folder.exists()
+
+
+SITEMAPS = {"set": Numbers(1)}
+
+
+class TestADryRun:
+    def test_writes_nothing_at_all(self, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        report = export(
+            output=tmp_path / "public", sitemaps={"a": Bad(9, [1])}, dry_run=True, robots=robots
+        )
+        assert list(tmp_path.iterdir()) == []
+        assert (report.published, report.urls, report.sections[0].left_out) == (False, 8, 2)
+        assert report.robots == "stale"
+
+    def test_tells_whether_robots_txt_would_change(self, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        for mine, state in ((f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale")):
+            robots.write_text(mine)
+            report = export(
+                output=tmp_path / "public", sitemaps={"a": Numbers(1)}, dry_run=True, robots=robots
+            )
+            assert (report.robots, robots.read_text()) == (state, mine)
+
+    def test_finds_what_a_run_would_find(self, folder: Path) -> None:
+        sitemaps = {"a": Bad(5_000, [1]), "b": Numbers(3), "c": Failing(5, 2)}
+        found = export(output=folder, sitemaps=sitemaps, dry_run=True)
+        assert not folder.exists()
+        done = export(output=folder, sitemaps=sitemaps)
+        assert [section.files for section in found.sections] == [s.files for s in done.sections]
+        assert found.failures == done.failures
+
+    def test_touches_nothing_that_is_published_and_needs_no_lock(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1)})
+        before = touched(folder)
+        lock = (folder / STATE / "lock").stat().st_mtime_ns
+        with (folder / STATE / "lock").open("rb") as handle:
+            assert locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB)
+            export(output=folder, sitemaps={"a": Numbers(9)}, dry_run=True)
+        assert touched(folder) == before
+        assert (folder / STATE / "lock").stat().st_mtime_ns == lock
+        assert run_folders(folder) == []
+
+
+@pytest.mark.django_db
+class TestLivePages:
+    @pytest.mark.parametrize("gzip", [True, False])
+    def test_are_the_bytes_of_the_exported_files(
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+    ) -> None:
+        class Translated(Bad):
+            i18n = alternates = x_default = True
+            lastmod = date(2026, 1, 1)
+
+        monkeypatch.setattr(sections, "_discovered", True)
+        sitemaps = {
+            "articles": article_sitemap(),
+            "some": article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3),
+            "numbers": Translated(5, [1]),
+        }
+        monkeypatch.setattr(sections, "_registered", sitemaps)
+        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
+        write_articles(*"abcdefgh")
+        export()
+        client = Client()
+        for name in named(folder):
+            exported = plain(folder, name)
+            assert client.get(f"/{name.removesuffix('.gz')}").content == exported
+            live = client.get(f"/{name}").content
+            assert live.startswith(GZIP_HEADER[:3]) == gzip
+            assert unpacked(live) == exported
+        # One item to a page; the page of the bad one would be empty.
+        assert len(named(folder)) == 2 + 3 + 4
+
+    @pytest.mark.parametrize("gzip", [True, False])
+    def test_are_named_by_the_bytes_of_the_exported_index(
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+    ) -> None:
+        monkeypatch.setattr(sections, "_discovered", True)
+        monkeypatch.setattr(sections, "_registered", {"articles": article_sitemap(), "numbers": Numbers(7)})
+        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
+        write_articles(*"abcdefgh")
+        article_model().objects.filter(slug="h").update(updated=None)
+        export()
+        assert Client().get("/sitemap.xml").content == plain(folder, "sitemap.xml")
+
+
+@pytest.mark.django_db
+class TestWhatIsActiveWhereTheExportIsCalled:
+    """Nothing of it shows: an export may be called in a request, too."""
+
+    def exported(self, folder: Path, sitemaps: dict[str, Any]) -> dict[str, bytes]:
+        export(output=folder, sitemaps=sitemaps)
+        return content(folder)
+
+    def test_neither_a_language(self, tmp_path: Path) -> None:
+        class Spoken(Numbers):
+            def items(self) -> list[int]:
+                return [{"en": 1, "de": 2}[translation.get_language()]]
+
+        class Foreign(ContribSitemap):
+            def items(self) -> list[str]:
+                return [translation.get_language()]
+
+            def location(self, item: str) -> str:
+                return f"/{item}/"
+
+        sitemaps = {"a": Spoken(0), "b": Foreign}
+        expected = self.exported(tmp_path / "a", sitemaps)
+        with translation.override("de"):
+            assert self.exported(tmp_path / "b", sitemaps) == expected
+            assert translation.get_language() == "de"
+
+    def test_nor_a_time_zone(self, tmp_path: Path) -> None:
+        write_articles("a")
+        late = datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc)
+        article_model().objects.update(updated=late)
+        sitemaps = {"a": article_sitemap(lastmod=TruncDate("updated"))}
+        expected = self.exported(tmp_path / "a", sitemaps)
+        assert b"<lastmod>2026-01-02</lastmod>" in plain(tmp_path / "a", "sitemap-a-1.xml.gz")
+        with django_timezone.override(timezone(timedelta(hours=-9))):
+            assert self.exported(tmp_path / "b", sitemaps) == expected

@@ -1,0 +1,433 @@
+"""Exports that fail: sections, databases, disks, and processes that are killed."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.export import Report, export
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.export.rendering import sink
+from tests.support.exports import (
+    Bad,
+    Failing,
+    article_sitemap,
+    content,
+    failing_at,
+    locations,
+    named,
+    numbers,
+    parse,
+    paths,
+    plain,
+    run_folders,
+    touched,
+    write_articles,
+    write_index,
+)
+from tests.support.paths import ROOT
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+
+class Stumbling(Numbers):
+    """The database fails at those calls of `location`, counted from 1, that `failing` holds."""
+
+    def __init__(self, count: int, failing: Sequence[int]) -> None:
+        super().__init__(count)
+        self.failing, self.calls = failing, 0
+
+    def location(self, item: int) -> str:
+        self.calls += 1
+        if self.calls in self.failing:
+            raise OperationalError("server closed the connection unexpectedly")
+        return super().location(item)
+
+
+class Spy(Numbers):
+    """Calls `look` when its items are asked for, in the middle of an export."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        super().__init__(5)
+        self.look = look
+
+    def items(self) -> Sequence[int]:
+        self.look()
+        return super().items()
+
+
+class TestAFailedSection:
+    def test_keeps_its_published_files_and_entries_and_the_others_are_published(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3), "c": Numbers(1)})
+        index = parse(plain(folder, "sitemap.xml"))
+        before = touched(folder)
+        report = export(
+            output=folder, sitemaps={"a": Numbers(1), "b": Failing(9, fine=5), "c": Numbers(4, start=9)}
+        )
+        after = touched(folder)
+        for name in ("sitemap-b-1.xml.gz", "sitemap-b-2.xml.gz"):
+            assert after[name] == before[name]
+        assert "sitemap-b-3.xml.gz" not in after
+        assert [node[0].text for node in index][2:4] == [
+            node[0].text for node in parse(plain(folder, "sitemap.xml"))
+        ][1:3]
+        assert paths(folder) == [*numbers(1), *numbers(3), *numbers(4, start=9)]
+        assert report.failures == ["Section 'b': ImproperlyConfigured: the project is broken."]
+        assert report.published
+        assert run_folders(folder) == []
+
+    def test_does_not_keep_what_is_removed_beside_it(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1), "c": Numbers(1)})
+        export(output=folder, sitemaps={"a": Failing(1, fine=0), "c": Numbers(1)}, remove=["b"])
+        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-c-1.xml.gz"]
+
+    def test_stops_all_under_strict(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
+        before = touched(folder)
+        report = export(
+            output=folder, sitemaps={"a": Numbers(9), "b": Failing(9, fine=5)}, strict=True, robots=None
+        )
+        assert touched(folder) == before
+        assert not report.published
+        assert "'b'" in report.failures[0]
+
+    def test_that_was_never_published_leaves_nothing(self, folder: Path) -> None:
+        report = export(output=folder, sitemaps={"a": Numbers(1), "b": Failing(9, fine=5)})
+        assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
+        assert len(report.failures) == 1
+
+    def test_may_fail_before_its_first_row(self, folder: Path) -> None:
+        def factory() -> Any:
+            raise RuntimeError("no sitemap today")
+
+        report = export(output=folder, sitemaps={"b": factory, "a": Numbers(1)})
+        assert report.failures == ["Section 'b': RuntimeError: no sitemap today."]
+        assert paths(folder) == numbers(1)
+
+
+@pytest.mark.django_db
+class TestADatabaseThatFails:
+    @pytest.mark.parametrize("call", range(1, 21))
+    def test_once_is_asked_again_wherever_it_was(
+        self, folder: Path, configure: Callable[..., None], call: int
+    ) -> None:
+        configure(MAX_URLS=4)
+        sitemap = Stumbling(10, [call])
+        report = export(output=folder, sitemaps={"a": sitemap})
+        assert sitemap.calls > call
+        assert (report.failures, paths(folder)) == ([], numbers(10))
+        assert (report.urls, report.sections[0].left_out) == (10, 0)
+
+    def test_once_for_each_of_two_pages_is_asked_again_each_time(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=4)
+        report = export(output=folder, sitemaps={"a": Stumbling(10, [12, 18])})
+        assert (report.failures, paths(folder)) == ([], numbers(10))
+
+    @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
+    def test_for_good_fails_its_section_and_nothing_of_it_is_published(
+        self, folder: Path, configure: Callable[..., None], call: int
+    ) -> None:
+        configure(MAX_URLS=4)
+        sitemaps = {"a": Stumbling(10, range(call, 1_000)), "b": Numbers(1)}
+        report = export(output=folder, sitemaps=sitemaps)
+        assert set(content(folder)) == {"sitemap.xml", "sitemap-b-1.xml.gz"}
+        assert report.failures == [
+            "Section 'a': OperationalError: server closed the connection unexpectedly."
+        ]
+        assert run_folders(folder) == []
+
+    @pytest.mark.parametrize(("times", "fails"), [(1, False), (2, True)])
+    def test_in_the_middle_of_a_query_is_the_same(
+        self, folder: Path, configure: Callable[..., None], times: int, fails: bool
+    ) -> None:
+        write_articles("a", "b", "c", "d", "e")
+        configure(MAX_URLS=2)
+        left = times
+
+        def gone(execute: Any, sql: str, *arguments: Any) -> Any:
+            nonlocal left
+            if left and '."slug"' in sql and '."id" > ' in sql:
+                left -= 1
+                raise OperationalError("gone away")
+            return execute(sql, *arguments)
+
+        with connection.execute_wrapper(gone):
+            report = export(output=folder, sitemaps={"a": article_sitemap()})
+        assert left == 0
+        if fails:
+            assert report.failures == ["Section 'a': OperationalError: gone away."]
+            assert report.urls == 0
+            assert content(folder) == {}
+        else:
+            assert paths(folder) == [f"/articles/{slug}/" for slug in "abcde"]
+
+
+class TestTwoExportsAtOnce:
+    def test_end_the_second_one_which_has_touched_nothing(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        before = touched(folder)
+        inside: list[object] = []
+
+        def second() -> None:
+            runs = run_folders(folder)
+            with pytest.raises(ExportRunningError, match=f"Another export is writing to {folder}"):
+                export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
+            assert touched(folder) == before
+            assert run_folders(folder) == runs
+            assert len(runs) == 1
+            assert not robots.exists()
+            inside.append(runs)
+
+        # What is staged of the first one is not touched either.
+        export(output=folder, sitemaps={"b": Numbers(2), "a": Spy(second)})
+        assert len(inside) == 1
+        assert paths(folder) == [*numbers(2), *numbers(5)]
+
+    def test_into_two_folders_do_not_meet(self, tmp_path: Path) -> None:
+        def second() -> Report:
+            return export(output=tmp_path / "b", sitemaps={"a": Numbers(2)})
+
+        export(output=tmp_path / "a", sitemaps={"a": Spy(second)})
+        assert paths(tmp_path / "a") == numbers(5)
+        assert paths(tmp_path / "b") == numbers(2)
+
+    @pytest.mark.parametrize("how", ["well", "failed", "strict", "refused", "interrupted"])
+    def test_are_one_after_the_other_however_the_first_ended(self, folder: Path, how: str) -> None:
+        class Interrupted(Numbers):
+            def location(self, item: int) -> str:
+                raise KeyboardInterrupt
+
+        if how == "well":
+            export(output=folder, sitemaps={"a": Numbers(1)})
+        elif how == "failed":
+            export(output=folder, sitemaps={"a": Failing(1, 0)})
+        elif how == "strict":
+            export(output=folder, sitemaps={"a": Bad(3, [1])}, strict=True)
+        elif how == "refused":
+            write_index(folder, "")
+            with pytest.raises(ExportError):
+                export(["a"], output=folder, sitemaps={"a": Numbers(1)})
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                export(output=folder, sitemaps={"a": Interrupted(1)})
+        assert run_folders(folder) == []
+        export(output=folder, sitemaps={"a": Numbers(7)})
+        assert paths(folder) == numbers(7)
+
+
+class TestAFailureToWrite:
+    """Each file whole or not at all."""
+
+    @pytest.fixture
+    def before(self, folder: Path) -> dict[str, Any]:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
+        return touched(folder)
+
+    @pytest.mark.parametrize("gzip", [True, False])
+    def test_in_the_middle_of_a_page_fails_its_section_alone(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, gzip: bool
+    ) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)}, gzip=gzip)
+        before = touched(folder)
+        monkeypatch.setattr(sink.Sink, "_out", full_after(4_000, sink.Sink._out))
+        report = export(
+            output=folder,
+            sitemaps={"a": Numbers(20_000), "b": Numbers(4)},
+            gzip=gzip,
+            robots=folder / "robots.txt",
+        )
+        after = touched(folder)
+        assert next(name for name in before if "-a-" in name) in after
+        assert {name: after[name] for name in after if "-a-" in name} == {
+            name: before[name] for name in before if "-a-" in name
+        }
+        assert paths(folder) == [*numbers(3), *numbers(4)]
+        (failure,) = report.failures
+        assert "Section 'a': OSError" in failure
+        assert "No space left" in failure
+        assert run_folders(folder) == []
+
+    @pytest.mark.parametrize("call", [1, 2])
+    def test_at_the_fsync_of_a_page_fails_its_section_alone(
+        self, folder: Path, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch, call: int
+    ) -> None:
+        monkeypatch.setattr(os, "fsync", failing_at(call, os.fsync))
+        report = export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
+        failed, other = ("a", "b") if call == 1 else ("b", "a")
+        after = touched(folder)
+        assert after[f"sitemap-{failed}-1.xml.gz"] == before[f"sitemap-{failed}-1.xml.gz"]
+        assert after[f"sitemap-{other}-1.xml.gz"] != before[f"sitemap-{other}-1.xml.gz"]
+        assert [f"Section {failed!r}: OSError" in failure for failure in report.failures] == [True]
+
+    def test_of_the_staged_index_leaves_all_as_it_was(
+        self, folder: Path, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "fsync", failing_at(3, os.fsync))
+        with pytest.raises(OSError, match="Input/output"):
+            export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
+        assert touched(folder) == before
+        assert run_folders(folder) == []
+
+    @pytest.mark.parametrize(
+        ("call", "found", "begun"),
+        [
+            # The files of both sections in the manifest, and the journal.
+            (1, [3, 3], False),
+            (2, [3, 3], False),
+            (3, [3, 3], False),
+            # The pages, the index, the manifest of before, and that of now.
+            (4, [3, 3], True),
+            (5, [9, 3], True),
+            (6, [9, 9], True),
+            (7, [9, 9], True),
+            (8, [9, 9], True),
+        ],
+    )
+    def test_while_publishing_leaves_an_index_over_whole_files_and_the_next_one_ends_it(
+        self,
+        folder: Path,
+        before: dict[str, Any],
+        monkeypatch: pytest.MonkeyPatch,
+        call: int,
+        found: list[int],
+        begun: bool,
+    ) -> None:
+        sitemaps = {"a": Numbers(9), "b": Numbers(9)}
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", failing_at(call, Path.replace))
+            with pytest.raises(OSError, match="Input/output"):
+                export(output=folder, sitemaps=sitemaps)
+        after = touched(folder)
+        assert (after == before) == (call <= 4)
+        assert [len(locations(plain(folder, name))) for name in named(folder)] == found
+        assert (JOURNAL in run_folders(folder)) == begun
+        report = export(output=folder, sitemaps=sitemaps)
+        assert report.recovered == begun
+        assert paths(folder) == [*numbers(9), *numbers(9)]
+        if begun:
+            assert report.written == ()
+            # What was staged is not made again.
+            assert all(
+                touched(folder)[name] == after[name] for name in after if after[name] != before[name]
+            )
+        assert run_folders(folder) == []
+
+    @pytest.mark.parametrize("count", [1, 4_000])
+    def test_that_the_system_makes_is_the_same(
+        self, folder: Path, before: dict[str, Any], count: int
+    ) -> None:
+        done = in_a_process("limited", folder, count)
+        assert done.returncode == 0, done.stderr
+        failed = "Section 'a': OSError" in done.stdout
+        assert failed == (count > 1)
+        assert touched(folder)["sitemap-b-1.xml.gz"] != before["sitemap-b-1.xml.gz"]
+        assert (touched(folder)["sitemap-a-1.xml.gz"] == before["sitemap-a-1.xml.gz"]) == failed
+        assert paths(folder) == [*numbers(3 if failed else 1), *numbers(1)]
+
+
+def full_after(size: int, write: Callable[..., int]) -> Callable[..., int]:
+    """A disk that takes so many bytes of each file."""
+    taken: dict[object, int] = {}
+
+    def full(sink: Any, data: bytes) -> int:
+        taken[sink] = taken.get(sink, 0) + len(data)
+        if taken[sink] > size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(sink, data)
+
+    return full
+
+
+class TestAKilledExport:
+    @pytest.mark.parametrize(
+        ("when", "published"),
+        [
+            ("write:1", [3, 3]),
+            ("write:3", [3, 3]),
+            # The files of two sections in the manifest, and the journal.
+            ("replace:1", [3, 3]),
+            ("replace:2", [3, 3]),
+            ("replace:3", [3, 3]),
+            # The pages, the index, the manifest of before, and that of now.
+            ("replace:4", [3, 3]),
+            ("replace:5", [9, 3]),
+            ("replace:6", [9, 9]),
+            ("replace:7", [9, 9]),
+            ("replace:8", [9, 9]),
+        ],
+    )
+    def test_leaves_what_was_published_whole_and_the_next_one_cleans_up(
+        self, folder: Path, when: str, published: list[int]
+    ) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
+        before = touched(folder)
+        done = in_a_process("killed", folder, when)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        after = touched(folder)
+        assert set(after) == set(before)
+        assert [len(locations(plain(folder, name))) for name in named(folder)] == published
+        if published == [3, 3]:
+            assert after == before
+        what, _, call = when.partition(":")
+        begun = what == "replace" and int(call) > 3
+        assert (JOURNAL in run_folders(folder)) == begun
+        assert any(name.startswith("run-") for name in run_folders(folder)) == (what == "replace")
+        report = export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        assert report.recovered == begun
+        assert paths(folder) == [*numbers(1), *numbers(2)]
+        assert run_folders(folder) == []
+
+    def test_that_was_the_first_leaves_no_index(self, folder: Path) -> None:
+        done = in_a_process("killed", folder, "replace:5")
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert set(content(folder)) == {"sitemap-a-1.xml.gz"}
+        assert gzip.decompress((folder / "sitemap-a-1.xml.gz").read_bytes())
+        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
+        assert paths(folder) == [*numbers(1), *numbers(2)]
+
+
+def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path: Path) -> None:
+    def peak(rows: int) -> int:
+        done = in_a_process("peak", tmp_path / str(rows), rows)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    # The locations alone of 180,000 rows would take 15 MB.
+    assert peak(200_000) - peak(20_000) < 5_000_000
+
+
+# What runs in a process of its own: `python -m tests.support.export_processes killed FOLDER WHEN`.
+
+
+def in_a_process(function: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    return subprocess.run(  # noqa: S603 our own interpreter and arguments
+        [sys.executable, "-m", "tests.support.export_processes", function, *map(str, arguments)],
+        env=environ,
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )

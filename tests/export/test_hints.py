@@ -1,0 +1,549 @@
+"""Hints: what made a section slow is measured by step, named, and told what to declare instead."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.management import call_command
+from django.db import connection, connections
+from django.db.models import Count, F, Max, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.db.models.signals import post_init
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
+from django_sitemaps09.export import export
+from django_sitemaps09.export.hints import hints
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sources.profiling import Cost, Costs, Step, recorded, step
+from tests.models import Article, Category, Comment, Scale
+from tests.support.configuration import BASE
+from tests.support.paths import ROOT
+from tests.support.sections import Numbers
+
+EVERYTHING = Page(1, None, None)
+#: More than the ten from which on queries are looked at.
+COUNT = 24
+
+
+class Declared(ModelSitemap[Article]):
+    model = Article
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    changefreq = "weekly"
+
+
+class Default(ModelSitemap[Article]):
+    model = Article
+
+
+class Related(Default):
+    """The usual N+1: the related object of each item is a query."""
+
+    def location(self, item: Article) -> str:
+        return f"/{item.category and item.category.slug}/{item.slug}/"
+
+
+class Joined(Related):
+    queryset = Article.objects.select_related("category")
+
+
+class Prefetched(Default):
+    queryset = Article.objects.prefetch_related("comments")
+
+    def priority(self, item: Article) -> float:
+        return 0.5 if item.comments.all() else 0.4
+
+
+class Deferred(Default):
+    queryset = Article.objects.only("pk")
+
+
+class TwoHooks(Related):
+    lastmod = F("updated")
+
+    def priority(self, item: Article) -> float:
+        return 0.5 if item.comments.exists() else 0.4
+
+
+class OwnRoad(Default):
+    limit = 10
+
+    def get_urls(self, *args: Any, **options: Any) -> list[dict[str, Any]]:
+        return super().get_urls(*args, **options)
+
+
+class Written(ContribSitemap):  # type: ignore[type-arg]
+    """As it was for contrib."""
+
+    limit = 10
+
+    def items(self) -> QuerySet[Article]:
+        return Article.objects.order_by("pk")
+
+    def location(self, item: Article) -> str:
+        return f"/{item.category and item.category.slug}/{item.slug}/"
+
+
+class Translated(Related):
+    i18n = True
+
+    def get_languages_for_item(self, item: Article) -> Sequence[str]:
+        return ["en", "de"] if item.comments.exists() else ["en", "de", "pt-br"]
+
+
+class Sliced(Related):
+    queryset = Article.objects.all()[:COUNT]
+
+
+class United(Default):
+    """Rows that Django does not annotate."""
+
+    lastmod = F("updated")
+
+    def get_queryset(self) -> QuerySet[Article]:
+        first = Article.objects.filter(pk__lte=1)
+        return first.union(Article.objects.filter(pk__gt=1))
+
+    def location(self, item: Article) -> str:
+        return f"/{item.slug}/"
+
+
+class Listed(Sitemap[Article]):
+    """Makes a list where it could give a queryset."""
+
+    def items(self) -> list[Article]:
+        return [item for item in Article.objects.all() if item.category and item.category.slug]
+
+
+# What the processes of an export with workers find by the setting.
+SECTIONS = {
+    kind.__name__.lower(): type(kind.__name__, (kind,), {"limit": 10})
+    for kind in (Declared, Default, Related, Joined, Prefetched, TwoHooks, Translated, Sliced)
+}
+
+
+def populate() -> None:
+    """Each article has a category of its own, and every other one a comment."""
+    categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
+    articles = Article.objects.bulk_create(
+        Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories)
+    )
+    Comment.objects.bulk_create(Comment(article=article) for article in articles[::2])
+
+
+@pytest.fixture
+def rows(db: None) -> None:
+    populate()
+
+
+def source_of(sitemap: object) -> sources.Source:
+    return sources.source("a", sitemap, Base("https", "www.example.com"), Limits(50_000, 10_485_760))
+
+
+def costs_of(sitemap: object) -> Costs:
+    """What its rows cost when all are read."""
+    source = source_of(sitemap)
+    with recorded() as costs:
+        for _ in source.batches(EVERYTHING):
+            pass
+    return costs
+
+
+def told(sitemap: object, folder: Path) -> Sequence[str]:
+    """The hints of an export."""
+    report = export(output=folder, base_url=BASE, dry_run=True, sitemaps={"a": sitemap})
+    assert report.failures == []
+    return report.sections[0].hints
+
+
+def said(folder: Path, *arguments: str) -> str:
+    out = StringIO()
+    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[str, ...]:
+    """The hints where steps take so much of a second."""
+    steps: dict[Any, Cost] = {name: Cost(taken) for name, taken in seconds.items()}
+    next(iter(steps.values())).items = count
+    return hints(source, Costs(1.0, steps))
+
+
+@pytest.mark.usefixtures("rows")
+class TestQueriesPerItem:
+    def test_are_counted_by_hook_and_named_with_their_sql(self, tmp_path: Path) -> None:
+        (hint,) = told(Related, tmp_path)
+        assert hint.startswith("location ran 1.0 queries an item, which took ")
+        assert (
+            ': SELECT "tests_category"."id", "tests_category"."slug" FROM "tests_category" WHERE ' in hint
+        )
+        assert hint.endswith(
+            ". Add select_related() or prefetch_related() to the queryset, "
+            'or declare a Route with F("relation__field").'
+        )
+
+    def test_are_none_where_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
+        assert told(Joined, tmp_path) == ()
+        assert told(Prefetched, tmp_path) == ()
+        assert costs_of(Prefetched).steps["instances"].queries == 2
+
+    def test_are_none_in_a_declared_section_which_has_no_step_at_all(self, tmp_path: Path) -> None:
+        assert costs_of(Declared).steps == {}
+        assert told(Declared, tmp_path) == ()
+
+    def test_of_fields_that_are_loaded_late_are_those_of_get_absolute_url(self, tmp_path: Path) -> None:
+        (hint,) = told(Deferred, tmp_path)
+        assert hint.startswith("get_absolute_url() ran 1.0 queries an item, ")
+
+    def test_of_two_hooks_are_two_hints(self, tmp_path: Path) -> None:
+        found = told(TwoHooks, tmp_path)
+        assert sorted(hint.split(" queries")[0] for hint in found) == [
+            "location ran 1.0",
+            "priority ran 1.0",
+        ]
+        (priority,) = [hint for hint in found if hint.startswith("priority")]
+        assert 'FROM "tests_comment"' in priority
+        assert priority.endswith('or declare F("relation__field").')
+
+    def test_name_the_query_that_ran_most(self) -> None:
+        class Once(Related):
+            def location(self, item: Article) -> str:
+                if item.slug in ("article-0", "article-1"):
+                    Scale.objects.count()
+                return super().location(item)
+
+        cost = costs_of(Once).steps["location"]
+        assert (cost.queries, cost.repeated) == (COUNT + 2, COUNT)
+        assert "tests_category" in cost.sql
+
+    def test_are_not_looked_for_below_ten(self, tmp_path: Path) -> None:
+        Article.objects.filter(slug__endswith="9").delete()
+        few = Article.objects.filter(pk__in=list(Article.objects.values_list("pk", flat=True)[:9]))
+        assert told(type("Few", (Related,), {"queryset": few}), tmp_path) == ()
+
+    def test_are_not_those_that_run_once_for_many_items(self) -> None:
+        source = source_of(Default)
+        for queries, named in ((100, False), (101, True)):
+            steps: dict[Step, Cost] = {"instances": Cost(0, 1_000), "location": Cost(0, 0, queries, "S", 9)}
+            assert bool(hints(source, Costs(1.0, steps))) is named
+
+    def test_of_languages_are_counted_by_item_whatever_the_number_of_languages(
+        self, tmp_path: Path
+    ) -> None:
+        found = sorted(told(Translated, tmp_path))
+        assert [hint.split(" queries")[0] for hint in found] == [
+            "get_languages_for_item() ran 1.0",
+            "location ran 1.0",
+        ]
+        assert 'FROM "tests_comment"' in found[0]
+        assert "declare" not in found[0]
+
+    @pytest.mark.parametrize("kind", [OwnRoad, Written])
+    def test_of_a_get_urls_of_its_own_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
+        related = type("Own", (kind,), {"location": Related.location})
+        (hint,) = told(related, tmp_path)
+        assert hint.startswith("get_urls() ran 1.")
+        assert 'FROM "tests_category"' in hint
+        assert "Route" not in hint
+
+    def test_by_position_are_counted_too(self, tmp_path: Path) -> None:
+        (hint,) = told(Sliced, tmp_path)
+        assert hint.startswith("location ran 1.0 queries an item, ")
+
+    def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
+        """Its expressions are asked for once a slice, and not once a row."""
+        assert told(United, tmp_path) == ()
+
+    def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
+        (hint,) = told(Listed, tmp_path)
+        assert hint.startswith("items() ran 1.0 queries an item, ")
+        assert "tests_category" in hint
+
+    def test_of_the_model_itself_are_those_of_reading_rows(self, tmp_path: Path) -> None:
+        def curious(**kwargs: Any) -> None:
+            Category.objects.exists()
+
+        post_init.connect(curious, sender=Article)
+        try:
+            (hint,) = told(Default, tmp_path)
+        finally:
+            post_init.disconnect(curious, sender=Article)
+        assert hint.startswith("reading rows ran 1.0 queries an item, ")
+        assert "signals of the model" in hint
+
+    def test_are_one_line_of_printable_ascii_whatever_the_query_holds(self, tmp_path: Path) -> None:
+        class Raw(Default):
+            def location(self, item: Article) -> str:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT\n  '\x1b[31m\u202e\u00e9\r\x07' -- red\n")
+                return f"/{item.slug}/"
+
+        (hint,) = told(Raw, tmp_path)
+        assert hint.isascii()
+        assert hint.isprintable()
+        assert r": SELECT '\x1b[31m\u202e\xe9 \x07' -- red. " in hint
+
+    def test_show_both_ends_of_a_long_query(self) -> None:
+        class Long(Default):
+            def location(self, item: Article) -> str:
+                columns = ", ".join(f"id AS column_{n}" for n in range(100))
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT {columns} FROM tests_category WHERE id = %s", [item.pk])  # noqa: S608
+                return f"/{item.slug}/"
+
+        sql = costs_of(Long).steps["location"].sql
+        assert len(sql) < 220
+        assert sql.startswith("SELECT id AS column_0, ")
+        assert sql.endswith(" FROM tests_category WHERE id = %s")
+        assert " ... " in sql
+
+
+@pytest.mark.usefixtures("rows")
+class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
+    RANK = Window(RowNumber(), order_by="pk")
+
+    @pytest.mark.parametrize(
+        ("queryset", "lastmod", "named"),
+        [
+            (Article.objects.filter(comments__isnull=False), F("updated"), "joins many rows to one"),
+            (Article.objects.alias(rank=RANK).filter(rank=1), F("updated"), "a window function"),
+            (Article.objects.annotate(n=Count("comments")), F("updated"), "has an aggregate"),
+            (Article.objects.all(), Max("comments__article__updated"), "has an aggregate"),
+        ],
+    )
+    def test_is_named_with_the_factor_that_was_measured(
+        self, queryset: QuerySet[Any], lastmod: Any, named: str
+    ) -> None:
+        source = source_of(type("Slow", (Declared,), {"queryset": queryset, "lastmod": lastmod}))
+        (hint,) = hints(source, Costs(1.0), 1_000)
+        assert named in hint
+        assert re.search(r"measured [\d.]+ to [\d.]+ times the time of a plain queryset", hint)
+        assert hints(source, Costs(1.0), 999) == ()
+
+    def test_is_not_one_with_a_relation_to_one_row(self) -> None:
+        plain = type("Plain", (Declared,), {"queryset": Article.objects.filter(category__slug="a")})
+        assert hints(source_of(plain), Costs(1.0), 1_000_000) == ()
+
+
+@pytest.mark.usefixtures("rows")
+class TestAStepThatTakesLong:
+    def test_is_named_with_its_time_and_what_to_declare(self) -> None:
+        assert slow(source_of(Default), instances=0.3, location=0.4) == (
+            "location is a method, get_absolute_url(): 400.0 of 1000.0 microseconds an item. "
+            'Declare location = Route("viewname", ...) with F() expressions.',
+            "instances are made, since location is a method: 300.0 of 1000.0 microseconds an item. "
+            "Where every hook is a constant or an expression, only columns are read.",
+        )
+
+    def test_is_a_hook_by_its_name(self) -> None:
+        assert slow(source_of(Prefetched), instances=0.01, location=0.01, priority=0.2) == (
+            "priority is a method: 200.0 of 1000.0 microseconds an item. "
+            'Declare priority = F("field"), or another expression, or a constant.',
+        )
+        (hint,) = slow(source_of(Related), instances=0.01, location=0.2)
+        assert hint.startswith("location is a method: ")
+
+    def test_names_all_methods_that_instances_are_made_for(self) -> None:
+        (hint,) = slow(source_of(Default), instances=0.1, priority=0.0, lastmod=0.0, location=0.0)
+        assert hint.startswith("instances are made, since location, lastmod and priority are methods: ")
+
+    def test_is_named_from_five_per_cent_and_a_thousand_items_on(self) -> None:
+        source = source_of(Default)
+        assert slow(source, instances=0.05)
+        assert not slow(source, instances=0.049)
+        assert not slow(source, count=999, instances=0.9)
+        assert not slow(source, count=0, instances=0.9)
+
+    def test_can_be_languages_which_nothing_declares(self) -> None:
+        (hint,) = slow(source_of(Translated), instances=0.01, languages=0.2)
+        assert hint.startswith("get_languages_for_item() is a method: 200.0 of ")
+        assert "Declare" not in hint
+
+    def test_can_be_a_get_urls_with_the_reason_why_it_is_used(self) -> None:
+        (written,) = slow(source_of(Written()), get_urls=0.9)
+        assert written.startswith(
+            "read through its own get_urls(), since Written is no Sitemap of django_sitemaps09: 900.0 of "
+        )
+        (own,) = slow(source_of(OwnRoad), get_urls=0.9)
+        assert own.startswith(
+            "read through its own get_urls(), since OwnRoad overrides get_urls: 900.0 of "
+        )
+
+        class More(OwnRoad):
+            def get_domain(self, site: Any = None) -> str:
+                return "www.example.com"
+
+        (more,) = slow(source_of(More), get_urls=0.9)
+        assert ".More overrides get_urls and get_domain: " in more
+
+    @pytest.mark.parametrize(
+        ("queryset", "what"),
+        [
+            (lambda: Article.objects.all()[:COUNT], "a slice"),
+            (lambda: Article.objects.filter(pk=1).union(Article.objects.all()), "a union"),
+            (lambda: Article.objects.values(), "values()"),
+            (
+                lambda: Article.objects.annotate(n=Window(RowNumber())).filter(n__lt=9),
+                "rows without ranges of a key",
+            ),
+        ],
+    )
+    def test_can_be_reading_by_position_if_it_takes_more_than_a_reading_has_to(
+        self, queryset: Any, what: str
+    ) -> None:
+        class Positions(Default):
+            def get_queryset(self) -> QuerySet[Article]:
+                rows: QuerySet[Article] = queryset()
+                return rows
+
+        source = source_of(Positions)
+        assert slow(source, positions=0.25) == (
+            f"items() gives {what}, whose rows are paged by position: "
+            "250.0 of 1000.0 microseconds an item. A plain queryset is read by ranges of its key.",
+        )
+        assert slow(source, positions=0.24) == ()
+
+    def test_can_be_declared_for_a_slice_but_neither_for_a_union_nor_for_a_list(self) -> None:
+        assert "Declare location" in slow(source_of(Sliced), positions=0.1, location=0.2)[0]
+        for kind, what in ((United, "a union"), (Listed, "a list of rows")):
+            (hint,) = slow(source_of(kind), positions=0.1, location=0.2)
+            assert "Declare" not in hint
+            assert f"The items are {what}: expressions need a plain queryset." in hint
+
+    def test_can_be_items_that_are_made_a_list(self) -> None:
+        assert slow(source_of(Listed), positions=0.01, items=0.25) == (
+            "items() gives a list: 250.0 of 1000.0 microseconds an item. "
+            "Where its items are rows, let it return the queryset.",
+        )
+        assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
+
+    def test_is_not_named_where_nothing_else_can_be_declared(self) -> None:
+        assert slow(source_of(Numbers(COUNT)), positions=0.1, location=0.8) == ()
+
+    def test_is_not_a_queryset_of_which_no_row_is_read_yet(self) -> None:
+        for kind in (Default, Sliced):
+            steps: dict[Step, Cost] = {"instances": Cost(0.0, 1_000), "items": Cost(0.9, 1_000)}
+            assert hints(source_of(kind), Costs(1.0, steps)) == ()
+
+
+class TestCosts:
+    def test_are_not_measured_where_nobody_records(self) -> None:
+        with step("location") as cost:
+            assert all(not connections[alias].execute_wrappers for alias in connections)
+        assert cost == Cost()
+
+    @pytest.mark.django_db
+    def test_leave_no_wrapper_behind_even_where_a_step_fails(self) -> None:
+        def failing() -> None:
+            assert connection.execute_wrappers
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError), recorded(), step("location"):
+            failing()
+        assert not connection.execute_wrappers
+        with step("location") as cost:
+            Category.objects.count()
+        assert cost.queries == 0
+
+    def test_connect_to_no_database(self) -> None:
+        with recorded() as costs, step("location"):
+            pass
+        assert costs.steps["location"].queries == 0
+
+    def test_pass_over_a_database_without_a_driver(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        broken = {**connections.settings, "broken": {"ENGINE": "no.such.engine"}}
+        monkeypatch.setitem(connections.__dict__, "settings", broken)
+        with recorded() as costs, step("location"):
+            pass
+        assert set(costs.steps) == {"location"}
+
+    def test_are_whole_however_they_are_merged(self) -> None:
+        def some() -> Iterator[Costs]:
+            yield Costs(1.0, {"location": Cost(0.5, 3, 2, "one", 2)})
+            yield Costs(2.0, {"location": Cost(0.25, 0, 4, "two", 3), "items": Cost(0.125, 7)})
+            yield Costs(4.0, {"location": Cost(0.25, 1, 3, "two", 3)})
+
+        whole = Costs()
+        for costs in some():
+            whole.add(pickle.loads(pickle.dumps(costs)))  # noqa: S301 our own
+        assert whole == Costs(7.0, {"location": Cost(1.0, 4, 9, "two", 6), "items": Cost(0.125, 7)})
+
+
+@pytest.mark.usefixtures("rows")
+class TestTheCommand:
+    @pytest.fixture(autouse=True)
+    def _configured(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS"}
+
+    def test_says_hints_at_verbosity_2_alone(self, tmp_path: Path) -> None:
+        loud = said(tmp_path, "--verbosity", "2").splitlines()
+        named = [line.split(" queries")[0] for line in loud if "queries an item" in line]
+        assert "related: location ran 1.0" in named
+        assert not any(line.startswith(("declared: ", "joined: ")) for line in loud if "ran" in line)
+        for arguments in ((), ("--verbosity", "0"), ("--verbosity", "1")):
+            assert "queries an item" not in said(tmp_path, *arguments)
+
+    def test_has_them_in_json_at_any_verbosity(self, tmp_path: Path) -> None:
+        for verbosity in "012":
+            report = json.loads(said(tmp_path, "--format", "json", "--verbosity", verbosity))
+            found = {section["section"]: section["hints"] for section in report["sections"]}
+            assert found["declared"] == found["joined"] == []
+            assert found["related"][0].startswith("location ran 1.0 queries an item")
+
+
+#: In a database that several processes can open; before models are imported, there are settings.
+PROCESS = f"""
+import json, sys, django
+from tests import settings
+name = sys.argv[1] + "/db.sqlite3"
+settings.DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": name}}}}
+settings.SITEMAPS09 = {{"BASE_URL": "{BASE}", "SITEMAPS": "tests.export.test_hints.SECTIONS"}}
+django.setup()
+from tests.export.test_hints import told_by_processes
+print(json.dumps(told_by_processes(sys.argv[1])))
+"""
+
+
+def test_hints_are_the_same_from_several_processes(tmp_path: Path) -> None:
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+    run = subprocess.run(  # noqa: S603 our own interpreter and arguments
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=90
+    )
+    assert run.returncode == 0, run.stderr
+    one, two = json.loads(run.stdout)
+    assert one == two
+    assert one["declared"] == one["joined"] == []
+    assert len(one["related"]) == 1
+    assert len(one["twohooks"]) == len(one["translated"]) == 2
+
+
+def told_by_processes(folder: str) -> list[dict[str, list[str]]]:
+    """The hints of all sections, less their times, by one worker and by two."""
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    populate()
+    reports = [export(output=folder, workers=1)]
+    # Beside an open connection workers would be started, which know nothing of what is set here.
+    connections.close_all()
+    reports.append(export(output=folder, workers=2))
+    return [
+        {
+            section.section: sorted(
+                re.sub(r", which took .*? microseconds", "", hint) for hint in section.hints
+            )
+            for section in report.sections
+        }
+        for report in reports
+    ]

@@ -1,0 +1,182 @@
+"""Exports to storages without paths: one in memory that replaces files, and an S3 over HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.files.storage import storages
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Report, export
+from tests.support.configuration import BASE
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+from tests.support.stores import Overwriting, saved, storage
+
+pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
+
+
+class TenOnAPage(Numbers):
+    """The numbers that it is given."""
+
+    limit = 10
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers = numbers
+
+
+class Counting(Overwriting):
+    """Counts what is written and removed."""
+
+    writes = 0
+
+    def _save(self, name: str, content: Any) -> str:
+        type(self).writes += 1
+        return super()._save(name, content)
+
+    def delete(self, name: str) -> None:
+        type(self).writes += 1
+        super().delete(name)
+
+
+def run(*numbers: int, **options: Any) -> Report:
+    report = export(sitemaps={"n": TenOnAPage(*numbers)}, **options)
+    assert report.failures == []
+    return report
+
+
+def published(files: dict[str, bytes]) -> list[str]:
+    """The last parts of all URLs that a reader of the index finds."""
+
+    def locations(data: bytes) -> list[str]:
+        root = ElementTree.fromstring(data)  # noqa: S314 our own output
+        return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+    pages = locations(files["sitemap.xml"])
+    return [number for page in pages for number in locations(gzip.decompress(files[page]))]
+
+
+class TestAStorageInMemory:
+    @pytest.fixture(autouse=True)
+    def _storage(self, declare: Callable[..., None]) -> None:
+        declare(sitemaps=storage(Counting))
+        Counting.writes = 0
+
+    def test_has_what_a_folder_would_have(self, tmp_path: Path) -> None:
+        run(*range(25))
+        files = saved("sitemaps")
+        export(output=tmp_path, sitemaps={"n": TenOnAPage(*range(25))})
+        expected = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+        assert {name: data for name, data in files.items() if "/" not in name} == expected
+        assert published(files) == [str(n) for n in range(25)]
+
+    def test_has_a_manifest_and_nothing_else_in_our_folder(self) -> None:
+        run(*range(25))
+        run(*range(24))
+        own = {name for name in saved("sitemaps") if "/" in name}
+        assert {name.partition("-")[0] for name in own} == {
+            ".sitemaps09/manifest.json",
+            ".sitemaps09/manifest.json.bak",
+            ".sitemaps09/section",
+        }
+
+    def test_is_not_written_to_where_nothing_changed(self) -> None:
+        run(*range(25))
+        before, Counting.writes = saved("sitemaps"), 0
+        run(*range(25))
+        assert Counting.writes == 0
+        assert saved("sitemaps") == before
+
+    def test_has_one_page_and_the_index_written_for_one_change(self) -> None:
+        run(*range(25))
+        before = saved("sitemaps")
+        report = run(*range(24), 99)
+        assert report.written == ("sitemap-n-3.xml.gz", "sitemap.xml")
+        after = saved("sitemaps")
+        changed = {name for name in after if "/" not in name and before.get(name) != after[name]}
+        assert changed == set(report.written)
+
+    def test_that_renames_is_refused_before_anything_is_published(
+        self, declare: Callable[..., None]
+    ) -> None:
+        declare(sitemaps={"BACKEND": "django.core.files.storage.InMemoryStorage"})
+        with pytest.raises(ExportError, match="replace"):
+            export(sitemaps={"n": TenOnAPage(1)})
+        assert saved("sitemaps") == {}
+
+    def test_may_have_its_state_elsewhere(self, tmp_path: Path, settings: Any) -> None:
+        settings.STORAGES = {
+            **settings.STORAGES,
+            "private": {
+                "BACKEND": "django.core.files.storage.FileSystemStorage",
+                "OPTIONS": {"location": str(tmp_path)},
+            },
+        }
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "STATE": "private"}
+        run(*range(25))
+        assert {name for name in saved("sitemaps") if "/" in name} == set()
+        manifest = json.loads((tmp_path / "manifest.json").read_text())
+        assert list(manifest["sections"]) == ["n"]
+        Counting.writes = 0
+        run(*range(25))
+        assert Counting.writes == 0
+
+    @pytest.mark.parametrize("cache", ["locmem.LocMemCache", "dummy.DummyCache"])
+    def test_needs_a_cache_that_others_share(self, settings: Any, cache: str) -> None:
+        settings.CACHES = {"default": {"BACKEND": f"django.core.cache.backends.{cache}"}}
+        with pytest.raises(ExportError, match="CACHES"):
+            export(sitemaps={"n": TenOnAPage(1)})
+        assert saved("sitemaps") == {}
+
+    def test_whose_file_was_taken_away_has_it_again(self) -> None:
+        run(*range(25))
+        storages["sitemaps"].delete("sitemap-n-2.xml.gz")
+        assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)
+        assert published(saved("sitemaps")) == [str(n) for n in range(25)]
+
+
+class TestAnS3:
+    def test_is_exported_to_like_a_folder(self, bucket: Callable[..., Any]) -> None:
+        made = bucket(location="maps")
+
+        def objects() -> dict[str, tuple[bytes, Any]]:
+            return {
+                found.key: (found.get()["Body"].read(), found.last_modified) for found in made.objects.all()
+            }
+
+        run(*range(25))
+        first = objects()
+        files = {key.removeprefix("maps/"): data for key, (data, _) in first.items()}
+        assert published(files) == [str(n) for n in range(25)]
+        run(*range(25))
+        assert objects() == first
+        report = run(*range(10), 77, *range(11, 25), 88)
+        assert report.written == ("sitemap-n-2.xml.gz", "sitemap-n-3.xml.gz", "sitemap.xml")
+        assert objects()["maps/sitemap-n-1.xml.gz"] == first["maps/sitemap-n-1.xml.gz"]
+
+    def test_serves_pages_as_gzip_files_without_an_encoding(self, bucket: Callable[..., Any]) -> None:
+        made = bucket()
+        run(*range(5))
+        heads = {
+            key: made.meta.client.head_object(Bucket=made.name, Key=key)
+            for key in ("sitemap-n-1.xml.gz", "sitemap.xml")
+        }
+        assert [heads[key]["ContentType"] for key in heads] == ["application/gzip", "application/xml"]
+        assert not any(head.get("ContentEncoding") for head in heads.values())
+
+    def test_has_the_digests_of_its_manifest(self, bucket: Callable[..., Any]) -> None:
+        made = bucket()
+        run(*range(25))
+        keys = [found.key for found in made.objects.all()]
+        (section,) = (key for key in keys if key.startswith(".sitemaps09/section-"))
+        lines = made.Object(section).get()["Body"].read().splitlines()[1:]
+        for number, line in enumerate(map(json.loads, lines), 1):
+            data = made.Object(f"sitemap-n-{number}.xml.gz").get()["Body"].read()
+            assert sha256(gzip.decompress(data)).hexdigest() == line[7]

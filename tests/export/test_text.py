@@ -1,0 +1,442 @@
+"""Exports of text files, and sections that change their format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import storages
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps09.export import Published, Report, UrlChange, export
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores.local import LocalStore
+from tests.models import Article
+from tests.support import published as looked_at
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.stores import Overwriting, saved, storage
+from tests.support.text import Articles, TextArticles, get, indexed, lines, names, of, text_of, urls, write
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
+DAY = 24 * 3600
+
+
+def published_urls() -> set[str]:
+    return {f"{BASE}/articles/{row.slug}/" for row in Article.objects.filter(published=True)}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """What the manifest says of pages, by the ends of their names."""
+    state = folder / STATE
+    found: dict[str, str] = {}
+    for section, file in json.loads((state / "manifest.json").read_bytes())["sections"].items():
+        head, *pages = map(json.loads, (state / file).read_bytes().splitlines())
+        found |= {f"sitemap-{section}-{page[0]}.{head['suffix']}": page[7] for page in pages}
+    return found
+
+
+class Told:
+    """What is told after publishing; URLs are asked for meanwhile."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.removed: list[str] = []
+        self.urls: list[UrlChange] = []
+
+    def __call__(self, published: Published) -> None:
+        self.written = [name.removeprefix(f"{BASE}/") for name in published.written]
+        self.removed = [name.removeprefix(f"{BASE}/") for name in published.removed]
+        self.urls = [] if published.urls is None else list(published.urls())
+
+    def changes(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {"added": set(), "removed": set(), "changed": set()}
+        for kind, _, url in self.urls:
+            found[kind].add(url.removeprefix(BASE))
+        return found
+
+
+class TestAnExportOfText:
+    def run(self, folder: Path, sitemap: Any = TextArticles, **options: Any) -> Report:
+        return export(output=folder, sitemaps={"articles": sitemap}, **options)
+
+    @pytest.mark.parametrize("compressed", [True, False])
+    def test_has_files_that_are_never_compressed_and_the_index_names_them(
+        self, folder: Path, configure: Callable[..., None], compressed: bool
+    ) -> None:
+        configure(GZIP=compressed)
+        write(0, 15)
+        report = self.run(folder)
+        assert names(folder) == ["sitemap-articles-1.txt", "sitemap-articles-2.txt"]
+        pages = [text_of(*(f"s{n}" for n in part)) for part in (range(10), range(10, 15))]
+        assert [(folder / name).read_bytes() for name in names(folder)] == pages
+        assert [(file.urls, file.bytes, file.size) for file in report.sections[0].files] == [
+            (len(data.splitlines()), len(data), len(data)) for data in pages
+        ]
+
+    def test_has_the_bytes_of_the_live_pages_and_the_digests_of_its_manifest(
+        self, folder: Path, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        write(0, 25)
+        register(articles=TextArticles)
+        configure(ROOT=folder)
+        report = export()
+        found = {name: (folder / name).read_bytes() for name in names(folder)}
+        assert {name: get(name).content for name in found} == found
+        expected = {name: sha256(data).hexdigest() for name, data in found.items()}
+        assert digests(folder) == {file.name: file.digest for file in report.sections[0].files} == expected
+
+    @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"strict": True}, {"gzip": False}])
+    def test_writes_nothing_where_nothing_changed(self, folder: Path, options: dict[str, bool]) -> None:
+        write(0, 25)
+        self.run(folder)
+        before = looked_at.states(folder)
+        assert self.run(folder, **options).written == ()
+        assert looked_at.states(folder) == before
+
+    def test_skips_pages_whose_rows_did_not_change(self, folder: Path) -> None:
+        write(0, 25)
+        Article.objects.update(updated="2026-01-01T00:00:00Z")
+        self.run(folder, changed_only=True)
+        report = self.run(folder, changed_only=True)
+        assert report.sections[0].skipped == 3
+        Article.objects.filter(slug="s12").update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
+        report = self.run(folder, changed_only=True)
+        assert report.sections[0].skipped == 2
+        assert report.written == ("sitemap-articles-2.txt", "sitemap.xml")
+        assert indexed(folder) == published_urls()
+
+    def test_writes_nothing_where_only_what_text_does_not_have_changed(self, folder: Path) -> None:
+        write(0, 25)
+        self.run(folder)
+        before = looked_at.states(folder)
+        Article.objects.update(updated="2026-01-01T00:00:00Z")
+        report = self.run(folder)
+        assert report.written == ()
+        assert looked_at.states(folder) == before
+
+    @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
+    def test_is_parted_where_a_page_is_full_by_urls_or_by_bytes(
+        self, folder: Path, configure: Callable[..., None], keys: dict[str, int]
+    ) -> None:
+        write(0, 6)
+        # The first ones tell how many fit, and these are longer.
+        for n in range(9):
+            ArticleFactory(pk=100 + n, slug="long" * 10 + str(n))
+        configure(**keys)
+        for run in range(3):
+            assert self.run(folder).failures == []
+            assert indexed(folder) == published_urls()
+            assert sum(len(lines(folder, name)) for name in names(folder)) == Article.objects.count()
+            for name in names(folder):
+                assert len(lines(folder, name)) <= keys.get("MAX_URLS", 10)
+                assert (folder / name).stat().st_size <= keys.get("MAX_BYTES", 10_000)
+            # Into a page that is closed.
+            ArticleFactory(pk=2 * run + 2, slug=f"even{run}")
+
+    def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(MAX_BYTES=100)
+        report = self.run(folder, of("/a", "/" + "b" * 90, "/c"))
+        assert [error.reason for error in report.sections[0].errors] == ["fits no page"]
+        assert indexed(folder) == {f"{BASE}/a", f"{BASE}/c"}
+
+    def test_tells_which_urls_have_changed(self, folder: Path) -> None:
+        told = Told()
+        write(0, 25)
+        report = self.run(folder, changes=True, on_published=told)
+        assert told.changes()["added"] == {f"/articles/s{n}/" for n in range(25)}
+        assert report.changes == {"added": 25, "removed": 0, "changed": 0}
+        Article.objects.filter(slug="s3").update(slug="s-three")
+        Article.objects.filter(slug="s14").delete()
+        Article.objects.filter(slug="s15").update(updated="2026-01-01T00:00:00Z")
+        # Into the first page, which is parted.
+        for n in (1, 2, 3):
+            ArticleFactory(pk=2 * n, slug=f"even{n}")
+        report = self.run(folder, changes=True, on_published=told)
+        assert report.sections[0].split == 1
+        assert told.changes() == {
+            "added": {"/articles/s-three/", *(f"/articles/even{n}/" for n in (1, 2, 3))},
+            "removed": {"/articles/s3/", "/articles/s14/"},
+            "changed": set(),
+        }
+        assert all(name.endswith(".txt") for name in told.written[:-1])
+
+    def test_tells_of_urls_as_they_are_in_text(self, folder: Path) -> None:
+        told = Told()
+        self.run(folder, of("/?a=1&b=2", "/&amp;", "/ü", "/x"), changes=True, on_published=told)
+        assert told.changes()["added"] == {"/?a=1&b=2", "/&amp;", "/%C3%BC", "/x"}
+        self.run(folder, of("/?a=1&b=2", "/&amp;", "/&"), changes=True, on_published=told)
+        assert told.changes() == {"added": {"/&"}, "removed": {"/%C3%BC", "/x"}, "changed": set()}
+
+    def test_is_named_in_robots_txt_by_its_index(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        write(0, 5)
+        report = self.run(folder, robots=robots)
+        assert report.robots == "written"
+        found = [line for line in robots.read_text().splitlines() if line.startswith("Sitemap:")]
+        assert found == [f"Sitemap: {BASE}/sitemap.xml"]
+
+    def test_is_merged_like_any_other(self, folder: Path) -> None:
+        write(0, 25)
+        self.run(folder)
+        Article.objects.filter(pk__gt=9, pk__lt=32).delete()
+        self.run(folder)
+        report = self.run(folder)
+        assert report.sections[0].merged > 0
+        assert indexed(folder) == published_urls()
+
+    def test_deletes_no_file_that_is_not_its_own(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(KEEP_REMOVED=0)
+        write(0, 25)
+        folder.mkdir()
+        foreign = ("sitemap-articles-2.txt", "sitemap-articles-7.txt", "sitemap-other-1.txt", "sitemap.txt")
+        for name in foreign:
+            (folder / name).write_bytes(b"of somebody")
+        for kept in (25, 10, 3):
+            Article.objects.filter(pk__gt=2 * kept).delete()
+            self.run(folder, force=["articles"])
+            assert indexed(folder) == published_urls()
+        self.run(folder, rebalance=True)
+        self.run(folder)
+        assert {(folder / name).read_bytes() for name in foreign} == {b"of somebody"}
+
+    @pytest.mark.parametrize("to", ["text", "gzip"])
+    def test_takes_nobody_elses_place_when_the_suffix_changes(
+        self, folder: Path, configure: Callable[..., None], to: str
+    ) -> None:
+        write(0, 5)
+        self.run(folder, Articles)
+        foreign = folder / ("sitemap-articles-1.txt" if to == "text" else "sitemap-articles-1.xml")
+        foreign.write_bytes(b"of somebody")
+        self.run(folder, TextArticles if to == "text" else Articles, gzip=False)
+        assert foreign.read_bytes() == b"of somebody"
+
+    @pytest.mark.parametrize("engine", ["serial", "processes"])
+    def test_is_the_same_of_each_engine(
+        self, folder: Path, register: Callable[..., None], engine: str
+    ) -> None:
+        write(0, 25)
+        register(articles=TextArticles)
+        report = export(output=folder, engine="serial" if engine == "serial" else None, workers=1)
+        assert report.failures == []
+        assert lines(folder, "sitemap-articles-3.txt")[-1] == f"{BASE}/articles/s24/"
+
+
+#: Formats and compression, one after the other, with what the names of pages then end with.
+WAYS = {
+    "xml.gz": (Articles, True),
+    "xml": (Articles, False),
+    "txt": (TextArticles, True),
+    "txt, plain": (TextArticles, False),
+}
+
+
+class Killed(BaseException):
+    """What nothing catches, like a power cut."""
+
+
+class TestASectionThatChangesItsFormat:
+    def run(self, folder: Path, way: str, **options: Any) -> Report:
+        sitemap, compressed = WAYS[way]
+        report = export(output=folder, sitemaps={"articles": sitemap}, gzip=compressed, **options)
+        assert report.failures == []
+        suffix = way.partition(",")[0]
+        assert all(name.endswith(f".{suffix}") for name in names(folder))
+        assert indexed(folder) == published_urls()
+        return report
+
+    @settings(
+        max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    )
+    @given(
+        ways=st.lists(st.sampled_from([*WAYS]), min_size=2, max_size=7),
+        option=st.sampled_from(["", "changed_only", "rebalance", "strict", "changes"]),
+        keep=st.sampled_from([0, DAY]),
+        seed=st.randoms(use_true_random=False),
+    )
+    def test_has_every_url_in_some_page_that_is_named_and_whole(
+        self, configure: Callable[..., None], ways: list[str], option: str, keep: int, seed: Any
+    ) -> None:
+        """Each step of publishing, each old file that is still promised, and rows that come and go."""
+        configure(KEEP_REMOVED=keep)
+        Article.objects.all().delete()
+        write(0, 40)
+        with looked_at.quick_folder() as folder:
+            earlier: set[str] = set()
+            for way in ways:
+                before = published_urls()
+                Article.objects.filter(pk__in=seed.sample(range(1, 80), 6)).delete()
+                Article.objects.bulk_create(
+                    [
+                        Article(pk=pk, slug=f"p{pk}")
+                        for pk in seed.sample(range(1, 120), 6)
+                        if not Article.objects.filter(pk=pk).exists()
+                    ]
+                )
+                stays = before & published_urls()
+                with pytest.MonkeyPatch.context() as patch:
+                    if earlier:
+                        patch.setattr(LocalStore, "promote", self.looking(folder, stays))
+                    self.run(folder, way, **({option: True} if option else {}))
+                if keep:
+                    assert earlier <= {path.name for path in folder.iterdir()}
+                earlier |= set(names(folder))
+                for name in earlier:
+                    if (folder / name).exists():
+                        urls(folder, name)
+
+    def looking(self, folder: Path, stays: set[str]) -> Callable[..., None]:
+        """Looks behind each step of publishing."""
+        promote = LocalStore.promote
+
+        def promoted(self: LocalStore, *arguments: Any) -> None:
+            promote(self, *arguments)
+            assert indexed(folder) >= stays
+
+        return promoted
+
+    @pytest.mark.parametrize(("one", "other"), [("xml.gz", "txt"), ("txt", "xml.gz"), ("xml", "xml.gz")])
+    def test_leaves_tombstones_that_come_back_alive(
+        self, folder: Path, configure: Callable[..., None], one: str, other: str
+    ) -> None:
+        configure(KEEP_REMOVED=0)
+        write(0, 25)
+        pages = {way: {f"sitemap-articles-{n}.{way}" for n in (1, 2, 3)} for way in (one, other)}
+
+        def there() -> set[str]:
+            return {path.name for path in folder.glob("sitemap-*")}
+
+        self.run(folder, one)
+        report = self.run(folder, other)
+        assert report.sections[0].removed == 3
+        assert there() == pages[one] | pages[other]
+        # Due to be deleted in this very run, were they not needed.
+        self.run(folder, one)
+        assert there() == pages[one] | pages[other]
+        assert set(self.run(folder, one).deleted) == pages[other]
+        assert there() == pages[one]
+        assert self.run(folder, one).written == ()
+
+    def test_keeps_its_files_when_it_is_guarded(self, folder: Path) -> None:
+        write(0, 200)
+        self.run(folder, "xml.gz")
+        before = looked_at.states(folder)
+        Article.objects.filter(pk__gt=20).delete()
+        report = export(output=folder, sitemaps={"articles": TextArticles})
+        assert "shrink" in str(report.sections[0].failure)
+        assert looked_at.states(folder) == before
+
+    @pytest.mark.parametrize(("one", "other"), [("xml.gz", "txt"), ("txt", "xml")])
+    def test_is_repaired_after_a_kill_at_any_step(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, one: str, other: str
+    ) -> None:
+        above = folder
+        for step in count():
+            folder = above / str(step)
+            Article.objects.all().delete()
+            write(0, 25)
+            self.run(folder, one)
+            everything = published_urls()
+            left = iter(range(step))
+
+            def dying(function: Callable[..., Any], left: Any = left) -> Callable[..., Any]:
+                def called(*arguments: Any) -> Any:
+                    if next(left, None) is None:
+                        raise Killed
+                    return function(*arguments)
+
+                return called
+
+            killed = False
+            with monkeypatch.context() as patch:
+                for name in ("promote", "write", "delete"):
+                    patch.setattr(LocalStore, name, dying(getattr(LocalStore, name)))
+                try:
+                    self.run(folder, other)
+                except Killed:
+                    killed = True
+            assert indexed(folder) == everything
+            Article.objects.filter(pk__lt=8).delete()
+            self.run(folder, one if step % 2 else other)
+            assert not (folder / STATE / JOURNAL).exists()
+            if not killed:
+                break
+        assert step > 6
+
+    @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
+    @pytest.mark.parametrize("then", ["txt", "xml.gz"])
+    def test_is_adopted_from_the_index_where_the_manifest_was_lost(
+        self, folder: Path, configure: Callable[..., None], way: str, then: str
+    ) -> None:
+        configure(KEEP_REMOVED=0)
+        write(0, 25)
+        self.run(folder, way)
+        before = set(names(folder))
+        for lost in (folder / STATE).iterdir():
+            if lost.is_file():
+                lost.unlink()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalStore, "promote", self.looking(folder, published_urls()))
+            self.run(folder, then)
+        # Numbers are never used again, and the old files are known for their own.
+        assert {name.split(".")[0] for name in names(folder)}.isdisjoint(
+            name.split(".")[0] for name in before
+        )
+        assert set(self.run(folder, then).deleted) == before
+
+    def test_tells_of_no_url_that_only_its_compression_changes(self, folder: Path) -> None:
+        told = Told()
+        write(0, 25)
+        self.run(folder, "xml.gz")
+        report = self.run(folder, "xml", changes=True, on_published=told)
+        assert report.changes == {"added": 0, "removed": 0, "changed": 0}
+        assert len(told.removed) == 3
+
+    def test_tells_of_the_format_as_of_elements_that_have_changed(self, folder: Path) -> None:
+        told = Told()
+        write(0, 25)
+        self.run(folder, "xml.gz")
+        report = self.run(folder, "txt", changes=True, on_published=told)
+        assert report.changes == {"added": 0, "removed": 0, "changed": 25}
+
+
+class TestTextInAStorage:
+    @pytest.fixture(autouse=True)
+    def _shared(self, shared_cache: None, declare: Callable[..., None]) -> None:
+        declare(sitemaps=storage(Overwriting))
+
+    def test_is_what_a_folder_would_have(self, folder: Path) -> None:
+        write(0, 25)
+        for _ in range(2):
+            export(sitemaps={"articles": TextArticles})
+        found = {name: data for name, data in saved("sitemaps").items() if "/" not in name}
+        export(output=folder, sitemaps={"articles": TextArticles})
+        expected = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        assert found == expected
+        assert "sitemap-articles-3.txt" in found
+
+    def test_changes_its_format(self, configure: Callable[..., None]) -> None:
+        configure(KEEP_REMOVED=0)
+        write(0, 25)
+        for sitemap in (Articles, TextArticles, Articles, Articles):
+            export(sitemaps={"articles": sitemap})
+        found = {name for name in storages["sitemaps"].listdir("")[1] if name.startswith("sitemap-")}
+        assert found == {f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3)}
+
+
+def test_the_type_of_a_text_file_reaches_an_s3(bucket: Callable[..., Any], shared_cache: None) -> None:
+    made = bucket()
+    write(0, 5)
+    export(sitemaps={"articles": TextArticles})
+    head = made.meta.client.head_object(Bucket=made.name, Key="sitemap-articles-1.txt")
+    assert head["ContentType"] == "text/plain; charset=utf-8"
+    assert not head.get("ContentEncoding")

@@ -1,0 +1,549 @@
+"""Laws of hosts: which URLs a section may list, and how whatever a project has becomes one of them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sites.models import Site
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F, Value
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory, override_settings
+from django.urls import include, path, reverse
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Route, Sitemap, sources, views
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.protocol import MAX_LOCATION, Base
+from tests.contrib_road import roads
+from tests.models import Article
+from tests.support.factories import ArticleFactory
+from tests.support.sources import BASE, LIMITS, declaration, errors, listing, locations, rendered
+
+ROOM = MAX_LOCATION - len(str(BASE))
+
+
+def page(request: HttpRequest, **kwargs: object) -> HttpResponse:
+    """What a location leads to."""
+    return HttpResponse()
+
+
+urlpatterns = [
+    path("", include("django_sitemaps09.urls")),
+    path("<path:slug>", page, name="page"),
+]
+
+
+def done(urls: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> list[Any]:
+    """The pages of a section with these locations."""
+    section = listing(urls, location=lambda self, item: item, **attributes)
+    return rendered(sources.source("things", section, base, LIMITS))
+
+
+def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> str | None:
+    """What a section lists for a location; what it leaves out, it names once."""
+    pages = done([url], base, **attributes)
+    found, left_out = locations(pages), errors(pages)
+    assert len(found) + len(left_out) == 1
+    assert [error[:2] for error in left_out] in ([], [("1", "location")])
+    return found[0] if found else None
+
+
+# 8. Sections that are read through `get_urls()`.
+
+
+class Opaque(ContribSitemap):  # type: ignore[type-arg]
+    """As others write them for contrib."""
+
+    def items(self) -> list[str]:
+        return ["/a/", ".evil.com/", "@evil.com/", ":8443/", "b/", "?c"]
+
+    def location(self, item: str) -> str:
+        return item
+
+
+class Overriding(Sitemap[str]):
+    """A class of ours that takes the way into its own hands."""
+
+    items = Opaque.items
+    location = Opaque.location
+
+    def get_urls(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        return super().get_urls(*args, **kwargs)
+
+
+class Elsewhere(Opaque):
+    def get_domain(self, site: Any = None) -> str:
+        return "cdn.example.net"
+
+
+class Declared(Opaque):
+    hosts = ["blog.example.com"]
+
+    def get_urls(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        return [{"location": f"https://{host}/a/"} for host in ("blog.example.com", "evil.example.com")]
+
+
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.parametrize(
+    ("sitemap", "urls"),
+    [
+        (Opaque, [f"{BASE}/a/", f"{BASE}/?c"]),
+        (Overriding, [f"{BASE}/a/", f"{BASE}/?c"]),
+        (Elsewhere, ["https://cdn.example.net/a/", "https://cdn.example.net/?c"]),
+        (Declared, ["https://blog.example.com/a/"]),
+    ],
+)
+def test_a_location_of_get_urls_is_judged_as_any_other(sitemap: Any, urls: list[str]) -> None:
+    """Contrib writes a location behind the host, of which `.evil.com/` then is a part."""
+    pages = rendered(sources.source("things", sitemap, BASE, LIMITS))
+    assert locations(pages) == urls
+    total = len(Opaque().items()) if sitemap is not Declared else 2
+    assert [error[1] for error in errors(pages)] == ["location"] * (total - len(urls))
+
+
+# 9. Which hosts.
+
+SCHEMES = ["http", "https"]
+NAMES = ["www.example.com", "shop.example.com", "example.com", "xn--bcher-kva.example"]
+PORTS = ["", ":80", ":443", ":8443"]
+origins = st.tuples(st.sampled_from(SCHEMES), st.sampled_from(NAMES), st.sampled_from(PORTS))
+
+
+def written(origin: tuple[str, str, str]) -> str:
+    scheme, name, port = origin
+    return f"{scheme}://{name}{port}"
+
+
+def told(origin: tuple[str, str, str]) -> tuple[str, str, str]:
+    """An origin as browsers compare it."""
+    scheme, name, port = origin
+    return scheme, name, port or {"http": ":80", "https": ":443"}[scheme]
+
+
+class TestHosts:
+    @given(st.lists(origins, max_size=4), origins, st.sampled_from([list, tuple, set, frozenset]))
+    def test_admit_exactly_their_schemes_names_and_ports(
+        self, hosts: list[Any], url: tuple[str, str, str], kind: Any
+    ) -> None:
+        found = admitted(f"{written(url)}/a", hosts=kind(map(written, hosts)))
+        is_one = told(url) in {told(host) for host in [*hosts, ("https", "www.example.com", "")]}
+        assert found == (f"{written(url)}/a" if is_one else None)
+
+    @pytest.mark.parametrize("scheme", SCHEMES)
+    @given(host=st.tuples(st.sampled_from(NAMES), st.sampled_from(PORTS)), url=origins)
+    def test_without_a_scheme_take_the_bases(self, scheme: str, host: Any, url: Any) -> None:
+        base = Base(scheme, "base.example")
+        found = admitted(f"{written(url)}/a", base, hosts=["".join(host)])
+        assert (found is not None) == (told(url) == told((scheme, *host)))
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "https://shop.example.com",
+            "https://shop.example.com/",
+            "HTTPS://SHOP.Example.COM",
+            "https://shop.example.com:443",
+            "https://shop.example.com:",
+            "shop.example.com",
+            "Shop.Example.com",
+            "shop.example.com:443",
+        ],
+    )
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://shop.example.com/a",
+            "https://shop.example.com:443/a",
+            "https://SHOP.EXAMPLE.COM/a",
+            "HTTPS://shop.example.com/a",
+        ],
+    )
+    def test_are_the_same_in_whatever_spelling(self, host: str, url: str) -> None:
+        found = admitted(url, hosts=[host])
+        assert found in ("https://shop.example.com/a", "https://shop.example.com:443/a")
+
+    @pytest.mark.parametrize("host", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example"])
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://bücher.example/ü",
+            "https://BÜCHER.EXAMPLE/ü",
+            "https://bu\u0308cher.example/ü",
+            "https://bücher。example/%C3%BC",
+            "https://xn--bcher-kva.example/%C3%BC",
+        ],
+    )
+    def test_are_written_as_dns_has_them(self, host: str, url: str) -> None:
+        assert admitted(url, hosts=[host]) == "https://xn--bcher-kva.example/%C3%BC"
+        assert admitted(url) is None
+        assert admitted(url, Base("https", "xn--bcher-kva.example")) is not None
+
+    @pytest.mark.parametrize("host", ["[2001:DB8::1]", "https://[2001:db8::1]:443/"])
+    def test_can_be_addresses(self, host: str) -> None:
+        assert admitted("https://[2001:db8::1]/[a]", hosts=[host]) == "https://[2001:db8::1]/%5Ba%5D"
+        assert admitted("https://[2001:db8::2]/", hosts=[host]) is None
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://www.example.com.evil.example/a",
+            "https://evilwww.example.com/a",
+            "https://www.example.comevil/a",
+            "https://www.example.com:8443/a",
+            "https://www.example.com:80/a",
+            "http://www.example.com/a",
+            "http://www.example.com:443/a",
+            "https://example.com/a",
+            "https://a.www.example.com/a",
+            "https://www.example.com./a",
+            "https://evil.example/https://www.example.com/",
+            "https://evil.example?https://www.example.com/",
+            "https://www.example.com@evil.example/",
+            "https://www.example.com:443@evil.example/",
+            "https://evil.example\\@www.example.com/",
+            "https://www.example.com\\.evil.example/",
+            "https://www.example.com%2eevil.example/",
+            "https://www.example.com%00/",
+            "https://www.example.com:443:443/",
+            "https://www.example.com:0443/",
+            "https://www.example.com:４４３/",  # noqa: RUF001 digits that are not ASCII
+            "https://www.example.com:-1/",
+            "https://www.example.com:65536/",
+            "https://[www.example.com]/",
+            "https://www.example.com[]/",
+            "https://user@www.example.com/",
+            "https://user:password@www.example.com/",
+            "https://@www.example.com/",
+            "https:///www.example.com/",
+            "https:/www.example.com/a",
+            "https:www.example.com/a",
+            "https://",
+            "https://www.exa mple.com/",
+            "https://www.example.com\t/a",
+            " https://www.example.com/a",
+            "https://www.example.com/a\n",
+            "https://www.example.com/a#b",
+            "https://www.example.com#b",
+            "https://www.example.com/\ud800",
+            "https://\ud800.example/",
+            "ws://www.example.com/",
+            "javascript://www.example.com/%0aalert(1)",
+            "//evil.example\\a\x00",
+            "www.example.com/a",
+            "a/b",
+            "?a",
+            "",
+            " ",
+            "\\a",
+            None,
+            7,
+            b"/a",
+        ],
+        ids=repr,
+    )
+    def test_that_are_none_of_ours_are_left_out_and_named(self, url: Any) -> None:
+        """Whatever else there is in the section stands."""
+        pages = done(["/before", url, "/after"], hosts=["https://shop.example.com"])
+        assert locations(pages) == [f"{BASE}/before", f"{BASE}/after"]
+        assert [error[:2] for error in errors(pages)] == [("2", "location")]
+
+    def test_are_named_where_one_is_missed(self) -> None:
+        ((_, _, reason),) = errors(done(["https://blog.example.com/a"]))
+        assert "'https://blog.example.com/a' is not on https://www.example.com" in reason
+        assert "`hosts`" in reason
+
+    @given(st.text(max_size=30) | st.text("/:@\\#?[]%.a\n\t", max_size=30))
+    @example("@evil.example/")
+    @example(":443@evil.example/")
+    @example("\\@evil.example/")
+    @example(".evil.example/")
+    @example("//evil.example/")
+    def test_nothing_behind_a_host_makes_another_one_of_it(self, rest: str) -> None:
+        for url in (f"{BASE}{rest}", f"/{rest}"):
+            found = admitted(url)
+            if found is not None:
+                assert found.startswith((f"{BASE}/", f"{BASE}:443/"))
+                assert urlsplit(found).hostname == "www.example.com"
+
+    @pytest.mark.parametrize(
+        "hosts",
+        [
+            "shop.example.com",
+            ["shop.example.com/a"],
+            ["ftp://shop.example.com"],
+            ["https://user@shop.example.com"],
+            ["shop example"],
+            ["*.example.com"],
+            [""],
+            [7],
+            [None],
+            7,
+            {"shop.example.com": 1},
+        ],
+        ids=repr,
+    )
+    def test_that_cannot_be_are_refused_beside_expressions(self, hosts: Any) -> None:
+        """What cannot have been written for contrib is an error, and names its class."""
+        section = declaration(model=Article, location=Route("page", slug=F("slug")), hosts=hosts)
+        with pytest.raises(ImproperlyConfigured, match=r"Declared\.hosts: "):
+            sources.source("things", section, BASE, LIMITS)
+
+    def test_admit_no_url_of_one_of_several_bases(self) -> None:
+        """The same entries are for each of them, and on each it would be on another host."""
+        bases = (BASE, Base("https", "www.example.org"))
+        assert admitted(f"{BASE}/a", bases) is None
+        assert admitted(f"{BASE}/a", bases, hosts=["www.example.com"]) == f"{BASE}/a"
+
+
+# What becomes of a location: quoted once, and counted with its base.
+
+paths = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="#"), max_size=20)
+
+
+class TestQuoting:
+    @given(paths)
+    @example("100%")
+    @example("%%41")
+    @example("%C3%A9é%")
+    @example("[]")
+    @example("\\")
+    @example("&'\"<>")
+    @example("a b+c")
+    @example("//a")
+    def test_is_done_once(self, text: str) -> None:
+        """What comes out goes in again, and stays as it is."""
+        for prefix in ("/", f"{BASE}/"):
+            once = admitted(f"{prefix}{text}")
+            assert once is not None
+            assert once.isascii()
+            assert admitted(once) == once
+            assert admitted(once.removeprefix(str(BASE))) == once
+
+    @given(st.lists(paths, min_size=1, max_size=5))
+    def test_of_a_column_is_that_of_each(self, texts: list[str]) -> None:
+        """One that needs none does not depend on what stands beside it."""
+        urls = [f"/{text}" for text in texts]
+        assert locations(done(urls)) == [admitted(url) for url in urls]
+
+    @given(slug=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=15))
+    @example(slug="100%")
+    @example(slug="%41")
+    @example(slug="a#b?c")
+    @example(slug="[a]\\b")
+    @example(slug="ü/ß")
+    @example(slug="a/../b")
+    @override_settings(ROOT_URLCONF=__name__)
+    def test_is_the_same_for_a_route_a_method_and_a_constant(self, slug: str) -> None:
+        """A route takes text and quotes all of it, as `reverse()` does: then nothing more is done."""
+        expected = reverse("page", kwargs={"slug": slug})
+        constant = listing("a", location=expected)
+        constant_route = listing("a", location=Route("page", slug=slug))
+        method = listing("a", location=lambda self, item: reverse("page", args=[slug]))
+        for section in (constant, constant_route, method):
+            pages = rendered(sources.source("things", section, BASE, LIMITS))
+            assert locations(pages) == [f"{BASE}{expected}"]
+
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=__name__)
+    def test_of_a_column_of_a_route_is_that_of_reverse(self) -> None:
+        slugs = ["100%", "%41", "a#b?c", "[a]\\b", "ü", "a/../b", "plain", "a&b'c", "\N{GRINNING FACE}"]
+        Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
+        section = declaration(model=Article, location=Route("page", slug=F("slug")))
+        pages = rendered(sources.source("things", section, BASE, LIMITS))
+        assert locations(pages) == [f"{BASE}{reverse('page', args=[slug])}" for slug in slugs]
+
+    @pytest.mark.django_db
+    def test_of_a_column_of_paths_is_that_of_methods(self) -> None:
+        slugs = ["100%", "%41", "[a]\\b", "ü", "plain", "a&b'c"]
+        Article.objects.bulk_create(Article(slug=f"/{slug}") for slug in slugs)
+        column = declaration(model=Article, location=F("slug"))
+        method = declaration(model=Article, location=lambda self, item: item.slug)
+        found = [
+            locations(rendered(sources.source("things", section, BASE, LIMITS)))
+            for section in (column, method)
+        ]
+        assert found[0] == found[1]
+        assert found[0][0] == f"{BASE}/100%25"
+
+    @pytest.mark.parametrize("base", ["https://a.example", "https://a-much-longer-name.example:8443"])
+    @pytest.mark.parametrize("absolute", [True, False])
+    @pytest.mark.parametrize("quoted", [True, False])
+    def test_counts_the_characters_of_a_whole_url(self, base: str, absolute: bool, quoted: bool) -> None:
+        found = Base(*base.split("://"))
+        for more, listed in ((0, True), (1, False)):
+            room = MAX_LOCATION + more - len(base) - 1
+            text = "/" + ("ü" + "a" * (room - 6) if quoted else "a" * room)
+            url = admitted(f"{base}{text}" if absolute else text, found)
+            assert (url is not None) == listed
+            assert url is None or len(url) == MAX_LOCATION
+
+    def test_counts_the_longest_base(self) -> None:
+        bases = (Base("https", "a.example"), Base("https", "a-much-longer-name.example"))
+        room = MAX_LOCATION - len(str(bases[1]))
+        assert admitted("/" + "a" * (room - 1), bases) is not None
+        assert admitted("/" + "a" * room, bases) is None
+
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=__name__)
+    def test_counts_the_url_of_a_route(self) -> None:
+        ArticleFactory(slug="s")
+        for more in (0, 1):
+            slug = "a" * (ROOM - 1 + more)
+            section = declaration(model=Article, location=Route("page", slug=Value(slug)))
+            pages = rendered(sources.source("things", section, BASE, LIMITS))
+            assert [len(url) for url in locations(pages)] == ([MAX_LOCATION] if not more else [])
+            assert len(errors(pages)) == more
+
+
+# 10. What locations are measured against.
+
+
+def answered(section: Any, *, secure: bool = False, host: str = "testserver") -> list[str]:
+    """The locations of the only page, on our road."""
+    request = RequestFactory().get("/", secure=secure, headers={"host": host})
+    content = views.page(request, "things", "1", {"things": section}).content.decode()
+    return [part.split("</loc>")[0] for part in content.split("<loc>")[1:]]
+
+
+URLS = ["/path", "http://example.com/a", "https://example.com/a", "https://www.example.com/a"]
+
+
+@pytest.mark.django_db
+class TestTheBase:
+    @pytest.fixture(autouse=True)
+    def _routes(self, settings: Any) -> None:
+        settings.ROOT_URLCONF = __name__
+        Site.objects.clear_cache()
+
+    def section(self, **attributes: Any) -> Any:
+        return listing(URLS, location=lambda self, item: item, **attributes)
+
+    @pytest.mark.parametrize("secure", [True, False])
+    def test_is_that_of_the_site_with_the_scheme_of_the_request(self, secure: bool) -> None:
+        scheme = "https" if secure else "http"
+        assert answered(self.section(), secure=secure) == [
+            f"{scheme}://example.com/path",
+            f"{scheme}://example.com/a",
+        ]
+
+    @pytest.mark.parametrize("secure", [True, False])
+    @pytest.mark.parametrize("scheme", SCHEMES)
+    def test_has_the_scheme_of_the_class(self, scheme: str, secure: bool) -> None:
+        found = answered(self.section(protocol=scheme), secure=secure)
+        assert found == [f"{scheme}://example.com/path", f"{scheme}://example.com/a"]
+
+    @pytest.mark.parametrize("secure", [True, False])
+    def test_is_what_the_setting_says(self, settings: Any, secure: bool) -> None:
+        """Behind a proxy that speaks TLS, requests are http: nothing is lost for that."""
+        settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
+        found = answered(self.section(), secure=secure, host="10.0.0.1:8000")
+        assert found == ["https://www.example.com/path", "https://www.example.com/a"]
+
+    def test_has_the_scheme_of_the_class_before_that_of_the_setting(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": "https://example.com"}
+        found = answered(self.section(protocol="http"))
+        assert found == ["http://example.com/path", "http://example.com/a"]
+
+    def test_gives_its_scheme_to_hosts_without_one(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": "https://example.com"}
+        assert answered(self.section(hosts=["www.example.com"])) == [
+            "https://example.com/path",
+            "https://example.com/a",
+            "https://www.example.com/a",
+        ]
+        assert len(answered(self.section(hosts=["www.example.com"], protocol="http"))) == 2
+
+    def test_may_be_written_in_upper_case(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": "HTTPS://Example.COM:443/"}
+        found = answered(self.section())
+        assert len(found) == 2
+        assert found[1] == "https://example.com/a"
+
+    def test_may_be_a_name_that_is_not_ascii(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": "https://bücher.example"}
+        urls = ["/ü", "https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC"]
+        found = answered(listing(urls, location=lambda self, item: item))
+        assert found == ["https://xn--bcher-kva.example/%C3%BC"] * 3
+
+    def test_names_what_is_elsewhere_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING, "django_sitemaps09"):
+            answered(self.section(), secure=True)
+        left_out = [record.getMessage() for record in caplog.records]
+        assert len(left_out) == 2
+        assert all("is not on https://example.com" in text for text in left_out)
+
+
+# 11. Classes that were written for contrib.
+
+
+class Unreadable:
+    """An attribute that says what it is of a request alone, say."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise RuntimeError("no request")
+
+
+MEANINGS: dict[str, Any] = {
+    "text": "all",
+    "number": 7,
+    "none": None,
+    "dict": {"a": 1},
+    "list of texts": ["not a host"],
+    "list of pairs": [("a", 1)],
+    "list of objects": [object()],
+    "method": lambda self: ["shop.example.com"],
+    "property": property(lambda self: Article.objects.all()),
+    "property without a value": property(lambda self: self.nothing),
+    "queryset": Article.objects.none(),
+}
+
+
+@pytest.mark.django_db
+class TestAnAttributeOfAnotherMeaning:
+    @pytest.mark.parametrize("hosts", MEANINGS.values(), ids=MEANINGS)
+    def test_takes_no_part_on_our_road(self, hosts: Any) -> None:
+        """The base is admitted, and nothing else."""
+        pages = done(["/a", "https://shop.example.com/a"], hosts=hosts)
+        assert locations(pages) == [f"{BASE}/a"]
+        assert len(errors(pages)) == 1
+
+    @pytest.mark.parametrize("hosts", [*MEANINGS.values(), Unreadable()], ids=[*MEANINGS, "unreadable"])
+    def test_takes_no_part_on_contribs_road(self, hosts: Any, settings: Any) -> None:
+        settings.ROOT_URLCONF = roads.OURS.urlconf
+        section = listing(["/a"], location=lambda self, item: item, hosts=hosts)
+        response = views.sitemap(RequestFactory().get("/"), {"things": section}).render()
+        assert b"<loc>http://example.com/a</loc>" in response.content
+
+    def test_that_cannot_be_read_takes_no_part_on_our_road(self) -> None:
+        assert locations(done(["/a"], hosts=Unreadable())) == [f"{BASE}/a"]
+
+    def test_takes_no_part_where_a_class_overrides_the_machinery(self) -> None:
+        class Elsewhere(Sitemap):
+            hosts = property(lambda self: 1 / 0)
+
+            def items(self) -> list[str]:
+                return ["a"]
+
+            def location(self, item: str) -> str:
+                return f"/{item}"
+
+            def get_domain(self, site: Any = None) -> str:
+                return "elsewhere.example"
+
+        source = sources.source("things", Elsewhere, BASE, LIMITS)
+        assert locations(rendered(source)) == ["https://elsewhere.example/a"]
+
+
+def test_the_other_hosts_are_in_one_order() -> None:
+    """Sets have none: the same declaration is the same digest in each process."""
+    names = [f"h{n}.example" for n in range(20)]
+    orders = [
+        AllowedHosts.of(listing("a", hosts=hosts)(), (BASE,)) for hosts in (names, names[::-1], {*names})
+    ]
+    assert orders[0] == orders[1] == orders[2]

@@ -1,0 +1,187 @@
+"""An export of what changed reads less than one of everything, also from replicas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.db import connections
+from django.db.models import F, Value
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09 import Sitemap
+from django_sitemaps09.export import export
+from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, render_page, same_declaration
+from tests.support.configuration import BASE
+from tests.support.databases import parameter
+from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
+
+pytestmark = pytest.mark.slow
+
+
+class TestWhatIsSkipped:
+    def test_is_not_read(self, twins: Twins) -> None:
+        twins.settled()
+        everything = CaptureQueriesContext(connections[twins.using])
+        some_of_it = CaptureQueriesContext(connections[twins.using])
+        folder = twins.folder / "changed"
+        sitemaps = {"a": twins.section()}
+        twins.now[0] += timedelta(hours=1)
+        with some_of_it:
+            report = export(output=folder, sitemaps=sitemaps, changed_only=True)
+        assert report.sections[0].skipped == ROWS // PAGE
+        with everything:
+            export(output=folder, sitemaps=sitemaps)
+        asked = [query["sql"] for query in some_of_it.captured_queries]
+        # SQLite has no hash: rows are read for it, as they are stored.
+        stored = [sql for sql in asked if "+(" in sql]
+        slices = [sql for sql in asked if "ORDER BY" in sql and "tests_category" in sql and "+(" not in sql]
+        whole = [q["sql"] for q in everything.captured_queries]
+        read = [sql for sql in whole if "ORDER BY" in sql and "tests_category" in sql]
+        # Those that tell how long an entry is are read in any case.
+        assert len(slices) == 1
+        assert len(read) >= ROWS // PAGE + 1
+        fingerprints = [sql for sql in asked if "COUNT(" in sql]
+        embedded = connections[twins.using].vendor == "sqlite"
+        assert (len(fingerprints), len(stored)) == ((0, ROWS // PAGE) if embedded else (1, 0))
+
+    def test_is_all_but_the_page_that_changed(self, twins: Twins) -> None:
+        twins.settled()
+        add(twins, 335, NEWER)
+        some(twins, 340).delete()
+        report = twins.run()
+        assert (report.skipped, report.written) == (ROWS // PAGE - 1, 1)
+        assert twins.same
+
+    def test_is_told_in_the_report_with_the_numbers_of_the_run_before(self, twins: Twins) -> None:
+        twins.run()
+        first = twins.run()
+        report = twins.run()
+        assert [(file.name, file.urls, file.digest) for file in report.files] == [
+            (file.name, file.urls, file.digest) for file in first.files
+        ]
+        assert report.urls == ROWS
+        assert (report.skipped, report.unchanged, report.written) == (ROWS // PAGE, ROWS // PAGE, 0)
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [
+            {"location": lambda sitemap, item: f"/{item.slug}/"},
+            {"lastmod": lambda sitemap, item: item.updated},
+            {"lastmod": None},
+            {"lastmod": OLD},
+            {"lastmod": F("slug")},
+        ],
+        ids=["location", "lastmod", "none", "constant", "text"],
+    )
+    def test_is_nothing_where_a_hook_takes_the_item_or_no_time_tells(
+        self, twins: Twins, attributes: dict[str, Any]
+    ) -> None:
+        twins.attributes |= attributes
+        for _ in range(3):
+            report = twins.run()
+            assert report.skipped == 0
+            assert twins.same
+
+    def test_is_nothing_of_what_has_no_rows(self, tmp_path: Path, settings: Any) -> None:
+        class Numbers(Sitemap[int]):
+            lastmod = OLD
+
+            def items(self) -> list[int]:
+                return list(range(25))
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial"}
+        for _ in range(2):
+            report = export(output=tmp_path, sitemaps={"a": Numbers}, changed_only=True)
+            assert report.sections[0].skipped == 0
+
+
+SECTIONS: dict[str, Any] = {}
+
+
+class InThisProcess:
+    """An engine that renders as workers do; keeps its tasks, and how often each replica was asked."""
+
+    tasks: ClassVar[list[Task]] = []
+    asked: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def __enter__(self) -> InThisProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+        self.tasks.append(task)
+        aliases = ("default", "replica")
+        captured = {alias: CaptureQueriesContext(connections[alias]) for alias in aliases}
+        with captured["default"], captured["replica"]:
+            rendered = render_page(renderer, task, check=same_declaration)
+        for alias, found in captured.items():
+            self.asked[alias] += sum("tests_article" in query["sql"] for query in found.captured_queries)
+        return lambda: rendered
+
+
+class TestRowsOfReplicas:
+    @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+    def test_are_read_from_one_of_them_in_a_run(self, twins: Twins, replica: Any) -> None:
+        """A fingerprint of one and rows of another would leave a page stale for good."""
+        from tests.models import Article
+
+        twins.attributes["queryset"] = Article.objects.all()
+        folder = twins.folder / "changed"
+        for _ in range(4):
+            twins.settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial"}
+            captured = {
+                alias: CaptureQueriesContext(connections[alias]) for alias in ("default", "replica")
+            }
+            with captured["default"], captured["replica"]:
+                export(output=folder, sitemaps={"a": twins.section()}, changed_only=True)
+            asked = {
+                alias: [query for query in found.captured_queries if "tests_article" in query["sql"]]
+                for alias, found in captured.items()
+            }
+            assert sorted(map(bool, asked.values())) == [False, True], asked
+
+    @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+    def test_are_read_by_workers_from_that_of_the_command(
+        self, twins: Twins, replica: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tests.models import Article
+
+        twins.attributes["queryset"] = Article.objects.all()
+        monkeypatch.setitem(SECTIONS, "a", twins.section())
+        monkeypatch.setattr("django_sitemaps09.export.engines._unseen_rows", lambda: None)
+        names = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": f"{__name__}.InThisProcess"}
+        twins.settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, **names}
+        InThisProcess.tasks.clear()
+        InThisProcess.asked.clear()
+        report = export(output=twins.folder / "changed", changed_only=True)
+        assert report.failures == []
+        [using] = {task.using for task in InThisProcess.tasks}
+        assert len(InThisProcess.tasks) == ROWS // PAGE
+        assert {alias for alias, asked in InThisProcess.asked.items() if asked} == {using}
+
+
+def test_what_is_left_out_is_told_each_time(twins: Twins) -> None:
+    from tests.models import Article
+
+    twins.settled()
+    Article.objects.using(twins.using).filter(pk=10).update(slug="x" * 119)
+    twins.attributes["location"] = path(
+        F("category__slug"), *(Value("/" + "y" * 200) for _ in range(10)), F("slug")
+    )
+    for _ in range(3):
+        report = twins.run()
+        assert report.left_out == 1
+    assert (report.skipped, len(report.files)) == (ROWS // PAGE - 1, ROWS // PAGE)

@@ -1,0 +1,216 @@
+"""Whole documents of the compatibility views and of opaque sitemaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.core.exceptions import ImproperlyConfigured
+from django.test import RequestFactory
+
+from django_sitemaps09 import Extension, Image, ModelSitemap, Sitemap, Video, views
+from django_sitemaps09.export import export
+from tests.models import Article
+from tests.support.documents import (
+    COMBINATIONS,
+    CORE,
+    KINDS,
+    Combination,
+    alternates,
+    by_contrib,
+    canonical,
+    entries,
+    images,
+    live,
+    news,
+    section,
+    shop,
+    texts,
+    videos,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
+
+
+def _wrong_always(self: Any, item: Article) -> Any:
+    raise ValueError("a bad one")
+
+
+class Uncompiled(ModelSitemap[Article]):
+    """A project's own machinery, if only in name."""
+
+    def get_urls(self, *args: Any, **options: Any) -> list[dict[str, Any]]:
+        return super().get_urls(*args, **options)
+
+
+@pytest.mark.usefixtures("articles")
+class TestASitemapWithItsOwnGetUrls:
+    @pytest.mark.parametrize("declared", [one for one in COMBINATIONS if one.core], ids=str)
+    def test_has_the_same_entries(self, declared: Combination, serve: Any) -> None:
+        serve(section(declared))
+        expected = live()
+        serve(type("Own", (Uncompiled,), {**vars(section(declared))}))
+        assert list(map(canonical, entries(live()))) == list(map(canonical, entries(expected)))
+
+    @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "lastmod"])
+    def test_leaves_out_counts_and_names_what_is_bad(self, kind: str, tmp_path: Path) -> None:
+        declared = vars(section(Combination(), **KINDS[kind]))
+        sitemaps = {"x": type("Own", (Uncompiled,), {**declared})}
+        [found] = export(output=tmp_path, sitemaps=sitemaps, strict=True).sections
+        assert (found.left_out > 0, found.failure) == (True, None)
+        assert {error.field for error in found.errors} == {kind}
+
+    def test_has_no_links_that_crawlers_ignore(self, serve: Any) -> None:
+        serve(
+            type(
+                "Own", (Uncompiled,), {"model": Article, "alternates": lambda self, item: [("de", "/de/")]}
+            )
+        )
+        assert texts(live(), "xhtml:link") == []
+
+
+def on_both_roads(serve: Any, declared: Any) -> tuple[Any, Any]:
+    """The entries of a section by ours and by contrib's."""
+    serve(declared)
+    return list(map(canonical, entries(live()))), list(map(canonical, entries(by_contrib(declared))))
+
+
+LINKED: dict[str, Any] = {"i18n": True, "alternates": True, "queryset": Article.objects.filter(pk=1)}
+
+
+@pytest.mark.usefixtures("articles")
+class TestByTheRoadOfContrib:
+    def test_all_urls_are_absolute(self, serve: Any) -> None:
+        ours, theirs = on_both_roads(
+            serve,
+            section(
+                Combination(),
+                images=lambda self, item: [Image("/a.png", license="/terms")],
+                videos=lambda self, item: [
+                    Video("/t", "T", "D", player_loc="/p", uploader="U", uploader_info="/u")
+                ],
+            ),
+        )
+        assert theirs == ours
+
+    def test_links_stand_where_a_path_has_to_be_quoted(self, serve: Any) -> None:
+        ours, theirs = on_both_roads(serve, section(Combination(alternates="method")))
+        assert theirs == ours
+
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            pytest.param({"alternates": lambda self, item: [("no language", "/x/")]}, id="no language"),
+            pytest.param({"alternates": lambda self, item: [["fr", "/x/"]]}, id="a list for a pair"),
+            pytest.param({"alternates": lambda self, item: [("de", "/x/")]}, id="a language twice"),
+            pytest.param({"x_default": lambda self, item: "/any/"}, id="x-default is a path"),
+            pytest.param({"x_default": lambda self, item: "nowhere"}, id="x-default is nowhere"),
+            pytest.param({"x_default": _wrong_always}, id="x-default raises"),
+            pytest.param(
+                {"alternates": False, "x_default": lambda self, item: "/any/"}, id="x-default alone"
+            ),
+            pytest.param(shop(lambda item: 1 / 0), id="an extension raises"),
+        ],
+    )
+    def test_an_item_in_several_languages_is_as_by_ours(self, serve: Any, declared: dict[str, Any]) -> None:
+        ours, theirs = on_both_roads(serve, section(Combination(), **LINKED | declared))
+        assert theirs == ours
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            pytest.param({"images": (some for some in "a")}, id="a generator"),
+            pytest.param({"videos": 5}, id="a number"),
+            pytest.param({"extensions": "jpg"}, id="a text"),
+            pytest.param({"extensions": ["jpg", "png"]}, id="texts"),
+        ],
+    )
+    def test_dicts_of_others_may_have_keys_of_our_names(self, key: dict[str, Any]) -> None:
+        """A template of the project's may know them; contrib's does not."""
+
+        class Others(contrib.Sitemap):  # type: ignore[type-arg]
+            def get_urls(self, *args: Any, **options: Any) -> Any:
+                return [{"location": "https://www.example.com/a/", "item": 1} | key]
+
+        assert texts(by_contrib(Others), "loc") == ["https://www.example.com/a/"]
+
+    def test_two_sections_of_one_document_have_one_namespace_for_a_prefix(self) -> None:
+        other = Extension("shop", "https://example.org/other", lambda item: "<shop:b/>")
+        with pytest.raises(ImproperlyConfigured, match="prefix 'shop'"):
+            by_contrib(
+                section(Combination(), **shop(lambda item: "<shop:a/>")),
+                section(Combination(), extensions=[other]),
+            )
+
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            pytest.param({}, id="plain"),
+            pytest.param({**CORE, "images": images, "videos": videos, "news": news}, id="media"),
+            pytest.param({"queryset": LINKED["queryset"], "alternates": alternates}, id="links"),
+            pytest.param(shop(lambda item: "<shop:a/>"), id="an extension"),
+            pytest.param(
+                {"images": lambda self, item: []},
+                id="nothing given",
+            ),
+            pytest.param(
+                {"alternates": lambda self, item: [("de", "/de/")]},
+                id="not itself",
+            ),
+            pytest.param(
+                {"x_default": lambda self, item: "/any/"},
+                id="x-default without i18n",
+            ),
+        ],
+    )
+    def test_the_bytes_are_the_same_whether_somebody_looked_or_not(self, declared: dict[str, Any]) -> None:
+        found = section(Combination(), **declared)
+        response: Any = views.sitemap(RequestFactory().get("/"), {"0": found})
+        assert len(response.context_data["urlset"]) > 0
+        assert response.render().content == by_contrib(found)
+
+
+class TestAProjectThatCameFromContrib:
+    def test_may_do_with_its_items_of_languages_what_it_likes(self) -> None:
+        class Sorted(Sitemap):
+            i18n = True
+            languages = ("en", "de")
+
+            def items(self) -> list[int]:
+                return [1, 2]
+
+            def _items(self) -> Any:
+                found = super()._items()
+                found.sort(key=lambda pair: (pair[1], pair[0]))
+                return found
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        assert by_contrib(Sorted).count(b"<url>") == 4
+
+    def test_has_links_without_a_scheme_as_ours_are(self) -> None:
+        class Linked(Sitemap):
+            i18n = True
+            languages = ("en",)
+            alternates = lambda self, item: [("it", "//b.example/x")]  # noqa: E731
+            x_default = lambda self, item: "//x.example/y"  # noqa: E731
+
+            def items(self) -> list[int]:
+                return [1]
+
+            def location(self, item: int) -> str:
+                return f"/{item}/"
+
+        document = by_contrib(Linked)
+        assert b"://b.example/x" in document
+        assert b"://x.example/y" in document
+        assert document.count(b"//") == document.count(b"://")
+
+    def test_is_told_of_a_prefix_that_is_there_twice(self) -> None:
+        pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
+        twice = type("Twice", (Sitemap,), {"items": lambda self: [1], "location": "/", "extensions": pair})
+        with pytest.raises(ImproperlyConfigured, match="twice"):
+            by_contrib(twice)

@@ -1,0 +1,188 @@
+"""Invalid values: each is skipped, counted and named, and the URL of its item stays."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps09 import Extension, Image, Sitemap, Video
+from django_sitemaps09.export import Report, export, export_hosts
+from tests.support.documents import (
+    ELEMENT,
+    ITSELF,
+    KINDS,
+    NEWS,
+    SHOP,
+    SLUGS,
+    Combination,
+    Listed,
+    compiled,
+    entries,
+    exported,
+    live,
+    second,
+    section,
+    texts,
+    told,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
+
+
+@pytest.mark.usefixtures("articles")
+@pytest.mark.parametrize("kind", KINDS)
+class TestABadOneIsLeftOutCountedAndNamedAndItsUrlStays:
+    def test_in_an_export(self, kind: str, tmp_path: Path) -> None:
+        declared = section(Combination(), **KINDS[kind])
+        [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
+        assert (found.left_out, found.failure) == (1, None)
+        [error] = found.errors
+        assert (error.key, error.field) == ("2", kind)
+        assert "a bad one" in error.reason
+        document = gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes())
+        assert len(set(texts(document, "loc"))) == len(SLUGS)
+
+    def test_and_nothing_of_a_strict_export_is_published(self, kind: str, tmp_path: Path) -> None:
+        declared = section(Combination(), **KINDS[kind])
+        before = exported(section(Combination()), tmp_path)
+        report: Report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
+        assert not report.published
+        assert report.failures
+        assert report.sections[0].left_out == 1
+        assert gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes()) == before
+
+    def test_in_the_log_of_a_live_page(
+        self, kind: str, serve: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        serve(section(Combination(), **KINDS[kind]))
+        with caplog.at_level(logging.WARNING):
+            assert len(set(texts(live(), "loc"))) == len(SLUGS)
+        [record] = [record for record in caplog.records if "left out" in record.getMessage()]
+        assert f"item 2: {kind} " in record.getMessage()
+        assert "a bad one" in record.getMessage()
+
+
+# What others found out
+
+
+@pytest.mark.parametrize("name", ["images", "videos"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(NEWS, id="news"),
+        pytest.param("/a.png", id="a text"),
+    ],
+)
+def test_what_is_no_list_is_left_out_and_named_once(name: str, answer: Any) -> None:
+    document, errors = told(**{name: lambda: answer})
+    assert texts(document, ELEMENT[name]) == []
+    assert [(error.key, error.field) for error in errors] == [("2", name)]
+
+
+@pytest.mark.parametrize("prefix", ["alternates", "images", "videos"])
+def test_an_extension_may_have_the_name_of_a_hook_for_a_prefix(prefix: str) -> None:
+    own = Extension(prefix, SHOP, lambda item: f"<{prefix}:a/>")
+    document, written = compiled(
+        type("Declared", (Listed,), {"one": Listed.plain("b"), "extensions": [own]})
+    )
+    assert texts(document, "shop:a") == [""] * 3
+    assert written.errors == ()
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("there are no words for it")
+
+
+def test_an_error_without_words_costs_its_item_alone() -> None:
+    def failing() -> None:
+        raise Unspeakable
+
+    _, errors = told(images=failing)
+    assert [(error.key, error.field) for error in errors] == [("2", "images")]
+
+
+@pytest.mark.parametrize(
+    "given_url", ["/terms ä", "https://example.org/terms ä", "nowhere at all", "ftp://a/b"]
+)
+def test_every_url_of_an_extension_is_made_a_uri_or_refused(given_url: str) -> None:
+    document, errors = told(
+        images=lambda: [Image("/a.png", license=given_url)],
+        videos=lambda: [Video("/t.png", "T", "D", player_loc="/p", uploader="U", uploader_info=given_url)],
+    )
+    found = texts(document, "image:license")
+    found += [dict(some)["info"] for name, _, some in second(document) if name == "video:uploader"]
+    assert len(found) + len(errors) == 2
+    assert all(re.fullmatch(r"https?://[!-~]+", url) for url in found)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://a.example/a.png", "data:image/png;base64,AA==", "http://", "https:///a.png"]
+)
+def test_an_image_that_no_crawler_can_ask_for_is_refused(url: str) -> None:
+    document, errors = told(images=lambda: [Image(url)])
+    assert texts(document, "image:loc") == []
+    assert [(error.key, error.field) for error in errors] == [("2", "images")]
+
+
+@pytest.mark.parametrize("space", [" ", "\u3000", "\u2028"])
+def test_space_around_the_url_of_an_image_makes_no_other_url_of_it(space: str) -> None:
+    document, errors = told(images=lambda: [Image(f"{space}https://cdn.example.net/a.png")])
+    assert texts(document, "image:loc") in ([], ["https://cdn.example.net/a.png"])
+    assert len(texts(document, "image:loc")) + len(errors) == 1
+
+
+def test_a_url_without_a_scheme_is_on_its_host_wherever_it_stands() -> None:
+    document, _ = told(
+        videos=lambda: [Video("//cdn.example.net/t", "T", "D", player_loc="//player.example.net/")],
+        alternates=lambda: [ITSELF, ("de", "//www.example.de/")],
+    )
+    assert texts(document, "video:player_loc") == ["https://player.example.net/"]
+    links = [dict(some)["href"] for name, _, some in second(document) if name == "xhtml:link"]
+    assert links[1] == "https://www.example.de/"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {
+            "alternates": lambda self, item: [
+                ("en", "https://a.example/1/"),
+                ("de", "https://www.example.de/"),
+            ]
+        },
+        {"videos": lambda self, item: [Video("/t", "T", "D", content_loc="https://b.example/1/")]},
+    ],
+    ids=["links that do not name the item", "the video of the page itself"],
+)
+def test_the_page_itself_is_that_of_any_of_several_hosts(
+    schema: Any, tmp_path: Path, declared: dict[str, Any]
+) -> None:
+    location = {"items": lambda self: [1], "location": lambda self, item: f"/{item}/"}
+    sitemaps = {"x": type("Declared", (Sitemap,), {**location, **declared})}
+    hosts = ["https://a.example", "https://b.example"]
+    export_hosts(hosts, output=tmp_path, sitemaps=sitemaps)
+    for host in ("a.example", "b.example"):
+        [entry] = entries(gzip.decompress((tmp_path / host / "sitemap-x-1.xml.gz").read_bytes()))
+        # A set that names the page on one of the hosts is written on all of them.
+        assert (entry == [("loc", f"https://{host}/1/", ())]) == ("videos" in declared)
+
+
+@pytest.mark.usefixtures("articles")
+def test_what_is_left_out_twice_in_the_same_words_is_counted_once(tmp_path: Path) -> None:
+    """A page that is cut reads some rows twice."""
+    declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
+    [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
+    assert found.left_out == 1
+
+
+@pytest.mark.usefixtures("articles")
+def test_a_text_is_whole_whatever_is_wrong_with_what_it_cannot_hold(tmp_path: Path) -> None:
+    declared = section(Combination(), format="text", **KINDS["images"])
+    report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
+    assert (report.published, report.sections[0].left_out) == (True, 0)

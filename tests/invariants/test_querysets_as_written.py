@@ -1,0 +1,564 @@
+"""Sections list the rows of their querysets as written: live, exported and on the compatibility views."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.db import connections
+from django.db.models import Count, F, Max, Q, QuerySet, Value, Window
+from django.db.models.functions import Coalesce, RowNumber, TruncDay, TruncMonth
+from django.test import RequestFactory
+
+from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
+from django_sitemaps09.export import export
+from django_sitemaps09.hooks.expressions import Dated
+from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.queryset_traits import count_rows, in_any_order
+from django_sitemaps09.sitemaps import GenericSitemap
+from django_sitemaps09.views import compat
+from tests.models import Article, Invoice, Seat
+from tests.support.databases import parameter
+from tests.support.factories import ArticleFactory, InvoiceFactory, SeatFactory
+from tests.support.published import SPACE, pages, plain, quick_folder
+from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+
+# Django says so on the compatibility views, as it does with contrib; what the pages hold is asserted.
+pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
+
+#: The path of each entry and its lastmod.
+Entries = list[tuple[str, str | None]]
+
+
+@pytest.fixture(autouse=True)
+def options(settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+
+
+def entries(document: bytes) -> Entries:
+    root = ElementTree.fromstring(document)  # noqa: S314 our own output
+    return [
+        (str(entry.findtext(f"{SPACE}loc")).removeprefix(str(BASE)), entry.findtext(f"{SPACE}lastmod"))
+        for entry in root
+    ]
+
+
+def native(section: Any) -> Entries:
+    request, declared = RequestFactory().get("/sitemap.xml"), {"s": section}
+    found: Entries = []
+    for path, _ in entries(views.sitemap_index(request, sitemaps=declared).content):
+        number = path.rpartition("-")[2].partition(".")[0]
+        found += entries(views.page(request, section="s", page=number, sitemaps=declared).content)
+    return found
+
+
+def exported(section: Any) -> Entries:
+    with quick_folder() as folder:
+        report = export(sitemaps={"s": section}, output=folder)
+        assert not report.failures
+        documents = [plain((folder / name).read_bytes(), compressed=False) for name in pages(folder)]
+    return [entry for document in documents for entry in entries(document)]
+
+
+def compatible(section: Any) -> Entries:
+    """The pages of the compatibility views."""
+    found: Entries = []
+    for number in range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1):
+        response = compat.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
+        found += entries(response.render().content)
+    return found
+
+
+def compatible_index(section: Any) -> str | None:
+    """The lastmod in the index of the compatibility views."""
+    return lastmod_text(section().get_latest_lastmod())
+
+
+WAYS: dict[str, Callable[[Any], Entries]] = {
+    "native": native,
+    "exported": exported,
+    "compatible": compatible,
+}
+
+
+def declare(queryset: Any, **hooks: Any) -> type[ModelSitemap[Any]]:
+    hooks = {"location": Route("article", slug=F("slug")), "limit": 2, "queryset": queryset, **hooks}
+    return type("Declared", (ModelSitemap,), hooks)
+
+
+def by(*names: str) -> Callable[[Any, Any], str]:
+    """A location that is made of dicts, of tuples or of instances."""
+
+    def location(_: object, item: Any) -> str:
+        if isinstance(item, dict):
+            parts = [item[name] for name in names]
+        elif isinstance(item, tuple):
+            parts = [*item][: len(names)]
+        else:
+            parts = [getattr(item, name) for name in names]
+        return "/" + "".join(f"{part}/" for part in parts)
+
+    return location
+
+
+def listed(section: Any) -> Counter[str]:
+    """What the declared location gives for each row of `list(queryset)`."""
+    sitemap = section()
+    return Counter(
+        sitemap.location(item) if callable(sitemap.location) else f"/articles/{item.slug}/"
+        for item in section.queryset.all()
+    )
+
+
+def early(rows: QuerySet[Article]) -> QuerySet[Article]:
+    """The articles once for each visit in the first days."""
+    return rows.filter(visits__at__lt=datetime(2026, 1, 6, tzinfo=timezone.utc))
+
+
+def last(_: object, item: Any) -> Any:
+    return item["last"]
+
+
+# Rows and dates of values().
+
+
+def newest_of_categories(rows: QuerySet[Article]) -> Any:
+    return rows.values("category__slug").annotate(last=Max("updated"))
+
+
+def test_groups_come_once_each_with_their_own_lastmod(shelf: QuerySet[Article]) -> None:
+    """An order by the key would group by it as well."""
+    rows = newest_of_categories(shelf)
+    section = declare(rows, location=by("category__slug"), lastmod=last, limit=1)
+    expected = {
+        f"/{row['category__slug']}/": lastmod_text(row["last"]) for row in newest_of_categories(shelf)
+    }
+    assert len(expected) == 2
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == Counter(expected.items()), way
+
+
+def test_the_index_has_the_lastmod_of_groups(shelf: QuerySet[Article]) -> None:
+    section = declare(newest_of_categories(shelf), location=by("category__slug"), lastmod=last)
+    newest = max(row["last"] for row in newest_of_categories(shelf))
+    assert section().get_latest_lastmod() == newest
+
+
+def test_a_generic_sitemap_has_each_group_once(shelf: QuerySet[Article]) -> None:
+    class Groups(GenericSitemap[Any]):
+        location = by("category__slug")
+
+    section = Groups({"queryset": newest_of_categories(shelf).order_by(), "date_field": None})
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == Counter([("/one/", None), ("/None/", None)]), way
+
+
+#: Querysets of values, of which each row is listed as often as it comes.
+VALUES: dict[str, tuple[Callable[[QuerySet[Article]], Any], tuple[str, ...]]] = {
+    "distinct": (lambda rows: rows.values("category__slug").distinct(), ("category__slug",)),
+    "a relation": (lambda rows: rows.values("category", "slug").annotate(n=Count("tags")), ("slug", "n")),
+    "tuples": (lambda rows: rows.values_list("slug").distinct(), ("slug",)),
+    "ordered by a relation to many": (
+        lambda rows: rows.values("slug").order_by("-tags__name", "slug"),
+        ("slug",),
+    ),
+    "a relation to many": (lambda rows: rows.values("slug", "tags__name"), ("slug", "tags__name")),
+    "a filtered group": (
+        lambda rows: rows.values("category__slug").annotate(n=Count("tags", filter=Q(tags__name="a"))),
+        ("category__slug", "n"),
+    ),
+    "a union": (
+        lambda rows: rows.filter(slug__lt="a04").values("slug").union(rows.values("slug")),
+        ("slug",),
+    ),
+    "a union of tuples that repeat": (
+        lambda rows: (
+            rows.filter(slug__lt="a04").values_list("slug").union(rows.values_list("slug"), all=True)
+        ),
+        ("slug",),
+    ),
+    "a union of groups": (
+        lambda rows: (
+            rows.filter(published=True)
+            .values("category__slug")
+            .annotate(n=Count("pk"))
+            .union(rows.values("category__slug").annotate(n=Count("pk")))
+        ),
+        ("category__slug", "n"),
+    ),
+    "a union in an order": (
+        lambda rows: rows.filter(slug__lt="a04").values("slug").union(rows.values("slug")).order_by("slug"),
+        ("slug",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_listed_as_they_come(name: str, shelf: QuerySet[Article]) -> None:
+    made, names = VALUES[name]
+    section = declare(made(shelf), location=by(*names))
+    assert not [found for found in checks.check_declarations([section]) if found.level >= 40]
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rows: rows.order_by("published").values("slug"),
+        lambda rows: rows.filter(slug__lt="a04").union(rows.filter(slug__gte="a03")).order_by("published"),
+    ],
+    ids=["values", "a union"],
+)
+def test_rows_that_are_alike_in_their_order_are_on_one_page_each(
+    made: Any, shelf: QuerySet[Article]
+) -> None:
+    section = declare(made(shelf), location=by("slug"), limit=1)
+    for read in (native, exported):
+        assert Counter(path for path, _ in read(section)) == listed(section)
+
+
+def test_rows_that_repeat_by_an_annotation_have_an_order(shelf: QuerySet[Article]) -> None:
+    """By the key alone, a row with two tags could come with one of them on both pages."""
+    section = declare(shelf.annotate(tag=F("tags__name")), location=by("slug", "tag"), limit=1)
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
+    query = sources.source("s", section, BASE, LIMITS).items.query  # type: ignore[attr-defined]
+    assert "tag" in [getattr(name, "name", name) for name in query.order_by]
+    assert [getattr(name, "name", name) for name in section().items().query.order_by] == ["pk", "tag"]
+
+
+def test_rows_that_only_their_order_repeats_are_counted(shelf: QuerySet[Article]) -> None:
+    union = shelf.filter(slug__lt="a04").union(shelf.filter(slug__gte="a03")).order_by("slug")
+    for rows in (
+        shelf,
+        shelf.order_by("slug"),
+        shelf.order_by("-tags__name"),
+        shelf.annotate(n=Count("tags")).order_by("-tags__name"),
+        shelf.order_by("-tags")[:9],
+        union,
+        union[1:9],
+    ):
+        assert count_rows(rows) == len(rows.all())
+
+
+#: What Django cannot order by the name of a composite key.
+SEATS: dict[str, Callable[[QuerySet[Seat]], Any]] = {
+    "distinct": lambda rows: rows.distinct(),
+    "values beside a window": lambda rows: (
+        rows.annotate(n=Window(RowNumber(), order_by="-number")).filter(n__lte=4).values("row", "number")
+    ),
+    "a window": lambda rows: rows.annotate(n=Window(RowNumber(), order_by="-number")).filter(n__lte=4),
+    "a union": lambda rows: rows.filter(row="a").union(rows.filter(row="b")),
+    "a union of values": lambda rows: rows.values("row", "number").union(rows.values("row", "number")),
+}
+
+
+@pytest.mark.parametrize("i18n", [False, True])
+@pytest.mark.parametrize("name", SEATS)
+def test_rows_with_a_composite_key_are_listed_as_they_come(name: str, i18n: bool, using: str) -> None:
+    for row in "ab":
+        for n in (2, 1, 4):
+            SeatFactory(using=using, row=row, number=n)
+    section = declare(
+        SEATS[name](Seat.objects.using(using)), location=by("row", "number"), i18n=i18n, languages=["en"]
+    )
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
+
+
+# Slices, unions and distinct(fields) beside an aggregate.
+
+APART: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "a filter on a window": lambda rows: (
+        early(rows).annotate(n=Window(RowNumber(), partition_by="published", order_by="-slug")).filter(n=1)
+    ),
+    "a slice": lambda rows: rows.filter(comments__pk__gt=0).order_by("pk")[:3],
+    "a slice behind others": lambda rows: rows.filter(comments__pk__gt=0).order_by("pk")[2:6],
+    "a union": lambda rows: rows.filter(slug__lt="a04").union(rows.filter(slug__gte="a03")),
+}
+AGGREGATES: dict[str, Callable[[], Any]] = {
+    "Max": lambda: Max("visits__at"),
+    "a filtered Max": lambda: Max("visits__at", filter=Q(visits__article__slug__gt="a05")),
+    "Coalesce": lambda: Coalesce("updated", Value(OLD)),
+}
+
+
+def check_apart(section: Any) -> None:
+    dates = Article.objects.using(section.queryset.db).annotate(made=Dated(section.lastmod))
+    expected = {f"/articles/{row.slug}/": lastmod_text(row.made) for row in dates}
+    for way, read in WAYS.items():
+        found = read(section)
+        assert Counter(path for path, _ in found) == listed(section), way
+        assert [lastmod for _, lastmod in found] == [expected[path] for path, _ in found], way
+    newest = [lastmod for _, lastmod in found]
+    assert compatible_index(section) == (None if None in newest else max(map(str, newest)))
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("name", APART)
+def test_a_slice_or_a_union_beside_an_aggregate_has_its_own_rows(
+    name: str, aggregate: str, shelf: QuerySet[Article]
+) -> None:
+    check_apart(declare(APART[name](shelf), lastmod=AGGREGATES[aggregate]()))
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_distinct_fields_beside_an_aggregate_have_their_own_rows(shelf: QuerySet[Article]) -> None:
+    queryset = shelf.order_by("category", "slug").distinct("category")
+    check_apart(declare(queryset, lastmod=Max("visits__at"), limit=1))
+
+
+def test_a_slice_asks_for_its_lastmods_at_once(
+    shelf: QuerySet[Article], using: str, django_assert_max_num_queries: Any
+) -> None:
+    section = declare(shelf.order_by("pk")[:10], lastmod=Max("visits__at"), limit=50)
+    for read in WAYS.values():
+        with django_assert_max_num_queries(8, connection=connections[using]):
+            assert len(read(section)) == 10
+
+
+# One declaration has one lastmod.
+
+JOINED: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "distinct": lambda rows: early(rows).distinct(),
+    "distinct, counted before": lambda rows: early(rows.annotate(n=Count("tags"))).distinct(),
+    "distinct, counted behind": lambda rows: early(rows).distinct().annotate(n=Count("tags")),
+    "filtered": early,
+    "counted, one or the other": lambda rows: early(
+        rows.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(category__slug="one"))
+    ),
+}
+
+
+@pytest.mark.parametrize("hooks", [{}, {"location": by("slug")}], ids=["columns", "methods"])
+@pytest.mark.parametrize("name", JOINED)
+def test_an_aggregate_is_taken_of_what_the_queryset_joins(
+    name: str, hooks: Any, shelf: QuerySet[Article]
+) -> None:
+    queryset = JOINED[name](shelf)
+    section = declare(queryset, lastmod=Max("visits__at"), **hooks)
+    dates = {row.slug: lastmod_text(row.made) for row in queryset.annotate(made=Max("visits__at"))}
+    every = {row.slug: lastmod_text(row.made) for row in shelf.annotate(made=Max("visits__at")) if row.made}
+    assert any(every[slug] != lastmod for slug, lastmod in dates.items())
+    for way, read in WAYS.items():
+        assert {path.split("/")[-2]: lastmod for path, lastmod in read(section)} == dates, way
+    assert compatible_index(section) == max(dates.values())
+
+
+#: What has come twice behind a key, and failed on a request.
+REPEATED: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "an annotation to many beside an aggregate": lambda rows: rows.annotate(
+        tag=F("tags__name"), n=Count("comments")
+    ),
+    "one or the other": lambda rows: rows.annotate(n=Count("comments")).filter(
+        Q(n__gt=1) | Q(tags__name="a")
+    ),
+    "two relations": lambda rows: rows.filter(Q(tags__name="a") | Q(comments__pk__gt=0)),
+}
+
+
+@pytest.mark.parametrize("lastmod", [None, "visits__at"])
+@pytest.mark.parametrize("name", REPEATED)
+def test_rows_that_a_query_repeats_are_listed_once(
+    name: str, lastmod: str | None, shelf: QuerySet[Article]
+) -> None:
+    section = declare(REPEATED[name](shelf), lastmod=lastmod and Max(lastmod))
+    for read in (native, exported):
+        assert Counter(path for path, _ in read(section)) == Counter({*listed(section)})
+
+
+# extra().
+
+EXTRA: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "where": lambda rows: rows.extra(where=["tests_article.slug < 'a05'"]),
+    "where, without the table": lambda rows: rows.filter(tags__name="a").extra(
+        where=["slug < %s"], params=["a05"]
+    ),
+    "where, of a joined table": lambda rows: rows.filter(tags__name__gt="").extra(
+        where=["tests_tag.name = 'a'"]
+    ),
+    "where, beside a count": lambda rows: (
+        rows.annotate(n=Count("tags")).filter(n__gt=0).extra(where=["tests_article.slug < 'a05'"])
+    ),
+    "where, beside a window": lambda rows: (
+        rows.annotate(n=Window(RowNumber(), order_by="slug"))
+        .filter(n__lte=3)
+        .extra(where=["tests_article.slug < 'a05'"])
+    ),
+    "tables": lambda rows: rows.extra(
+        tables=["tests_visit"], where=["tests_visit.article_id = tests_article.id"]
+    ),
+    "tables that are joined as well": lambda rows: rows.filter(visits__pk__gt=0).extra(
+        tables=["tests_visit"], where=["tests_visit.article_id = tests_article.id"]
+    ),
+    "select": lambda rows: (
+        rows.filter(tags__name="a").distinct().extra(select={"up": "tests_article.slug"})
+    ),
+    "order_by": lambda rows: rows.extra(order_by=["-slug"]),
+    "a slice": lambda rows: rows.extra(where=["tests_article.slug < 'a05'"]).order_by("slug")[1:4],
+}
+
+
+@pytest.mark.parametrize("lastmod", [None, F("day"), Max("visits__at")], ids=["none", "day", "Max"])
+@pytest.mark.parametrize("name", EXTRA)
+def test_what_extra_says_of_rows_holds(name: str, lastmod: Any, shelf: QuerySet[Article]) -> None:
+    section = declare(EXTRA[name](shelf), lastmod=lastmod)
+    expected = {*listed(section)}
+    assert expected
+    for read in (native, exported):
+        assert Counter(path for path, _ in read(section)) == Counter(expected)
+    assert {path for path, _ in compatible(section)} == expected
+
+
+def test_an_expression_of_what_extra_selects_is_refused(shelf: QuerySet[Article]) -> None:
+    section = declare(shelf.extra(select={"up": "tests_article.day"}), lastmod=F("up"))
+    assert "E034" in [str(found.id)[-4:] for found in checks.check_declarations([section])]
+
+
+# The lastmod in the index of the compatibility views.
+
+
+@pytest.mark.parametrize("day", ["day", "updated"])
+@pytest.mark.parametrize("trunc", [TruncMonth, TruncDay])
+def test_the_newest_lastmod_is_converted_on_the_compatibility_views(
+    trunc: Any, day: str, shelf: QuerySet[Article], using: str
+) -> None:
+    # MariaDB knows no other zones where its tables are not loaded.
+    zone = timezone.utc if using == "mariadb" else None
+    expression = trunc("day") if day == "day" else trunc(at_least(OLD), tzinfo=zone)
+    section = declare(shelf, lastmod=expression, limit=50)
+    lastmods = [lastmod for _, lastmod in compatible(section)]
+    assert compatible_index(section) == (None if None in lastmods else max(map(str, lastmods)))
+
+
+def test_a_row_without_a_lastmod_that_a_window_leaves_out_costs_no_lastmod(
+    shelf: QuerySet[Article],
+) -> None:
+    """A filter of what is null would come before the window, and change its ranks."""
+    first = Window(RowNumber(), partition_by="published", order_by="-slug")
+    section = declare(shelf.annotate(rank=first).filter(rank=1), lastmod=F("updated"))
+    lastmods = [lastmod for _, lastmod in compatible(section)]
+    assert None not in lastmods
+    assert compatible_index(section) == max(map(str, lastmods))
+
+
+@pytest.mark.parametrize("trunc", [TruncMonth, TruncDay])
+def test_no_rows_have_no_newest_lastmod(trunc: Any, using: str) -> None:
+    """For which Django's Trunc() raises."""
+    ArticleFactory(using=using, slug="a")
+    rows = Article.objects.using(using).filter(slug__gt="a")
+    section = declare(rows, lastmod=trunc(at_least(OLD), tzinfo=timezone.utc))
+    assert compatible_index(section) is None
+
+
+# Texts that are no time.
+
+
+@pytest.mark.parametrize("value", ["10000-01-01 00:00:00", "yesterday", "2020-02-30 10:00:00"])
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+def test_an_aggregate_of_a_text_that_is_no_time_costs_its_row_alone(
+    value: str, shelf: QuerySet[Article], using: str, tmp_path: Path
+) -> None:
+    """Django looks for the zone of what it could not read."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "UPDATE tests_visit SET at = %s WHERE article_id = %s", [value, shelf.get(slug="a03").pk]
+        )
+    rest = {f"/articles/a{number:02}/" for number in range(12) if number != 3}
+    plain_rows = declare(shelf, lastmod=Max("visits__at"), limit=5)
+    groups = declare(
+        shelf.values("slug").annotate(last=Max("visits__at")),
+        location=lambda _, item: f"/articles/{item['slug']}/",
+        lastmod=last,
+        limit=5,
+    )
+    for section in (plain_rows, groups):
+        for read in (native, exported):
+            assert {path for path, _ in read(section)} == rest
+        request = RequestFactory().get("/sitemap.xml")
+        index = views.sitemap_index(request, sitemaps={"a": section, "b": declare(shelf)}).content
+        assert {path.split("-")[1] for path, _ in entries(index)} == {"a", "b"}
+        for _ in range(2):
+            report = export(sitemaps={"s": section}, output=tmp_path, changed_only=True)
+            assert not report.failures
+
+
+# Keys that the database makes.
+
+
+def test_a_generated_column_can_be_the_key(using: str) -> None:
+    for number in (9, 2, 100, 30, 4):
+        InvoiceFactory(using=using, number=number)
+    section = declare(Invoice.objects.using(using), key="serial", location=by("serial"))
+    assert [*checks.check_declarations([section])] == []
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
+    assert isinstance(sources.source("s", section, BASE, LIMITS), sources.QuerySource)
+
+
+# Cursors.
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_a_row_that_cannot_be_made_leaves_no_cursor_of_the_server_open(
+    shelf: QuerySet[Article], using: str
+) -> None:
+    """The garbage collector would close it in the middle of another query, which waits for itself."""
+    rows = Stubborn.objects.using(using).filter(tags__pk__gt=0)
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="stored") as raised:
+            list(in_any_order(rows, 2))
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_cursors")
+            assert cursor.fetchone() == (0,)
+        assert raised.tb is not None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_rows_that_nobody_reads_to_the_end_leave_no_cursor_of_the_server_open(
+    shelf: QuerySet[Article], using: str
+) -> None:
+    def stop(_: object, item: Any) -> Any:
+        raise TypeError("contrib gives up the lastmod of the section")
+
+    section = declare(shelf.filter(tags__pk__gt=0), lastmod=stop)()
+    gc.disable()
+    try:
+        assert section.get_latest_lastmod() is None
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_cursors")
+            assert cursor.fetchone() == (0,)
+    finally:
+        gc.enable()
+
+
+# Replicas.
+
+
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+def test_a_section_is_read_from_one_replica(using: str, replica: Any) -> None:
+    for number in range(9):
+        ArticleFactory(using="default", slug=f"a{number}")
+    querysets: list[Any] = [
+        Article.objects.all(),
+        Article.objects.order_by("slug")[:7],
+        Article.objects.values("slug"),
+        Article.objects.filter(slug__lt="a4").union(Article.objects.filter(slug__gt="a6")),
+    ]
+    for queryset in querysets:
+        section = declare(queryset, location=by("slug"), limit=2)
+        source = sources.source("s", section, BASE, LIMITS)
+        used = source.bare if isinstance(source, sources.QuerySource) else source.items  # type: ignore[attr-defined]
+        assert len({used.db for _ in range(4)}) == 1
+        paginator = section().paginator
+        assert {paginator.object_list.db for _ in range(4)} == {paginator.counted.db}

@@ -1,0 +1,503 @@
+"""`manage.py export_sitemaps`: what it says, where it says it, and how it ends."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemaps09.export import Report, export
+from django_sitemaps09.management.commands import export_sitemaps
+from tests.support.commands import FINE, GATE
+from tests.support.configuration import BASE
+from tests.support.paths import ROOT
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
+
+
+@pytest.fixture
+def use(settings: Any) -> Callable[..., None]:
+    """Takes the sections of that name, and other settings."""
+
+    def change(name: str, **keys: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"tests.support.commands.{name}", **keys}
+
+    return change
+
+
+def said(*arguments: object, **options: Any) -> tuple[str, str]:
+    """What the command writes to its two outputs."""
+    out, err = StringIO(), StringIO()
+    call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def failed(*arguments: object) -> tuple[str, str, CommandError]:
+    """The same of one that fails, and how."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue(), raised.value
+
+
+def written(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_file()} if folder.exists() else set()
+
+
+class TestTheTable:
+    def test_has_the_numbers_of_each_section_and_of_all(self, folder: Path) -> None:
+        out, err = said("--output", folder)
+        lines = [line.split() for line in out.splitlines() if line.strip()]
+        assert err == ""
+        assert lines[:2] == [["a:", "3", "URLs"], ["products:", "1,234", "URLs"]]
+        head = "section URLs pages written unchanged removed bytes on disk seconds"
+        assert lines[2] == head.split()
+        sizes = [(folder / f"sitemap-{name}-1.xml.gz").stat().st_size for name in ("a", "products")]
+        (plain,) = {line[6] for line in lines if line[0] == "products"}
+        assert 1_234 * 50 < int(plain.replace(",", "")) < 1_234 * 70
+        assert [line[:6] for line in lines[3:6]] == [
+            ["a", "3", "1", "1", "0", "0"],
+            ["products", "1,234", "1", "1", "0", "0"],
+            ["all", "1,237", "2", "2", "0", "0"],
+        ]
+        assert [line[7] for line in lines[3:6]] == [f"{size:,}" for size in (*sizes, sum(sizes))]
+        assert all(float(line[8]) >= 0 for line in lines[3:6])
+        assert lines[6][1:4] == ["URLs", "per", "second,"]
+        assert lines[7] == [f"{BASE}/sitemap.xml", "in", str(folder)]
+        assert len(lines) == 8
+
+    def test_tells_what_became_of_pages(self, folder: Path) -> None:
+        said("--output", folder)
+        out, _ = said("--output", folder, "--changes")
+        lines = [line.split() for line in out.splitlines() if line.strip()]
+        assert [line[2:6] for line in lines[3:6]] == [
+            ["1", "0", "1", "0"],
+            ["1", "0", "1", "0"],
+            ["2", "0", "2", "0"],
+        ]
+        assert "0 URLs added, 0 URLs removed, 0 URLs changed" in out
+
+    def test_has_columns_in_line(self, folder: Path) -> None:
+        out, _ = said("--output", folder)
+        rows = out.splitlines()[3:7]
+        assert len({len(row) for row in rows}) == 1
+        assert {row.index("URLs") + 4 for row in rows if "URLs" in row} == {
+            row.index(" 1,234") + 6 for row in rows if " 1,234" in row
+        }
+
+    def test_comes_after_a_line_for_each_section_while_the_command_works(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out, seen = StringIO(), []
+
+        class Listening(Numbers):
+            def items(self) -> Sequence[int]:
+                seen.append(out.getvalue())
+                return super().items()
+
+        monkeypatch.setitem(FINE, "products", Listening(2))
+        call_command("export_sitemaps", "--output", str(folder), stdout=out)
+        assert seen == ["a: 3 URLs\n"]
+
+    def test_names_what_was_left_out(self, folder: Path, use: Callable[..., None]) -> None:
+        use("LAME")
+        out, _ = said("--output", folder)
+        assert "bad: 1 left out, the first: item 2: location ValueError: 'https://elsewhere" in out
+        assert "a: 0 left out" not in out
+
+    def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        assert f"{robots}: written\n" in said("--output", folder, "--robots", robots)[0]
+        assert f"{robots}: unchanged\n" in said("--output", folder, "--robots", robots)[0]
+        assert "robots.txt" not in said("--output", folder)[0]
+
+    def test_is_followed_by_warnings_on_the_other_output(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        robots.write_text("User-agent: *\nDisallow: /\n")
+        out, err = said("--output", folder, "--robots", robots)
+        assert "line 2" in err
+        assert str(robots) in err
+        assert "line 2" not in out
+
+    def test_says_that_nothing_was_written_where_that_is_so(
+        self, folder: Path, use: Callable[..., None]
+    ) -> None:
+        out, _ = said("--output", folder, "--dry-run")
+        assert "Nothing was written." in out
+        assert "1,234" in out
+        use("LAME")
+        out, _, error = failed("--output", folder, "--strict")
+        assert "Nothing was written." in out
+        assert "strict" in str(error)
+        assert written(folder) == set()
+
+    @pytest.mark.parametrize(
+        ("sections", "argument", "words"),
+        [
+            ("FINE", "--dry-run", ["to write", "to remove"]),
+            ("LAME", "--strict", ["not written", "not removed"]),
+        ],
+    )
+    def test_has_no_count_of_written_files_where_nothing_was_written(
+        self, folder: Path, use: Callable[..., None], sections: str, argument: str, words: list[str]
+    ) -> None:
+        use(sections)
+        out = StringIO()
+        with suppress(CommandError):
+            call_command("export_sitemaps", "--output", str(folder), argument, stdout=out)
+        [head] = [line for line in out.getvalue().splitlines() if line.startswith("section ")]
+        columns = f"section URLs pages {words[0]} unchanged {words[1]} bytes on disk seconds"
+        assert head.split() == columns.split()
+        assert "Nothing was written." in out.getvalue()
+        assert (
+            ("Without --dry-run, 3 files would be." in out.getvalue())
+            is (argument == "--dry-run")
+            is not written(folder)
+        )
+
+    def test_has_the_published_numbers_of_a_section_that_is_held_back(
+        self, folder: Path, use: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said("--output", folder)
+        monkeypatch.setitem(FINE, "products", Numbers(1))
+        out, _, error = failed("--output", folder)
+        [row] = [line.split() for line in out.splitlines() if line.startswith("products  ")]
+        assert row[:6] == ["products", "1,234", "1", "0", "1", "0"]
+        [total] = [line.split() for line in out.splitlines() if line.startswith("all  ")]
+        assert total[:6] == ["all", "1,237", "2", "0", "2", "0"]
+        kept = "products: failed, so that what was published before stays: 1,234 URLs on 1 page\n"
+        assert kept in out
+        assert "it would shrink from 1,234 to 1 URL, which is more than" in str(error)
+        [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
+        assert (held["urls"], held["unchanged"], len(held["files"])) == (1_234, 1, 1)
+
+    def test_says_why_a_dry_run_has_no_changes(self, folder: Path) -> None:
+        said("--output", folder)
+        _, err = said("--output", folder, "--dry-run", "--changes")
+        assert err == (
+            "URLs that would change were not counted: a dry run keeps no files that could be compared.\n"
+        )
+        assert said("--output", folder, "--dry-run")[1] == ""
+
+    def test_counts_one_of_a_thing(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+    ) -> None:
+        monkeypatch.setitem(FINE, "products", Numbers(1))
+        out, _ = said("--output", folder, "--changes")
+        assert "products: 1 URL\n" in out
+        monkeypatch.setitem(FINE, "products", Numbers(2))
+        out, _ = said("products", "--output", folder, "--changes")
+        assert "1 URL added, 0 URLs removed, 0 URLs changed\n" in out
+        assert not re.search(r"\b1 (URL|page|file)s", out)
+
+
+class TestJson:
+    def test_is_all_that_there_is_on_standard_output(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "robots.txt"
+        robots.write_text("User-agent: *\nDisallow: /\n")
+        out, err = said("--output", folder, "--robots", robots, "--format", "json")
+        report = json.loads(out)
+        assert "line 2" in err
+        assert (report["urls"], report["published"], report["failures"]) == (1_237, True, [])
+        assert (report["folder"], report["index_url"]) == (str(folder), f"{BASE}/sitemap.xml")
+        assert report["robots"] == "written"
+        assert len(report["warnings"]) == 1
+        assert [section["section"] for section in report["sections"]] == ["a", "products"]
+        for section in report["sections"]:
+            (file,) = section["files"]
+            assert (folder / file["name"]).stat().st_size == file["size"] == section["size"]
+            assert section["failure"] is None
+
+    def test_has_what_was_left_out(self, folder: Path, use: Callable[..., None]) -> None:
+        use("LAME")
+        out, _ = said("--output", folder, "--format", "json")
+        a, bad = json.loads(out)["sections"]
+        assert (a["left_out"], bad["left_out"], bad["urls"]) == (0, 1, 3)
+        assert "elsewhere.example.net" in json.dumps(bad["errors"])
+
+    def test_is_written_where_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
+        use("HALF")
+        out, _, error = failed("--output", folder, "--format", "json")
+        report = json.loads(out)
+        assert report["failures"] == str(error).splitlines()
+        assert report["sections"][1]["failure"] == "OSError: the disk with the numbers is gone"
+        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
+
+    def test_is_the_report_of_the_twin(self, folder: Path) -> None:
+        twin = folder.with_name("twin")
+        out, _ = said("--output", twin, "--format", "json")
+        out = out.replace(str(twin), str(folder))
+        report = export(output=folder).as_dict()
+
+        # Hints tell times, too; and how much memory this process has ever had is not of this run alone.
+        clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")
+
+        def timeless(found: Any) -> Any:
+            if isinstance(found, dict):
+                return {name: timeless(value) for name, value in found.items() if name not in clocked}
+            return [timeless(value) for value in found] if isinstance(found, list | tuple) else found
+
+        assert timeless(json.loads(out)) == timeless(report)
+
+
+class TestTheArguments:
+    @pytest.fixture
+    def given(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[dict[str, Any]]:
+        """The arguments that `export()` is called with."""
+        given: list[dict[str, Any]] = []
+
+        def recorded(*arguments: Any, **options: Any) -> Report:
+            given.append(inspect.signature(export).bind(*arguments, **options).arguments)
+            return export(*arguments, **{**options, "output": folder})
+
+        monkeypatch.setattr(export_sitemaps, "export", recorded)
+        return given
+
+    def test_are_none_of_its_own_by_default(self, given: list[dict[str, Any]]) -> None:
+        said()
+        (options,) = given
+        assert callable(options.pop("progress"))
+        assert options == {
+            "names": [],
+            "output": None,
+            "robots": None,
+            "base_url": None,
+            "gzip": None,
+            "strict": False,
+            "dry_run": False,
+            "changed_only": False,
+            "rebalance": False,
+            "force": [],
+            "remove": [],
+            "engine": None,
+            "workers": None,
+            "changes": False,
+        }
+
+    def test_are_those_of_the_twin(self, given: list[dict[str, Any]], tmp_path: Path) -> None:
+        line = (
+            "products a --output x --robots r --base-url https://example.org --no-gzip --dry-run --strict "
+            "--changed-only --rebalance --force a --force products --engine serial --workers 1 --changes"
+        )
+        said(*line.split(), "--format=json")
+        (options,) = given
+        assert options == {
+            "names": ["products", "a"],
+            "output": "x",
+            "robots": "r",
+            "base_url": "https://example.org",
+            "gzip": False,
+            "strict": True,
+            "dry_run": True,
+            "changed_only": True,
+            "rebalance": True,
+            "force": ["a", "products"],
+            "remove": [],
+            "engine": "serial",
+            "workers": 1,
+            "changes": True,
+        }
+
+    def test_do_what_they_say(self, folder: Path) -> None:
+        said("a", "--output", folder, "--no-gzip", "--base-url", "http://127.0.0.1:8000")
+        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml"}
+        assert b"<loc>http://127.0.0.1:8000/numbers/0/</loc>" in (folder / "sitemap-a-1.xml").read_bytes()
+
+    def test_that_are_none_are_refused(self, folder: Path) -> None:
+        for wrong in (["--format", "xml"], ["--ouptut", "x"]):
+            with pytest.raises(CommandError):
+                said("--output", folder, *wrong)
+        assert not folder.exists()
+
+
+class TestAnError:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["prodcts"], "Did you mean 'products'?"),
+            (["--base-url", "example.com"], "--base-url: 'example.com'"),
+        ],
+    )
+    def test_is_named_before_anything_is_written(
+        self, folder: Path, arguments: list[str], words: str
+    ) -> None:
+        out, _, error = failed("--output", folder, *arguments)
+        assert words in str(error)
+        assert (out, error.returncode, folder.exists()) == ("", 1, False)
+
+    def test_of_the_settings_is_one(self, folder: Path, use: Callable[..., None]) -> None:
+        for keys, words in (
+            ({"SITEMAPS": f"{__name__}.NOTHING"}, "NOTHING"),
+            ({"SITEMAPS": f"{__name__}.BASE"}, "no dict"),
+            ({"BASE_URL": "example.com"}, "BASE_URL"),
+            ({"FILES_URL": "/x"}, "FILES_URL"),
+            ({"ROBOTS_TXT": 1}, "ROBOTS_TXT"),
+        ):
+            use("FINE", **keys)
+            assert words in str(failed("--output", folder)[2])
+        use("NONE")
+        assert "no section to export" in str(failed("--output", folder)[2])
+        assert not folder.exists()
+        use("FINE")
+        assert "--output DIR" in str(failed()[2])
+
+    @pytest.mark.parametrize("name", ["there", "there/new"])
+    def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name: str) -> None:
+        # Where another user reaches it: pytest's own folders are private.
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as folder:
+            said("--output", Path(folder, "first"))
+            Path(folder).chmod(0o755)
+            Path(folder, "there").mkdir(0o555)
+            place = Path(folder, name)
+            is_root = os.geteuid() == 0
+            if is_root:
+                os.seteuid(65_534)
+            try:
+                _, _, error = failed("--output", place)
+            finally:
+                if is_root:
+                    os.seteuid(0)
+            assert str(error).startswith(f"Nothing can be exported to {place}: {folder}/there/")
+            assert "(Permission denied). Give another folder with --output, or set " in str(error)
+
+    def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
+        robots = tmp_path / "missing" / "robots.txt"
+        out, _, error = failed("--output", folder, "--robots", robots)
+        assert str(robots) in str(error)
+        assert f"{robots}: failed" in out
+        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
+
+    def test_of_a_section_is_in_its_line_and_at_the_end(
+        self, folder: Path, use: Callable[..., None]
+    ) -> None:
+        use("HALF")
+        out, _, error = failed("--output", folder)
+        assert out.splitlines()[:2] == ["a: 3 URLs", "broken: OSError: the disk with the numbers is gone"]
+        assert str(error) == "Section 'broken': OSError: the disk with the numbers is gone."
+
+
+class Shell:
+    """`manage.py` in processes of its own, with settings of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "shell_settings.py").write_text(
+            "import os\n"
+            "from tests.settings import *\n"
+            f"DATABASES = {{'default': {{**DATABASES['default'], 'NAME': {str(folder / 'empty.db')!r}}}}}\n"
+            "sections = os.environ['SITEMAPS09_TESTS_SECTIONS']\n"
+            "SITEMAPS09 = {'SITEMAPS': f'tests.support.commands.{sections}'}\n"
+        )
+
+    def start(self, sections: str, *arguments: object) -> subprocess.Popen[str]:
+        paths = [str(self.folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environ = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "shell_settings",
+            "PYTHONPATH": os.pathsep.join(paths),
+            "SITEMAPS09_TESTS_SECTIONS": sections,
+            GATE: str(self.folder),
+        }
+        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", "django", "export_sitemaps", *map(str, arguments)],
+            env=environ,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def run(self, sections: str, *arguments: object) -> tuple[int, str, str]:
+        """Exit status, standard output and standard error."""
+        with self.start(sections, *arguments) as process:
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    @contextmanager
+    def waiting(self, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+        """A process in the middle of its export; it goes on at the end of the block."""
+        with self.start("SLOW", *arguments) as process:
+            try:
+                for _ in range(6_000):
+                    if (self.folder / "inside").exists() or process.poll() is not None:
+                        break
+                    time.sleep(0.01)
+                yield process
+            finally:
+                (self.folder / "open").touch()
+                process.communicate(timeout=60)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+class TestTheExitStatus:
+    def test_is_0_where_all_is_well(self, shell: Shell, folder: Path) -> None:
+        status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
+        assert (status, err) == (0, "")
+        assert "products: 1,234 URLs" in out
+
+    def test_is_0_where_an_item_is_left_out_and_json_stays_json(self, shell: Shell, folder: Path) -> None:
+        status, out, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--format=json")
+        assert status == 0
+        assert json.loads(out)["urls"] == 6
+        # By way of the log.
+        assert "Section 'bad': left out: item 2" in err
+
+    def test_is_1_where_a_section_failed_and_no_traceback_is_shown(
+        self, shell: Shell, folder: Path
+    ) -> None:
+        status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)
+        assert status == 1
+        assert "the disk with the numbers is gone" in err
+        assert "Traceback" not in err
+        assert "a: 3 URLs" in out
+
+    def test_is_1_where_strict_publishes_nothing(self, shell: Shell, folder: Path) -> None:
+        status, _, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--strict")
+        assert (status, written(folder)) == (1, set())
+        assert "strict" in err
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["prodcts", f"--base-url={BASE}"], "Did you mean 'products'?"),
+            # Neither BASE_URL nor a table of sites.
+            ([], "no such table"),
+        ],
+    )
+    def test_is_1_where_it_cannot_start(
+        self, shell: Shell, folder: Path, arguments: list[str], words: str
+    ) -> None:
+        status, out, err = shell.run("FINE", "--output", folder, *arguments)
+        assert (status, out, folder.exists()) == (1, "", False)
+        assert err.startswith("CommandError: ")
+        assert words in err
+        assert "Traceback" not in err
+
+    def test_is_75_while_another_export_runs(self, shell: Shell, folder: Path) -> None:
+        with shell.waiting("--output", folder, "--base-url", BASE) as first:
+            before = sorted(folder.rglob("*"))
+            assert any(path.match(".sitemaps09/run-*/sitemap-products-1.xml.gz") for path in before)
+            status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
+            assert sorted(folder.rglob("*")) == before
+        assert (status, out) == (75, "")
+        assert err == f"CommandError: Another export is writing to {folder}; nothing was touched.\n"
+        assert first.returncode == 0
+        assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
+        assert shell.run("FINE", "--output", folder, "--base-url", BASE)[0] == 0

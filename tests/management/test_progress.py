@@ -1,0 +1,188 @@
+"""The line on a terminal that says how far an export is, and its absence everywhere else."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management.base import OutputWrapper
+
+from django_sitemaps09.export import PageFile, SectionReport
+from django_sitemaps09.management import progress
+from tests.support.commands import GATE
+from tests.support.configuration import BASE
+from tests.support.paths import ROOT
+from tests.support.services import require_packages
+
+pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")
+
+#: In seconds.
+DEADLINE = 60
+WIDTH = 100
+PAGE = PageFile("sitemap-a-1.xml.gz", None, None, 47_500, 1, 1, None, "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
+    with progress.bar(OutputWrapper(stream), wanted=wanted) as line:
+        if line is not None:
+            line.plan({"articles": 4, "news": None})
+            line.page("articles", PAGE)
+            line.page("articles", PAGE)
+            line.section(SectionReport("articles", [PAGE] * 3, 1.0))
+            line.plan({"news": 1})
+            line.section(SectionReport("news", [PAGE], 1.0))
+    return stream.getvalue()
+
+
+@pytest.mark.services
+def test_it_has_sections_pages_and_urls_and_a_total_where_all_are_known() -> None:
+    require_packages("tqdm")
+    text = shown(Terminal())
+    assert "\n" not in text
+    assert "articles, 1 of 2 sections done: 3 pages, 142,500 URLs [" in text
+    assert re.search(
+        r"news, 2 of 2 sections done: 100%\|.*\| 4/4 pages, 190,000 URLs \[00:00<00:00\]", text
+    )
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])
+def test_nobody_else_is_shown_anything(stream: io.StringIO) -> None:
+    assert shown(stream, wanted=not stream.isatty()) == ""
+
+
+def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "tqdm", None)
+    assert shown(Terminal()) == ""
+
+
+@pytest.mark.services
+def test_a_terminal_that_goes_away_is_no_error() -> None:
+    require_packages("tqdm")
+
+    class Gone(Terminal):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    assert shown(Gone()) == ""
+
+
+class Site:
+    """A project whose command has a terminal for all that it says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "terminal_settings.py").write_text(
+            "import os\n"
+            "from tests.settings import *\n"
+            f"DATABASES = {{'default': {{**DATABASES['default'], 'NAME': {str(folder / 'empty.db')!r}}}}}\n"
+            "sections = os.environ['SITEMAPS09_TESTS_SECTIONS']\n"
+            "SITEMAPS09 = {'SITEMAPS': f'tests.support.commands.{sections}',\n"
+            f"              'MAX_URLS': 100, 'BASE_URL': {BASE!r}}}\n"
+        )
+
+    def terminal(self, sections: str, *arguments: object) -> str:
+        """What the command writes to a terminal, byte for byte."""
+        ours, theirs = pty.openpty()
+        environ = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "terminal_settings",
+            "PYTHONPATH": os.pathsep.join([str(self.folder), str(ROOT)]),
+            "SITEMAPS09_TESTS_SECTIONS": sections,
+            GATE: str(self.folder),
+            "TERM": "xterm-256color",
+            "COLUMNS": str(WIDTH),
+            "LINES": "24",
+        }
+        command = ["export_sitemaps", "--output", self.folder / "public", *arguments]
+        with subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", "django", *map(str, command)],
+            env=environ,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process:
+            os.close(theirs)
+            written = b""
+            try:
+                while some := _read(ours):
+                    written += some
+                process.wait(DEADLINE)
+            finally:
+                process.kill()
+                os.close(ours)
+        return written.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:
+        # On Linux, when nobody writes to it any more.
+        return b""
+
+
+def screen(text: str) -> list[str]:
+    """The lines of a terminal on which that was written."""
+    lines = [""]
+    column = 0
+    for character in text:
+        if character == "\n":
+            lines.append("")
+            column = 0
+        elif character == "\r":
+            column = 0
+        else:
+            line = lines[-1]
+            lines[-1] = line[:column].ljust(column) + character + line[column + 1 :]
+            column += 1
+    return [line.rstrip() for line in lines]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+@pytest.mark.services
+class TestATerminal:
+    @pytest.fixture(autouse=True)
+    def _extra(self) -> None:
+        require_packages("tqdm")
+
+    def test_has_one_line_that_is_drawn_again_and_gone_in_the_end(self, site: Site) -> None:
+        for run in ("first", "second"):
+            text = site.terminal("FINE")
+            line, end, _ = text.partition("\r\n")
+            assert end, text
+            drawn = line.split("\r")
+            assert len(drawn) > 3
+            # Neither a colour, nor a line of its own for each.
+            assert "\x1b" not in line
+            assert all(len(one) <= WIDTH for one in drawn)
+            assert any("2 of 2 sections done: 100%|" in one for one in drawn), drawn
+            assert any("| 14/14 pages, 1,237 URLs [" in one for one in drawn), drawn
+            known = any("0 of 2 sections done:   0%|" in one for one in drawn)
+            assert known == (run == "second"), drawn
+            # The table, and nothing else.
+            lines = screen(text)
+            assert lines[0] == ""
+            assert lines[1].startswith("section ")
+            assert "sections done" not in "".join(lines)
+
+    def test_has_what_the_log_says_above_the_line(self, site: Site) -> None:
+        lines = screen(site.terminal("LAME"))
+        assert [line for line in lines if line.startswith("Section 'bad': left out: item 2: ")]
+        assert "sections done" not in "".join(lines)
+
+    def test_has_no_line_where_nothing_is_to_be_said(self, site: Site) -> None:
+        assert site.terminal("FINE", "--verbosity", "0") == ""

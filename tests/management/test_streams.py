@@ -1,0 +1,121 @@
+"""Standard streams and callbacks that fail: reporting may, publishing goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from django_sitemaps09.export import export
+from tests.support.configuration import BASE
+from tests.support.paths import ROOT
+from tests.support.sections import Numbers
+
+DEADLINE = 60
+RUN = f"""
+import django
+from django.conf import settings
+from tests import settings as usual
+import sys
+keys = {{
+    "BASE_URL": "{BASE}", "SITEMAPS": "tests.management.test_streams.SECTIONS", "ROOT": sys.argv.pop(1),
+}}
+known = {{name: getattr(usual, name) for name in dir(usual) if name.isupper()}}
+settings.configure(**known, SITEMAPS09=keys)
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "export_sitemaps", *sys.argv[1:]])
+"""
+
+SECTIONS: dict[str, Any] = {f"numbers{n}": Numbers(3) for n in range(3)}
+FORMATS = [[], ["--format", "json"], ["--verbosity", "2"]]
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+
+
+def run(folder: Path, redirection: str, *arguments: str, **streams: Any) -> tuple[int, str]:
+    """Status and errors of the command, with what a shell does to its streams."""
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-c", RUN, str(folder)]
+    given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
+    done = subprocess.run(  # noqa: S603 our own interpreter and arguments
+        [*command, *arguments], cwd=ROOT, timeout=DEADLINE, check=False, text=True, **given
+    )
+    return done.returncode, done.stderr or ""
+
+
+class TestAStreamThatFails:
+    @needs_full
+    @pytest.mark.parametrize("arguments", FORMATS)
+    def test_as_a_full_disk_does_is_named_and_all_is_published(
+        self, tmp_path: Path, arguments: list[str]
+    ) -> None:
+        code, errors = run(tmp_path, ">/dev/full", *arguments)
+        assert code == 0
+        assert "Cannot write to standard output: [Errno 28]" in errors
+        assert "Traceback" not in errors
+        assert (tmp_path / "sitemap.xml").exists()
+
+    @pytest.mark.parametrize("arguments", FORMATS)
+    def test_as_a_pipe_does_that_nobody_reads_is_no_word_worth(
+        self, tmp_path: Path, arguments: list[str]
+    ) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            code, errors = run(tmp_path, "", *arguments, stdout=writer)
+        finally:
+            os.close(writer)
+        assert (code, errors) == (0, "")
+        assert (tmp_path / "sitemap.xml").exists()
+
+    @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-"])
+    def test_as_one_that_is_closed_does_publishes_all(self, tmp_path: Path, redirection: str) -> None:
+        assert run(tmp_path, redirection) == (0, "")
+        assert (tmp_path / "sitemap.xml").exists()
+
+    @needs_full
+    def test_leaves_the_exit_status_of_a_run_that_failed(self, tmp_path: Path) -> None:
+        code, _ = run(tmp_path, ">/dev/full 2>/dev/full", "--remove", "absent")
+        assert code == 1
+        assert not (tmp_path / "sitemap.xml").exists()
+
+    def test_of_call_command_is_the_same(self, tmp_path: Path, settings: Any) -> None:
+        class Failing:
+            def write(self, text: str) -> None:
+                raise OSError(28, "No space left on device")
+
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS"}
+        call_command("export_sitemaps", output=str(tmp_path), stdout=Failing(), stderr=Failing())
+        assert (tmp_path / "sitemap.xml").exists()
+
+
+class TestACallbackThatRaises:
+    @pytest.mark.parametrize("name", ["progress", "on_page"])
+    def test_ends_the_export_with_its_exception_and_nothing_is_published(
+        self, tmp_path: Path, settings: Any, name: str
+    ) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
+        error = KeyError("of the caller")
+
+        def callback(*arguments: object) -> None:
+            raise error
+
+        callbacks: dict[str, Any] = {name: callback}
+        with pytest.raises(KeyError) as raised:
+            export(output=tmp_path, sitemaps={"a": Numbers(3)}, **callbacks)
+        assert raised.value is error
+        assert not (tmp_path / "sitemap.xml").exists()
+        assert list(tmp_path.glob(".sitemaps09/run-*")) == []
+
+    def test_after_publishing_is_a_warning(self, tmp_path: Path, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": BASE}
+
+        def callback(published: object) -> None:
+            raise KeyError("of the caller")
+
+        report = export(output=tmp_path, sitemaps={"a": Numbers(3)}, on_published=callback)
+        assert report.published
+        assert "of the caller" in " ".join(report.warnings)

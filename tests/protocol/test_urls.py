@@ -1,0 +1,195 @@
+"""URIs: a path or a URL becomes one, or is refused with a reason."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from django.utils.encoding import iri_to_uri
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_sitemaps09.protocol import MAX_LOCATION, origin, plain, uri
+from tests.support.protocol import hosts, urls
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/", "/"),
+        ("/a/B?c=D&e=f", "/a/B?c=D&e=f"),
+        ("//host/x", "//host/x"),
+        ("/-._~:/?@!$&'()*+,;=", "/-._~:/?@!$&'()*+,;="),
+        ("/käse/日本?ö=ü", "/k%C3%A4se/%E6%97%A5%E6%9C%AC?%C3%B6=%C3%BC"),
+        ("/😀", "/%F0%9F%98%80"),
+        # An escape is one, in the case that it has; a percent sign without two digits is itself.
+        ("/%20%c3%A4", "/%20%c3%A4"),
+        ("/100%", "/100%25"),
+        ("/%2", "/%252"),
+        ("/%zz%%20", "/%25zz%25%20"),
+        ("/%é2", "/%25%C3%A92"),
+        ("/a b ", "/a%20b%20"),
+        ("/[a]?b[]=1", "/%5Ba%5D?b%5B%5D=1"),
+        ('/\\evil.com/^`{|}"<>', "/%5Cevil.com/%5E%60%7B%7C%7D%22%3C%3E"),
+        ("/\u2028\u3000\u00ad", "/%E2%80%A8%E3%80%80%C2%AD"),
+        ("/?a?b//c", "/?a?b//c"),
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example?x=1", "https://a.example/?x=1"),
+        ("HTTPS://WWW.Example.COM/Path?Query=A", "https://www.example.com/Path?Query=A"),
+        ("https://EXÄMPLE.com:8443/ä", "https://xn--exmple-cua.com:8443/%C3%A4"),
+        ("https://例え。テスト/[x]", "https://xn--r8jz45g.xn--zckzah/%5Bx%5D"),
+        ("https://a.example:/", "https://a.example/"),
+        ("https://a.example:443/", "https://a.example:443/"),
+        ("http://[2001:DB8::1]:80/[", "http://[2001:db8::1]:80/%5B"),
+        ("https://a.example/@b\\c", "https://a.example/@b%5Cc"),
+        ("https://a.example?x=a@b", "https://a.example/?x=a@b"),
+    ],
+    ids=ascii,
+)
+def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text: str, expected: str) -> None:
+    assert uri(text) == expected
+    assert uri(expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        *((f"/a{character}b", "control character") for character in "\x00\t\n\r\x1f\x7f\x80\x85\x9f"),
+        *((f"https://a{character}b/", "control character") for character in "\x00\t\n\r\x7f\x85"),
+        *(("/a#b", "a fragment"), ("#", "a fragment"), ("https://a.example#b", "a fragment")),
+        *(("https://a.example/#", "a fragment"), ("https://a#@b.example/", "a fragment")),
+        *((f"https://{user}@a.example/", "a user") for user in ("", "user", "user:pass", "b.example:80")),
+        *((f"https://{host}/", "backslash") for host in ("evil.com\\@a.example", "a\\b", "\\a.example")),
+        *((f"https://{host}/", "a host") for host in ("a..b", "..", "\u2025", "a b", "*", "%41", "a,b")),
+        *(
+            (f"https://{host}/", "a host")
+            for host in ("[::1", "[::g]", "[1:2]", "[::1]a", ":80", "a\uff0fb")
+        ),
+        *(
+            (f"https://a.example:{port}/", "a port")
+            for port in ("0", "65536", "99999", "x", "-1", "1:2", "\uff11")
+        ),
+        *(("/\ud800", "surrogate"), ("https://\udfff/", "surrogate"), ("/\ud83d\ude00", "surrogate")),
+        *(
+            (text, "is neither a path")
+            for text in ("a", "a/b", " /a", "?a", "www.example.com/", "\\a", "://a/")
+        ),
+        *(
+            (text, "is neither a path")
+            for text in ("https:", "https:/a", "https://", "https:///a", "https://?a")
+        ),
+        *(
+            (text, "is neither a path")
+            for text in ("ftp://a/", "mailto:a@b", "xhttps://a/", "http\u017f://a/")
+        ),
+    ],
+    ids=ascii,
+)
+def test_what_no_crawler_can_ask_for_is_refused_with_the_reason_and_the_text(
+    text: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason) as raised:
+        uri(text)
+    assert repr(text) in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["a" * 10**5, "/" + "a" * 10**5 + "#", "https://" + "a" * 10**5 + "/"])
+def test_of_a_long_text_a_reason_shows_the_beginning(text: str) -> None:
+    with pytest.raises(ValueError, match=text[:90]) as raised:
+        uri(text)
+    assert len(str(raised.value)) < 200
+
+
+#: What RFC 3986 has for a path and a query behind an authority of ours.
+URI = re.compile(
+    r"(https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]*)?)?/([A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
+)
+
+paths = (urls | st.text(max_size=20)).map("/".__add__)
+
+
+def accepted(text: str) -> str | None:
+    """The URI of a text, if there is one."""
+    try:
+        return uri(text)
+    except ValueError:
+        return None
+
+
+@given(hosts | paths | urls | st.text(max_size=20))
+@example("/%2%35")
+@example("https://例え。テスト:1?%")
+def test_a_uri_is_made_once_and_has_no_character_that_none_may_have(text: str) -> None:
+    found = accepted(text)
+    if found is None:
+        return
+    assert URI.fullmatch(found)
+    assert uri(found) == found
+    assert found.startswith("/") or f"{found}/".startswith(f"{origin(found).scheme}://")
+
+
+@given(paths)
+def test_quoting_changes_no_byte_of_what_a_path_means(path: str) -> None:
+    found = accepted(path)
+    if found is not None:
+        assert unquote_to_bytes(found) == unquote_to_bytes(path)
+
+
+@given(paths)
+def test_a_path_is_quoted_as_django_does_but_for_brackets_and_bare_percent_signs(path: str) -> None:
+    path = re.sub(r"[\[\]]|%(?![0-9A-Fa-f]{2})", "", path)
+    found = accepted(path)
+    assert found is None or found == iri_to_uri(path)
+
+
+@given(path=paths)
+def test_a_path_means_the_same_behind_a_base_as_alone(path: str) -> None:
+    found = accepted(path)
+    assert accepted(f"https://example.com{path}") == (found and f"https://example.com{found}")
+
+
+STARTS = ["/", "https://example.com/", "http://localhost:8000/", "http://[::1]:8000/"]
+
+
+@given(
+    start=st.sampled_from(STARTS),
+    texts=st.lists(st.lists(st.sampled_from(["a", "/b", "?c=d", "%20", "-._~:@!$&'()*+,;="])).map("".join)),
+    odd=st.none() | urls | st.text(max_size=5),
+    position=st.integers(0, 5),
+    most=st.integers(20, 100),
+    headless=st.booleans(),
+)
+@example(start="/", texts=["%2", "0"], odd=None, position=0, most=20, headless=False)
+@example(start="/", texts=["a"], odd="b\n/c", position=1, most=20, headless=False)
+@example(start="http://[::1]:8000/", texts=["a", "[b"], odd="]", position=0, most=99, headless=False)
+def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_where_it_should(
+    start: str, texts: list[str], odd: str | None, position: int, most: int, headless: bool
+) -> None:
+    column = [f"{start}{text}" for text in texts]
+    if odd is not None:
+        column.insert(position, odd if headless else f"{start}{odd}")
+    each = all(text.startswith(start) and len(text) <= most and accepted(text) == text for text in column)
+    assert plain(column, start, most) == each
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    "odd",
+    ["", "a", "\n", "a\n/b", "ä", "a b", "%", "%2", "%2\n", "#", "[", "]", "[]", "\\", "^", "\x7f", "\x00"],
+)
+def test_one_text_that_is_not_plain_is_found_wherever_it_stands(start: str, odd: str) -> None:
+    good = f"{start}a?b=%C3%A4"
+    for column in ([odd], [good, odd], [odd, good], [good, odd, good]):
+        assert not plain(column, start, MAX_LOCATION)
+        within = [text if text == good else f"{start}{odd}" for text in column]
+        assert plain(within, start, MAX_LOCATION) == (odd in ("", "a"))
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_plain_text_has_so_many_characters_at_most(start: str) -> None:
+    column = [start, start.ljust(50, "a")]
+    assert plain(column, start, 50)
+    assert not plain(column, start, 49)
+    assert plain([], start, 0)

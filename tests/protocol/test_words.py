@@ -1,0 +1,336 @@
+"""Words of the protocol: priorities, change frequencies and language codes."""
+
+from __future__ import annotations
+
+import enum
+import locale
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.conf import global_settings
+from django.db.models import TextChoices
+from django.test import override_settings
+from django.utils.functional import lazystr
+from django.utils.translation import override
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_sitemaps09.protocol import (
+    CHANGEFREQS,
+    changefreq_text,
+    hreflang,
+    hreflang_warning,
+    language_text,
+    news_language,
+    priority_text,
+)
+
+#: `xsd:decimal` as it is usually written.
+DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+numbers = (
+    st.floats(0, 1)
+    | st.integers(0, 1)
+    | st.decimals(0, 1, places=3)
+    | st.integers(0, 10**60).map(lambda digits: Decimal(digits).scaleb(-60, Context(prec=99)))
+)
+
+
+@given(numbers)
+@example(5e-324)
+@example(1e-05)
+@example(-0.0)
+@example(Decimal("0E+5"))
+@example(Decimal("1E-7"))
+@example(Decimal("0.50"))
+@example(Decimal("0." + "123456789" * 5))
+def test_a_priority_is_written_as_a_decimal_and_reads_as_the_same_number(value: Any) -> None:
+    text = priority_text(value)
+    assert DECIMAL.fullmatch(text)
+    assert type(value)(text) == value
+
+
+@given(value=numbers, digits=st.integers(1, 5))
+def test_a_priority_is_not_rounded_by_the_decimal_context_of_the_project(value: Any, digits: int) -> None:
+    expected = priority_text(value)
+    with localcontext() as context:
+        context.prec = digits
+        assert priority_text(value) == expected
+
+
+@pytest.fixture
+def comma_locale() -> Iterator[None]:
+    """The C library set to write decimals with a comma, where this machine knows such a language."""
+    before = locale.setlocale(locale.LC_ALL)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "pt_BR.UTF-8", "de_DE", "German_Germany"):
+        with suppress(locale.Error):
+            locale.setlocale(locale.LC_ALL, name)
+            break
+    else:
+        pytest.skip("this machine has no locale that writes decimals with a comma")
+    yield
+    locale.setlocale(locale.LC_ALL, before)
+
+
+PRIORITIES: dict[object, str] = {0.5: "0.5", Decimal("0.25"): "0.25", 1: "1", 1e-05: "0.00001"}
+
+
+@pytest.mark.usefixtures("comma_locale")
+def test_no_locale_of_the_machine_changes_a_priority() -> None:
+    assert list(map(priority_text, PRIORITIES)) == list(PRIORITIES.values())
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ar"])
+def test_no_language_of_django_changes_a_priority(language: str) -> None:
+    with override_settings(USE_THOUSAND_SEPARATOR=True), override(language):
+        assert list(map(priority_text, PRIORITIES)) == list(PRIORITIES.values())
+
+
+@pytest.mark.parametrize("text", ["0.5", " 0.5 ", "1", "0.50"])
+def test_a_priority_may_be_the_text_of_a_number_as_contribs_get_urls_gives_it(text: str) -> None:
+    assert priority_text(text) == text.strip()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(float("nan"), float("inf"), float("-inf"), Decimal("sNaN"), Decimal("Infinity")),
+        *(-0.1, 1.1, 2, -1, 1 + 2**-52, Decimal("1." + "0" * 40 + "1"), 10**400, Decimal("-1E-99")),
+        # More digits than a document can do with, and what only Python reads as a number.
+        *(Decimal(f"0.{'1' * 1_001}"), Decimal("1E-1001"), Decimal("0E+1001"), "0_1", "0._5"),
+        *(True, False, None, "", "high", "0,5", "1/2", "NaN", b"0.5", [], [0.5], 0.5j, Fraction(1, 2)),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_what_is_no_number_from_0_to_1_is_refused_as_a_priority(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a priority"):
+        priority_text(value)
+
+
+class Frequency(str, enum.Enum):
+    """As people wrote them before `StrEnum`, whose members `str()` shows by name."""
+
+    DAILY = "daily"
+
+
+class Choice(TextChoices):
+    DAILY = "daily"
+
+
+class Text(str):
+    """A text with words of its own."""
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+@pytest.mark.parametrize("word", CHANGEFREQS)
+def test_each_word_of_the_protocol_is_a_changefreq(word: str) -> None:
+    assert changefreq_text(word) == word
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Frequency.DAILY, Choice.DAILY, lazystr("daily"), Text("daily")],
+    ids=lambda v: type(v).__name__,
+)
+def test_whatever_equals_a_word_of_the_protocol_is_written_as_that_word(value: object) -> None:
+    text = changefreq_text(value)
+    assert text == "daily"
+    assert type(text) is str
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Weekly", "weekly ", "", "sometimes", None, 0, True, [], ["daily"], b"daily", {"daily"}],
+    ids=repr,
+)
+def test_any_other_word_is_refused_as_a_changefreq(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a changefreq"):
+        changefreq_text(value)
+
+
+@pytest.mark.parametrize(
+    "code", ["en", "pt-br", "zh-hant", "zh-Hant-TW", "es-419", "x-default", "ca@valencia", "sr_Latn"]
+)
+def test_a_language_code_is_written_as_it_is(code: str) -> None:
+    assert language_text(code) == code
+
+
+@pytest.mark.parametrize(
+    "value", ["", " ", "en ", "en\n", "-en", "en-", "e--n", "dé", 'en"', "en,de", None, 7, b"en"], ids=ascii
+)
+def test_what_is_no_language_code_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a language code"):
+        language_text(value)
+
+
+#: As the schema of these links has it; see https://www.rfc-editor.org/info/bcp47.
+HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *(
+            ("en", "en"),
+            ("EN", "en"),
+            ("hsb", "hsb"),
+            ("x-default", "x-default"),
+            ("X-Default", "x-default"),
+        ),
+        *(
+            ("pt-br", "pt-BR"),
+            ("pt_BR", "pt-BR"),
+            ("es-419", "es-419"),
+            ("ES_419", "es-419"),
+            ("en-uk", "en-UK"),
+        ),
+        *(("zh-hans", "zh-Hans"), ("zh_Hant_tw", "zh-Hant-TW"), ("ZH-HANT-TW", "zh-Hant-TW")),
+        *(("sr-latn", "sr-Latn"), ("sr@latin", "sr-Latn"), ("sr_RS@latin", "sr-Latn-RS")),
+        *(("uz@cyrillic", "uz-Cyrl"), ("sd_IN@devanagari", "sd-Deva-IN")),
+    ],
+)
+def test_a_code_is_written_as_hreflang_wants_it_however_django_or_a_locale_spells_it(
+    code: str, expected: str
+) -> None:
+    assert hreflang(code) == expected
+    assert hreflang(expected) == expected
+    assert hreflang(lower := expected.lower()) == hreflang(lower.replace("-", "_").replace("x_", "x-"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *(
+            "",
+            " ",
+            "e",
+            "engl",
+            "english",
+            "en ",
+            " en",
+            "en\n",
+            "-en",
+            "en-",
+            "en--us",
+            "e1",
+            "dé",
+            "en us",
+        ),
+        *("en-u", "en-usa", "en-us-hans", "en-1996", "de-1996", "ca-valencia", "ca@valencia", "de@euro"),
+        *(
+            "sr-latn@latin",
+            "sr@",
+            "en_US.UTF-8",
+            "zh-hans-cn-x",
+            "x",
+            "default",
+            "x_default",
+            "419",
+            "i-klingon",
+        ),
+        *("\u212ao", "en-\u0661\u0662\u0663", "*", None, 7, b"en", ["en"]),
+    ],
+    ids=ascii,
+)
+def test_what_hreflang_has_no_room_for_is_refused_with_what_would_be_right(code: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(repr(code))} is not .* 'pt-BR'"):
+        hreflang(code)
+
+
+@pytest.mark.parametrize("code", [code for code, _ in global_settings.LANGUAGES])
+def test_every_language_of_django_is_one_of_hreflang_and_of_news_and_known_to_google(code: str) -> None:
+    assert HREFLANG.fullmatch(hreflang(code))
+    assert hreflang_warning(hreflang(code)) is None
+    assert re.fullmatch("zh-cn|zh-tw|[a-z]{2,3}", news_language(code))
+
+
+@given(
+    st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?", fullmatch=True)
+    | st.text()
+)
+def test_whatever_hreflang_gives_is_of_the_schemas_form_the_same_word_and_given_once(code: str) -> None:
+    try:
+        found = hreflang(code)
+    except ValueError:
+        assert not HREFLANG.fullmatch(code)
+        return
+    assert HREFLANG.fullmatch(found)
+    assert hreflang(found) == found
+    assert "@" in code or found.lower() == code.lower().replace("_", "-")
+
+
+@pytest.mark.parametrize("code", ["es-419", "en-001", "zh-Hant-030"])
+def test_google_knows_no_region_by_its_number(code: str) -> None:
+    assert "by a number" in str(hreflang_warning(code))
+
+
+@pytest.mark.parametrize("code", ["en-EU", "en-UN", "en-UK", "sr-Latn-EU"])
+def test_a_region_that_is_none_has_no_effect(code: str) -> None:
+    assert f"the region {code[-2:]}, which has no effect" in str(hreflang_warning(code))
+
+
+@pytest.mark.parametrize(
+    "code", ["eu", "uk", "uk-UA", "eu-ES", "en-GB", "en", "zh-Hant", "zh-Hant-TW", "x-default"]
+)
+def test_of_what_google_knows_there_is_no_warning(code: str) -> None:
+    assert hreflang(code) == code
+    assert hreflang_warning(code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *((code, "zh-cn") for code in ("zh-hans", "zh-cn", "zh-sg", "zh_CN", "zh-Hans-HK", "zh_Hans_SG")),
+        *((code, "zh-tw") for code in ("zh-hant", "zh-tw", "zh-hk", "ZH_TW", "zh-Hant-CN", "zh-mo")),
+        *(
+            ("en", "en"),
+            ("en-US", "en"),
+            ("PT_br", "pt"),
+            ("sr@latin", "sr"),
+            ("HSB", "hsb"),
+            ("es-419", "es"),
+        ),
+        *(("ca@valencia", "ca"), ("de-1996", "de"), ("zh_CN.UTF-8", "zh-cn"), ("yue-hant", "yue")),
+    ],
+)
+def test_the_language_of_news_is_the_language_alone_but_for_chinese(code: str, expected: str) -> None:
+    assert news_language(code) == expected
+
+
+@pytest.mark.parametrize("code", ["zh", "ZH", "zh-US", "zh-latn", "zh_x"])
+def test_which_chinese_has_to_be_told_and_both_are_named(code: str) -> None:
+    with pytest.raises(ValueError, match=rf"^'{code}' .*'zh-cn'.*'zh-tw'"):
+        news_language(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "e",
+        "engl",
+        "english",
+        "x-default",
+        "e1",
+        "419",
+        "en ",
+        "en\n",
+        "dé",
+        "\u212ao",
+        "en--us",
+        None,
+        7,
+        b"en",
+    ],
+    ids=ascii,
+)
+def test_what_is_no_language_is_none_of_news(code: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(repr(code))} is not a language"):
+        news_language(code)

@@ -1,0 +1,8 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+from tests.support.declarations import articles
+from tests.support.news import stopped_clock
+
+__all__ = ["articles", "stopped_clock"]

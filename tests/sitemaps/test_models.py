@@ -1,0 +1,162 @@
+"""Rows of a sitemap: those of its model, queryset or method, in a defined order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F, QuerySet
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import lazystr
+
+from django_sitemaps09 import GenericSitemap, StaticViewSitemap
+from django_sitemaps09.hooks.expressions import (
+    Dated,
+    alias,
+    annotated,
+    declared_expressions,
+    declared_value,
+)
+from tests.models import Article, Recent, Seat
+from tests.support.declarations import UPDATED, declare
+from tests.support.factories import ArticleFactory, SeatFactory
+
+
+@pytest.fixture
+def no_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection blocked, of every database there is."""
+
+    def refuse(self: Any) -> None:
+        raise AssertionError("a declaration has opened a connection")
+
+    monkeypatch.setattr("django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection", refuse)
+
+
+# Rows
+
+
+ROWS: dict[str, Any] = {
+    "model": {"model": Article},
+    "queryset": {"queryset": Article.objects.all()},
+    "manager": {"queryset": Article.objects},
+    "method": {"get_queryset": lambda self: Article.objects.all()},
+    "proxy": {"model": Recent},
+}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_rows_are_those_of_model_queryset_or_method(rows: str, articles: list[Article]) -> None:
+    assert {item.pk for item in declare(**ROWS[rows])().items()} == {item.pk for item in articles}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_rows_are_asked_for_anew_each_time(rows: str, articles: list[Article]) -> None:
+    section = declare(**ROWS[rows])()
+    assert len(section.items()) == 3
+    ArticleFactory(slug="later")
+    assert len(section.items()) == 4
+    assert len(declare(**ROWS[rows])().items()) == 4
+
+
+@pytest.mark.usefixtures("no_queries")
+@pytest.mark.parametrize("rows", ROWS)
+def test_making_a_sitemap_and_its_items_asks_the_database_nothing(rows: str) -> None:
+    section = declare(**ROWS[rows], lastmod=F("updated"))()
+    assert isinstance(section.items(), QuerySet)
+    assert isinstance(annotated(section, section.items()), QuerySet)
+
+
+def test_a_queryset_goes_before_a_model(articles: list[Article]) -> None:
+    section = declare(model=Article, queryset=Article.objects.filter(published=True))
+    assert len(section().items()) == 2
+
+
+def test_an_empty_queryset_is_one_too(articles: list[Article]) -> None:
+    section = declare(model=Article, queryset=Article.objects.none())
+    assert list(section().items()) == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        ({"model": Article}, ["S3", "S1", "S2"]),
+        ({"model": Article, "key": "updated"}, ["S3", "S1", "S2"]),
+        ({"queryset": Article.objects.order_by("-slug")}, ["S3", "S2", "S1"]),
+        ({"queryset": Article.objects.order_by("-slug"), "key": "updated"}, ["S3", "S2", "S1"]),
+        ({"model": Recent}, ["S3", "S2", "S1"]),
+        ({"queryset": Recent.objects.order_by(), "key": "updated"}, ["S3", "S1", "S2"]),
+    ],
+)
+def test_items_have_the_order_of_the_queryset_else_that_of_the_primary_key(
+    attributes: dict[str, Any], names: list[str], articles: list[Article]
+) -> None:
+    assert [item.slug for item in declare(**attributes)().items()] == names
+
+
+def test_a_key_of_two_columns_is_an_order_too(db: None) -> None:
+    for row, number in [("b", 1), ("a", 2), ("a", 1)]:
+        SeatFactory(row=row, number=number)
+    assert [seat.pk for seat in declare(model=Seat)().items()] == [("a", 1), ("a", 2), ("b", 1)]
+
+
+def test_a_class_without_rows_says_each_way_to_give_it_some() -> None:
+    with pytest.raises(ImproperlyConfigured) as raised:
+        declare()().items()
+    for part in ("Declared", "`queryset`", "`model`", "`get_queryset()`", "`items()`"):
+        assert part in str(raised.value)
+
+
+# Sections of views
+
+
+@pytest.mark.parametrize("names", [["about", "home"], ("about", "home"), [lazystr("about"), "home"]])
+def test_views_are_located_by_their_names(names: Any) -> None:
+    section = declare(StaticViewSitemap, viewnames=names)()
+    assert [section.location(item) for item in section.items()] == [reverse("about"), reverse("home")]
+
+
+def test_views_may_be_named_by_a_method_of_the_class() -> None:
+    class Pages(StaticViewSitemap):
+        def items(self) -> list[str]:
+            return ["about"]
+
+        def location(self, item: str) -> str:
+            return f"{self.default_location(item)}?a"
+
+    assert [Pages().location(item) for item in Pages().items()] == ["/about/?a"]
+
+
+def test_the_items_of_a_section_of_views_are_a_list_of_its_own() -> None:
+    section = declare(StaticViewSitemap, viewnames=["about"])()
+    section.items().append("home")
+    assert section.items() == ["about"]
+    assert declare(StaticViewSitemap)().items() == []
+
+
+def test_a_view_that_no_url_leads_to_is_an_error() -> None:
+    with pytest.raises(NoReverseMatch):
+        StaticViewSitemap().location("nowhere")
+
+
+# Contrib's generic sitemap
+
+
+def test_a_generic_sitemap_takes_what_contribs_takes() -> None:
+    rows = Article.objects.all()
+    section = GenericSitemap({"queryset": rows, "date_field": "updated"}, 0.5, "daily", "http")
+    assert (section.priority, section.changefreq, section.protocol) == (0.5, "daily", "http")
+    assert section.lastmod(Article(updated=UPDATED)) == UPDATED
+    assert section.location(Article(slug="a")) == "/articles/a/"
+    assert declared_expressions(section) == {}
+
+
+def test_a_generic_sitemap_may_be_subclassed_with_expressions(articles: list[Article]) -> None:
+    class Generic(GenericSitemap[Article]):
+        changefreq = "weekly"
+        lastmod = F("updated")
+
+    section = Generic({"queryset": Article.objects.order_by("slug")})
+    assert declared_expressions(section) == {alias("lastmod"): Dated(Generic.lastmod)}
+    first = annotated(section, section.items())[0]
+    assert declared_value(section.lastmod, "lastmod", first) == UPDATED.replace(day=1)

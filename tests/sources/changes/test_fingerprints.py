@@ -1,0 +1,465 @@
+"""Fingerprints: whatever changes in a page changes its fingerprint."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+from unittest import mock
+
+import pytest
+from django.db import NotSupportedError, connections
+from django.db.models import (
+    BigIntegerField,
+    BinaryField,
+    CharField,
+    Count,
+    DateTimeField,
+    DurationField,
+    Exists,
+    F,
+    FloatField,
+    JSONField,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Cast, Concat, Lower, TruncDay
+from django.utils import timezone as zones
+
+from django_sitemaps09 import Route, Sitemap
+from django_sitemaps09.pages import Fingerprint, Key
+from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
+from tests.models import Article, Category, Name, Reading, Seat, Ticket, Visit
+from tests.support.databases import parameter
+from tests.support.factories import (
+    ArticleFactory,
+    CategoryFactory,
+    CommentFactory,
+    NameFactory,
+    ReadingFactory,
+    SeatFactory,
+    TicketFactory,
+)
+from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
+
+SERVERS = [parameter("postgresql"), parameter("mariadb")]
+
+
+# Fingerprints.
+
+CATEGORY = Concat(F("category__slug"), Value("-"), F("slug"))
+Mutations: TypeAlias = "dict[str, Callable[[QuerySet[Any]], object]]"
+
+MUTATIONS: Mutations = {
+    "an insert": lambda rows: make(rows, 99),
+    "an insert within": lambda rows: make(rows, 3),
+    "a delete": lambda rows: rows.filter(pk=6).delete(),
+    "a newer date": lambda rows: rows.filter(pk=6).update(updated=NOON + timedelta(days=9)),
+    "an update of a declared column": lambda rows: rows.filter(pk=4).update(slug="other"),
+    "a letter's case": lambda rows: rows.filter(pk=4).update(slug="S2"),
+    "an update of a joined column": lambda rows: (
+        Category.objects.using(rows.db).filter(pk=1).update(slug="x")
+    ),
+    "a column of another one": lambda rows: rows.filter(pk=4).update(category=2),
+    "an update of the key": lambda rows: rows.filter(pk=20).update(id=99),
+    "a date that is not the newest": lambda rows: rows.filter(pk=2).update(updated=NOON),
+    "a fraction of a second": lambda rows: rows.filter(pk=2).update(
+        updated=NOON + timedelta(microseconds=1)
+    ),
+    "a date gone": lambda rows: rows.filter(pk=2).update(updated=None),
+    "a decimal": lambda rows: rows.filter(pk=2).update(weight=Decimal("0.051")),
+    "a decimal gone": lambda rows: rows.filter(pk=2).update(weight=None),
+    "a condition": lambda rows: rows.filter(pk=4).update(published=False),
+    "two rows swap a text": lambda rows: swap(rows, "slug"),
+    "two rows swap a date": lambda rows: swap(rows, "updated"),
+    "two rows swap a relation": lambda rows: swap(rows, "category_id"),
+    "one for another": lambda rows: (rows.filter(pk=2).delete(), make(rows, 98)),
+}
+
+UNDECLARED: Mutations = {
+    "nothing": lambda rows: None,
+    "a column that is not declared": lambda rows: rows.filter(pk=2).update(day=date(1999, 1, 1)),
+    "rows of another table": lambda rows: CommentFactory(using=rows.db, article=rows.get(pk=2)),
+}
+
+
+def make(rows: QuerySet[Article], pk: int) -> None:
+    ArticleFactory(using=rows.db, pk=pk, slug=f"s{pk}", category_id=1)
+
+
+def swap(rows: QuerySet[Article], name: str) -> None:
+    one, other = rows.get(pk=2), rows.get(pk=8)
+    rows.filter(pk=2).update(**{name: getattr(other, name)})
+    rows.filter(pk=8).update(**{name: getattr(one, name)})
+
+
+def joined(rows: QuerySet[Article]) -> Any:
+    return source_of(rows, location=Route("word", word=CATEGORY))
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_whatever_changes_in_a_page_changes_its_fingerprint(articles: QuerySet[Article], what: str) -> None:
+    source = joined(articles)
+    before = source.fingerprint(None, None)
+    MUTATIONS[what](articles)
+    assert not source.fingerprint(None, None).same(before)
+
+
+@pytest.mark.parametrize("what", UNDECLARED)
+def test_what_is_not_in_a_page_leaves_its_fingerprint(articles: QuerySet[Article], what: str) -> None:
+    source = joined(articles)
+    before = source.fingerprint(None, None)
+    UNDECLARED[what](articles)
+    assert source.fingerprint(None, None) == before
+
+
+def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
+    articles: QuerySet[Article], using: str
+) -> None:
+    source = source_of(articles)
+    found = source.fingerprint(("4",), ("10",))
+    assert found[:2] == (3, "2026-01-01T17:00:00Z")
+    none = source.fingerprint(("98",), None)
+    assert none[:2] == (0, None)
+    if using == "default":
+        assert {len(found.hash), len(none.hash)} == {32}
+    else:
+        assert 0 <= found.hash < 1 << 64
+        assert none.hash == 0
+
+
+def parts_add_up(source: Any, *bounds: Key) -> bool:
+    """Whether the fingerprints of ranges come to that of all of them; on SQLite their rows alone do."""
+    ends: list[Key | None] = [None, *bounds, None]
+    parts = [source.fingerprint(*pair) for pair in pairwise(ends)]
+    whole = source.fingerprint(None, None)
+    if isinstance(whole.hash, str):
+        return bool(whole.rows == sum(part.rows for part in parts))
+    return bool(reduce(Fingerprint.plus, parts) == whole)
+
+
+@pytest.mark.parametrize("lastmod", ["updated", "day"])
+def test_the_fingerprint_of_all_is_the_sum_of_those_of_its_ranges(
+    articles: QuerySet[Article], lastmod: str
+) -> None:
+    assert parts_add_up(source_of(articles, lastmod=F(lastmod)), ("4",), ("5",), ("17",))
+
+
+QUERYSETS: dict[str, Callable[[QuerySet[Any]], QuerySet[Any]]] = {
+    "all": lambda rows: rows,
+    "filter": lambda rows: rows.filter(published=True),
+    "an order": lambda rows: rows.order_by("-category__slug"),
+    "only": lambda rows: rows.only("slug").select_related(None),
+    "select_related": lambda rows: rows.select_related("category"),
+    "a reverse foreign key": lambda rows: rows.filter(visits__pk__gt=0),
+    "many to many": lambda rows: rows.filter(tags__name__in=["a", "b"]),
+    "distinct": lambda rows: rows.filter(tags__name__in=["a", "b"]).distinct(),
+    "exists": lambda rows: rows.filter(Exists(Visit.objects.filter(article=OuterRef("pk")))),
+    "an aggregate": lambda rows: rows.annotate(n=Count("visits")).filter(n__gt=0),
+    "an annotation": lambda rows: rows.annotate(lower=Lower("slug"), n=Value(3)),
+    "a subquery": lambda rows: rows.annotate(
+        latest=Subquery(Visit.objects.filter(article=OuterRef("pk")).order_by("-at").values("at")[:1])
+    ),
+    "a condition": lambda rows: rows.filter(Q(tags__name="a") | Q(published=True)),
+    "extra": lambda rows: rows.extra(select={"one": "1"}),
+}
+
+
+@pytest.mark.parametrize("name", QUERYSETS)
+@pytest.mark.parametrize("lastmod", [F("updated"), Max("visits__at")], ids=["a column", "an aggregate"])
+def test_a_fingerprint_of_any_queryset_is_one_query_and_of_its_rows(
+    articles: QuerySet[Article], using: str, name: str, lastmod: Any
+) -> None:
+    rows = QUERYSETS[name](articles)
+    source = source_of(rows, lastmod=lastmod)
+    assert source.can_fingerprint
+    with queries(using, 1):
+        found = source.fingerprint(None, ("16",))
+    within = [row for row in rows if row.pk <= 16]
+    assert found.rows == len({row.pk for row in within}) > 0
+    assert parts_add_up(source, ("2",), ("16",))
+    dated = (
+        Visit.objects.using(using).filter(article_id=row.pk).values_list("at", flat=True) for row in within
+    )
+    visits = [at for some in dated for at in some]
+    newest = max(visits if isinstance(lastmod, Max) else [row.updated for row in within if row.updated])
+    assert found.newest == f"{newest:%Y-%m-%dT%H:%M:%SZ}"
+    articles.filter(pk=within[0].pk).update(slug="other")
+    assert source.fingerprint(None, ("16",)).hash != found.hash
+
+
+def test_the_fingerprint_of_no_rows_is_none_of_any(articles: QuerySet[Article]) -> None:
+    nothing = (articles.none(), articles.filter(pk__in=[]), articles.filter(pk=7))
+    [found] = {source_of(rows).fingerprint(None, None) for rows in nothing}
+    assert found[:2] == (0, None)
+    assert not found.same(source_of(articles).fingerprint(None, None))
+
+
+def test_keys_of_several_columns_and_of_relations_are_hashed(using: str) -> None:
+    categories = [CategoryFactory(using=using, pk=n, slug=str(n)) for n in (1, 2)]
+    now = {"lastmod": Cast(Value(NOON), DateTimeField()), "priority": None, "changefreq": None}
+    for row in "ab":
+        for n in (1, 2):
+            SeatFactory(using=using, row=row, number=n)
+    for category in categories:
+        for n in (1, 2):
+            TicketFactory(using=using, category=category, number=n)
+    for model, change in ((Seat, {"row": "c"}), (Ticket, {"number": 7})):
+        rows = model._default_manager.using(using)
+        source = source_of(rows, location=Route("word", word=F("number")), **now)
+        with queries(using, 1):
+            before = source.fingerprint(None, None)
+        assert before[:2] == (4, "2026-01-01T12:00:00Z")
+        first = "a" if model is Seat else "1"
+        assert source.fingerprint(None, (first, "2")).rows == 2
+        assert parts_add_up(source, (first, "2"))
+        rows.filter(pk=(first, 1) if model is Seat else (1, 1)).update(**change)
+        assert not source.fingerprint(None, None).same(before)
+
+
+def hash_of(using: str, *values: Any) -> int | str:
+    """The hash of one row with such columns beside its key."""
+    columns = [value if hasattr(value, "resolve_expression") else Value(value) for value in values]
+    names = {f"column_{n}": column for n, column in enumerate(columns)}
+    rows = Category.objects.using(using).filter(pk=1)
+    rows = rows.annotate(now=Cast(Value(NOON), DateTimeField()), **names)
+    return fingerprint(rows, ["pk"], [*names, "now"], "now").hash
+
+
+TEXT = CharField()
+#: From which PostgreSQL counts microseconds.
+SINCE = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def folded(number: int) -> int:
+    """Another number, whose halves give the same by XOR, which is all that PostgreSQL hashes of it."""
+    return number ^ ((1 << 32) + 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("", "x"), (Value(None, TEXT), "x")),
+        (("",), (Value(None, TEXT),)),
+        ((Value(None, TEXT), "x"), ("x", Value(None, TEXT))),
+        (("ab", "c"), ("a", "bc")),
+        (("a,b",), ("a", "b")),
+        (("a','b",), ("a", "b")),
+        (("a\\", "b"), ("a", "\\b")),
+        (("NULL",), (Value(None, TEXT),)),
+        (("a", "b"), ("b", "a")),
+        (("a",), ("A",)),
+        (("a",), ("a ",)),
+        (("e\N{COMBINING ACUTE ACCENT}",), ("é",)),
+        ((Cast(Value("1.0"), TEXT),), (Cast(Value("1.00"), TEXT),)),
+        ((1,), (2,)),
+        ((True,), (False,)),
+        ((Value(0.0, FloatField()),), (Value(1e-300, FloatField()),)),
+        ((Value(b"a\x00", BinaryField()),), (Value(b"a\x00b", BinaryField()),)),
+        ((Value({"a": 1}, JSONField()),), (Value({"a": 2}, JSONField()),)),
+        ((Value(timedelta(1), DurationField()),), (Value(timedelta(2), DurationField()),)),
+        ((NOON,), (NOON + timedelta(microseconds=1),)),
+        ((date(2026, 1, 1),), (date(2026, 1, 2),)),
+        ((NOON,), (SINCE + timedelta(microseconds=folded((NOON - SINCE) // timedelta(microseconds=1))),)),
+        ((Value(1 << 40, BigIntegerField()),), (Value(folded(1 << 40), BigIntegerField()),)),
+    ],
+    ids=range(23),
+)
+def test_columns_that_differ_have_other_hashes_and_the_same_ones_the_same(
+    using: str, one: Sequence[Any], other: Sequence[Any]
+) -> None:
+    CategoryFactory(using=using, pk=1, slug="c")
+    assert hash_of(using, *one) == hash_of(using, *one)
+    assert hash_of(using, *one) != hash_of(using, *other)
+
+
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1, "1"), ("a\0b", "a\0c"), (0.1, 0.1 + 2**-56), (2**53, 2**53 + 1), (1, 1.0), (b"a", "a")],
+    ids=range(6),
+)
+def test_values_of_sqlite_count_by_their_type_and_to_the_last_digit(
+    using: str, one: Any, other: Any
+) -> None:
+    CategoryFactory(pk=1, slug="c")
+    assert hash_of(using, one) == hash_of(using, one)
+    assert hash_of(using, one) != hash_of(using, other)
+
+
+def test_text_counts_by_its_bytes_under_any_collation(using: str) -> None:
+    name = NameFactory(using=using, name="Straße")
+    source = compiled(
+        declaration(
+            queryset=Name.objects.using(using),
+            location=Route("word", word=F("name")),
+            lastmod=Cast(Value(NOON), DateTimeField()),
+        )
+    )
+    before = source.fingerprint(None, None)
+    Name.objects.using(using).filter(name=name.name).update(name="STRAße")
+    assert not source.fingerprint(None, None).same(before)
+
+
+def test_columns_of_any_type_are_hashed(using: str) -> None:
+    ReadingFactory(using=using, ratio=0.1, blob=b"\x00\xff", amount=Decimal("1.5"), serial="é\\'")
+    for name in ("ratio", "blob", "amount", "serial", "label"):
+        rows = Reading.objects.using(using)
+        lastmod = Cast(Value(NOON), DateTimeField())
+        source = compiled(declaration(queryset=rows, location=Route("word", word=F(name)), lastmod=lastmod))
+        before = source.fingerprint(None, None)
+        assert before.hash is not None
+        rows.update(**{name: {"ratio": 0.2, "blob": b"\x00", "amount": 2}.get(name, "x")})
+        assert not source.fingerprint(None, None).same(before)
+
+
+@pytest.mark.parametrize("using", SERVERS, indirect=True)
+def test_no_session_has_a_say_in_a_hash(articles: QuerySet[Article], using: str) -> None:
+    source = source_of(articles)
+    before = source.fingerprint(None, None)
+    statements = {
+        "postgresql": ("SET TIME ZONE 'Asia/Tokyo'", "SET TIME ZONE 'UTC'"),
+        "mariadb": (
+            "SET SESSION group_concat_max_len = 4, time_zone = '+09:00'",
+            "SET SESSION group_concat_max_len = DEFAULT, time_zone = '+00:00'",
+        ),
+    }
+    change, restore = statements[using]
+    with connections[using].cursor() as cursor:
+        cursor.execute(change)
+        try:
+            assert source.fingerprint(None, None).hash == before.hash
+        finally:
+            cursor.execute(restore)
+
+
+def test_what_is_active_has_no_say_in_a_fingerprint(articles: QuerySet[Article]) -> None:
+    source = source_of(articles, lastmod=TruncDay("updated"))
+    before = source.fingerprint(None, None)
+    with zones.override("Asia/Tokyo"):
+        assert source.fingerprint(None, None) == before
+
+
+def test_a_lastmod_that_is_no_date_or_is_none_that_python_knows_is_no_newest_one(
+    articles: QuerySet[Article], using: str
+) -> None:
+    assert not source_of(articles, lastmod=F("slug")).can_fingerprint
+    if using == "postgresql":
+        with connections[using].cursor() as cursor:
+            cursor.execute("UPDATE tests_article SET updated = 'infinity' WHERE id = 2")
+        found = source_of(articles).fingerprint(None, None)
+        assert found[:2] == (12, None)
+        assert found.hash is not None
+
+
+def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
+    articles: QuerySet[Article],
+) -> None:
+    assert source_of(articles).can_fingerprint
+    assert source_of(articles, lastmod=Max("visits__at")).can_fingerprint
+    assert source_of(articles, i18n=True).can_fingerprint
+    others = [
+        source_of(articles, lastmod=None),
+        source_of(articles, lastmod=NOON),
+        source_of(articles, lastmod=lambda self, item: item.updated),
+        source_of(articles, priority=lambda self, item: 0.5),
+        source_of(articles, i18n=True, get_languages_for_item=lambda self, item: ["en"]),
+        source_of(articles.order_by("day")[:3]),
+        compiled(listing(["a"])),
+        compiled(type("Own", (Sitemap,), {"get_urls": lambda self, **kwargs: []})),
+    ]
+    assert not any(source.can_fingerprint for source in others)
+    with pytest.raises(NotImplementedError):
+        others[-1].fingerprint(None, None)
+
+
+class Cached(QuerySet[Any]):
+    """As libraries that cache queries do."""
+
+    def _fetch_all(self) -> None:
+        super()._fetch_all()  # type: ignore[misc]
+
+
+def test_rows_that_are_not_plainly_fetched_are_not_skippable(articles: QuerySet[Article]) -> None:
+    assert not source_of(Cached(Article, using=articles.db)).can_fingerprint
+
+
+def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
+    """Then nothing is skipped, since no more than a count and the newest lastmod would tell."""
+    source = source_of(articles)
+    with mock.patch.object(type(connections[articles.db]), "vendor", "oracle"):
+        assert not source.can_fingerprint
+    if connections[articles.db].vendor == "sqlite":
+        with pytest.raises(NotSupportedError, match="SQLite"):
+            list(articles.annotate(hash=RowHash(F("pk"), keys=1)).values_list("hash"))
+
+
+def test_rows_are_hashed_over_a_connection_of_somebody_else_as_it_is(tmp_path: Path) -> None:
+    """Nothing is registered on it, and it may be read-only."""
+    path = tmp_path / "rows.sqlite3"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE tests_category (id integer PRIMARY KEY, slug varchar(50), at datetime)")
+        made.execute("INSERT INTO tests_category VALUES (1, 'a', '2026-01-01 12:00:00')")
+        made.commit()
+    code = READ_ONLY.format(uri=f"{path.as_uri()}?mode=ro")
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["True", "True", "2026-01-01T12:00:00Z"]
+
+
+READ_ONLY = """
+import django
+from django.conf import settings
+settings.DATABASES["default"] |= {{"NAME": "{uri}", "OPTIONS": {{"uri": True}}}}
+django.setup()
+from django.db import connection
+from django.db.models import DateTimeField, F
+from django.db.models.expressions import RawSQL
+from django_sitemaps09.sources.changes.fingerprints import fingerprint
+from tests.models import Category
+
+def found():
+    rows = Category.objects.annotate(at=RawSQL("at", (), output_field=DateTimeField()), text=F("slug"))
+    return fingerprint(rows, ["pk"], ["text", "at"], "at")
+
+first = found()
+connection.close()
+print(first == found(), connection.settings_dict["NAME"].endswith("mode=ro"), first.newest)
+"""
+
+
+def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using: str) -> None:
+    Category.objects.using(using).bulk_create(Category(slug=f"c{number}") for number in range(5_000))
+    text = Concat(Value("x" * 4_000), F("slug"), output_field=CharField())
+    now = Cast(Value(NOON), DateTimeField())
+    rows = Category.objects.using(using).annotate(now=now, text=text)
+    tracemalloc.start()
+    try:
+        found = fingerprint(rows, ["pk"], ["now", "text"], "now")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.rows == 5_000
+    # Of 20 MB.
+    assert peak < 6_000_000

@@ -1,0 +1,378 @@
+"""Links between languages: each item links to itself in all of its own, in whatever slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.test import override_settings
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Route, sources
+from django_sitemaps09.entries import Alternate
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base
+from tests.models import Article
+from tests.support.factories import ArticleFactory
+from tests.support.languages import BARE, PREFIXED, TEN, complaints, page_of, slices_of
+from tests.support.sources import (
+    BASE,
+    LIMITS,
+    alternates,
+    compiled,
+    declaration,
+    errors,
+    in_language,
+    listing,
+    rendered,
+)
+
+
+def linked(section: Any) -> list[dict[str, str]]:
+    """The links of each entry, by their languages, none of which may come twice."""
+    found = alternates(page_of(section).text)
+    for links in found:
+        assert len(dict(links)) == len(links)
+    return [dict(links) for links in found]
+
+
+# 1. What entries link to.
+
+
+class TestTheLinksOfAnItem:
+    @given(st.lists(st.sampled_from(TEN), min_size=1, max_size=10, unique=True), st.integers(1, 4))
+    def test_are_the_same_complete_set_in_each_of_its_entries(self, codes: list[str], count: int) -> None:
+        """Itself included: crawlers ignore a link that does not come back."""
+        items = [f"i{n}" for n in range(count)]
+        section = listing(items, i18n=True, alternates=True, languages=codes, location=in_language)
+        done = page_of(section)
+        found = alternates(done.text)
+        assert len(found) == len(done.locations) == count * len(codes)
+        for start in range(0, len(found), len(codes)):
+            own, links = done.locations[start : start + len(codes)], found[start : start + len(codes)]
+            assert all(some == links[0] for some in links)
+            assert [url for _, url in links[0]] == own
+
+    @pytest.mark.parametrize(
+        ("code", "language"),
+        [
+            ("en", "en"),
+            ("pt-br", "pt-BR"),
+            ("zh-hans", "zh-Hans"),
+            ("zh-hant", "zh-Hant"),
+            ("es-419", "es-419"),
+            ("zh-hant-tw", "zh-Hant-TW"),
+            ("sr@latin", "sr-Latn"),
+            ("kab", "kab"),
+        ],
+    )
+    def test_name_languages_as_hreflang_has_them(self, code: str, language: str) -> None:
+        section = listing("a", i18n=True, alternates=True, languages=[code], location=in_language)
+        assert linked(section) == [{language: f"{BASE}/{code}/a/"}]
+
+    def test_name_a_language_that_hreflang_cannot_express_in_no_entry(self) -> None:
+        """It is listed, and named to the project."""
+        codes = ["en", "ca-valencia", "de"]
+        section = listing("ab", i18n=True, alternates=True, languages=codes, location=in_language)
+        done = page_of(section)
+        assert done.locations == [f"{BASE}/{code}/{item}/" for item in "ab" for code in codes]
+        assert "hreflang" in done.text
+        assert 'hreflang="ca' not in done.text
+        assert [(key, field) for key, field, _ in errors([done])] == [("any", "alternates")]
+        assert "'ca-valencia'" in errors([done])[0][2]
+
+    def test_are_none_in_an_entry_that_they_do_not_name(self) -> None:
+        codes = ["en", "ca-valencia"]
+        section = listing("a", i18n=True, alternates=True, languages=codes, location=in_language)
+        assert [sorted(links) for links in linked(section)] == [["en"], []]
+
+    def test_name_no_language_twice(self) -> None:
+        codes = ["sr@latin", "sr-latn"]
+        section = listing("a", i18n=True, alternates=True, languages=codes, location=in_language)
+        assert len(linked(section)) == 2
+
+    def test_that_cannot_be_are_named_once_a_page(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        slices_of(monkeypatch, 1)
+        section = listing(
+            "abc", i18n=True, alternates=True, languages=["ca-valencia"], location=in_language
+        )
+        assert len(complaints(section)) == 1
+
+    def test_are_none_without_alternates(self) -> None:
+        section = listing("a", i18n=True, x_default=True, location=in_language)
+        done = page_of(section)
+        assert len(done.locations) == 3
+        assert "xhtml" not in done.text
+
+
+# 2. The link for everybody else.
+
+
+class TestXDefault:
+    def test_is_the_url_of_the_default_language_less_its_prefix(self) -> None:
+        section = listing("a", i18n=True, alternates=True, x_default=True, location=in_language)
+        assert {links["x-default"] for links in linked(section)} == {f"{BASE}/a/"}
+
+    @pytest.mark.parametrize("prefixed", [True, False])
+    @pytest.mark.parametrize("slug", ["en/", "de/", "en/en/de/", "a/en/b", "é/en/"])
+    @pytest.mark.parametrize("route", [True, False])
+    @pytest.mark.django_db
+    def test_loses_nothing_but_a_prefix_of_languages(self, prefixed: bool, slug: str, route: bool) -> None:
+        """With `prefix_default_language=False` there is none, whatever a slug looks like."""
+        ArticleFactory(slug=slug)
+        location = (
+            Route("page", slug=F("slug")) if route else lambda self, item: reverse("page", args=[slug])
+        )
+        section = declaration(model=Article, i18n=True, alternates=True, x_default=True, location=location)
+        with override_settings(ROOT_URLCONF=PREFIXED if prefixed else BARE):
+            for links in linked(section):
+                assert links["en"] == links["x-default"].replace(
+                    f"{BASE}/", f"{BASE}/en/" if prefixed else f"{BASE}/", 1
+                )
+
+    @pytest.mark.parametrize("code", ["de", "pt-br", "fr"])
+    def test_follows_the_default_language(self, code: str) -> None:
+        section = listing("a", i18n=True, alternates=True, x_default=True, location=in_language)
+        with override_settings(LANGUAGE_CODE=code):
+            found = [links.get("x-default") for links in linked(section)]
+        assert found == [None if code == "fr" else f"{BASE}/a/"] * 3
+
+    @pytest.mark.parametrize("code", ["pt-BR", "DE"])
+    def test_never_has_a_prefix_of_the_default_language(self, code: str) -> None:
+        """Django takes such a setting: its checks and its locales do not look at the case."""
+        section = listing("a", i18n=True, alternates=True, x_default=True, location=in_language)
+        with override_settings(LANGUAGE_CODE=code):
+            assert {links.get("x-default") for links in linked(section)} <= {None, f"{BASE}/a/"}
+
+    def test_is_none_of_an_item_without_the_default_language(self) -> None:
+        of = {"a": ["de"], "b": ["en", "de"], "c": ["fr"]}
+        section = listing(
+            of,
+            i18n=True,
+            alternates=True,
+            x_default=True,
+            location=in_language,
+            get_languages_for_item=lambda self, item: of[item],
+        )
+        assert ["x-default" in links for links in linked(section)] == [False, True, True, False]
+
+    @pytest.mark.parametrize(
+        ("told", "url"),
+        [
+            (True, f"{BASE}/a/"),
+            (False, None),
+            (None, None),
+            ("", None),
+            ("/start/", f"{BASE}/start/"),
+            ("/ü b", f"{BASE}/%C3%BC%20b"),
+            ("https://other.example/x", "https://other.example/x"),
+            ("http://bücher.example", "http://xn--bcher-kva.example/"),
+        ],
+    )
+    def test_is_what_a_method_says(self, told: object, url: str | None) -> None:
+        section = listing(
+            "a", i18n=True, alternates=True, x_default=lambda self, item: told, location=in_language
+        )
+        assert [links.get("x-default") for links in linked(section)] == [url] * 3
+
+    @pytest.mark.parametrize(
+        "told", ["start", 1, "https://u@x.example/", "/a#b", "/\ud800", f"/{'a' * 2047}"]
+    )
+    def test_that_is_bad_is_left_out_alone_and_named(self, told: object) -> None:
+        def x_default(self: Any, item: str) -> object:
+            return told if item == "b" else True
+
+        section = listing("abc", i18n=True, alternates=True, x_default=x_default, location=in_language)
+        found = linked(section)
+        assert ["x-default" in links for links in found] == [True] * 3 + [False] * 3 + [True] * 3
+        assert all(len(links) >= 3 for links in found)
+        assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
+
+    def test_of_a_method_that_fails_is_left_out_alone_and_named(self) -> None:
+        def x_default(self: Any, item: str) -> bool:
+            return item != "b" or 1 / 0 > 0
+
+        section = listing("ab", i18n=True, alternates=True, x_default=x_default, location=in_language)
+        assert ["x-default" in links for links in linked(section)] == [True] * 3 + [False] * 3
+        assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
+
+    def test_true_of_a_method_is_none_where_there_is_no_default_language(self) -> None:
+        section = listing(
+            "a",
+            i18n=True,
+            alternates=True,
+            languages=["de"],
+            x_default=lambda self, item: True,
+            location=in_language,
+        )
+        assert linked(section) == [{"de": f"{BASE}/de/a/"}]
+        assert complaints(section) == []
+
+    @override_settings(LANGUAGE_CODE="pt-br")
+    def test_does_not_depend_on_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        of = {"a": ["pt-br"], "b": ["pt-BR"]}
+        section = listing(
+            of,
+            i18n=True,
+            alternates=True,
+            x_default=True,
+            location=in_language,
+            get_languages_for_item=lambda self, item: of[item],
+        )
+        whole = page_of(section).text
+        slices_of(monkeypatch, 1)
+        assert page_of(section).text == whole
+
+
+# 3. Links that the project names.
+
+
+class TestAlternatesOfAMethod:
+    @pytest.mark.parametrize(
+        "kind", [Alternate, lambda *pair: pair, lambda *pair: [*pair]], ids=["alternate", "pair", "list"]
+    )
+    def test_are_the_links_of_an_item_that_they_name(self, kind: Any) -> None:
+        """Without i18n; on other hosts and here, as `Alternate` or as a pair."""
+
+        def links(self: Any, item: str) -> list[Any]:
+            return [
+                kind("EN_us", f"/{item}/"),
+                kind("de", f"https://www.example.de/ü{item}"),
+                kind("x-default", f"https://www.example.org/{item}?a&b"),
+            ]
+
+        assert linked(listing("ab", alternates=links)) == [
+            {
+                "en-US": f"{BASE}/{item}/",
+                "de": f"https://www.example.de/%C3%BC{item}",
+                "x-default": f"https://www.example.org/{item}?a&amp;b",
+            }
+            for item in "ab"
+        ]
+
+    @pytest.mark.parametrize("given", [f"{BASE}/ä/", "/ä/", "/%C3%A4/", "HTTPS://WWW.example.COM/ä/"])
+    @pytest.mark.parametrize("location", [f"{BASE}/ä/", "/ä/", "/%C3%A4/"])
+    def test_name_the_item_in_whatever_way_its_url_is_written(self, location: str, given: str) -> None:
+        section = listing("a", location=location, alternates=lambda self, item: [("en", given)])
+        assert linked(section) == [{"en": f"{BASE}/%C3%A4/"}]
+
+    @pytest.mark.parametrize(
+        ("links", "reason"),
+        [
+            ([("de", "/other/"), ("fr", "https://fr.example/")], "do not name the item itself"),
+            ([("en", "/b/"), ("EN", "/other/")], "name 'en' twice"),
+            ([("en", "/b/"), ("x-default", "/"), ("X-Default", "/")], "name 'x-default' twice"),
+            ([("en", "/b/"), ("de", "other/")], "neither a path"),
+            ([("en", "/b/"), ("de", "")], "is empty"),
+            ([("en", "/b/"), ("de", None)], "neither a path"),
+            ([("en", "/b/"), ("de", "ftp://de.example/")], "neither a path"),
+            ([("en", "/b/"), ("de", "https://u:p@de.example/")], "a user or a backslash"),
+            ([("en", "/b/"), ("de", "https://de.example/#a")], "holds a fragment"),
+            ([("en", "/b/"), ("de", "https://[::1/")], "a host or a port"),
+            ([("en", "/b/"), ("de", "https://de.example:99999/")], "a port that no URL can have"),
+            ([("en", "/b/"), ("de", "/\x00")], "control character"),
+            ([("en", "/b/"), ("ca-valencia", "/c/")], "not a language code for hreflang"),
+            ([("en", "/b/"), ("", "/c/")], "not a language code for hreflang"),
+            ([("en", "/b/"), (None, "/c/")], "not a language code for hreflang"),
+            ([("en", "/b/"), "de"], "not a language code for hreflang"),
+            ([("en", "/b/"), ("de", "/c/", 1)], "too many values"),
+            ([("en", "/b/"), None], "cannot unpack"),
+            (7, "not iterable"),
+        ],
+    )
+    def test_that_are_no_whole_set_are_left_out_and_named(self, links: Any, reason: str) -> None:
+        """All those of that item, and none of another one."""
+
+        def told(self: Any, item: str) -> Any:
+            return links if item == "b" else [("en", f"/{item}/")]
+
+        section = listing("abc", alternates=told)
+        assert linked(section) == [{"en": f"{BASE}/a/"}, {}, {"en": f"{BASE}/c/"}]
+        ((key, field, text),) = complaints(section)
+        assert (key, field) == ("2", "alternates")
+        assert reason in text
+
+    @pytest.mark.parametrize("nothing", [None, [], (), "", iter([])])
+    def test_can_be_none(self, nothing: Any) -> None:
+        section = listing("a", alternates=lambda self, item: nothing)
+        assert linked(section) == [{}]
+        assert complaints(section) == []
+
+    def test_that_fail_halfway_are_left_out_and_named(self) -> None:
+        def told(self: Any, item: str) -> Any:
+            yield "en", f"/{item}/"
+            if item == "b":
+                raise LookupError("gone")
+
+        section = listing("abc", alternates=told)
+        assert [len(links) for links in linked(section)] == [1, 0, 1]
+        assert complaints(section) == [("2", "alternates", "LookupError: gone")]
+
+    def test_are_added_to_the_languages_of_an_item(self) -> None:
+        section = listing(
+            "ab",
+            i18n=True,
+            location=in_language,
+            alternates=lambda self, item: [("fr", f"https://fr.example/{item}")] if item == "a" else None,
+        )
+        own = [{code: f"{BASE}/{code.lower()}/{item}/" for code in ("en", "de", "pt-BR")} for item in "ab"]
+        assert linked(section) == [own[0] | {"fr": "https://fr.example/a"}] * 3 + [own[1]] * 3
+
+    @pytest.mark.parametrize("code", ["de", "pt_BR", "x-default"])
+    def test_that_repeat_a_language_of_an_item_are_left_out_and_named(self, code: str) -> None:
+        section = listing(
+            "a",
+            i18n=True,
+            x_default=True,
+            location=in_language,
+            alternates=lambda self, item: [("fr", "https://fr.example/"), (code, "https://x.example/")],
+        )
+        assert {tuple(links) for links in linked(section)} == {("en", "de", "pt-BR", "x-default")}
+        ((_, field, reason),) = complaints(section)
+        assert field == "alternates"
+        assert "twice" in reason
+
+    def test_are_kept_beside_a_language_that_has_no_hreflang(self) -> None:
+        section = listing(
+            "a",
+            i18n=True,
+            languages=["en", "ca-valencia"],
+            location=in_language,
+            alternates=lambda self, item: [("fr", "https://fr.example/")],
+        )
+        assert "fr" in linked(section)[0]
+
+    def test_name_the_item_on_one_of_several_bases(self) -> None:
+        """What a project names for all hosts in one list, it names for each."""
+        bases = (BASE, Base("https", "www.example.org"))
+        section = listing("a", alternates=lambda self, item: [("en", f"{BASE}/a/")])
+        source = sources.source("things", section, bases, LIMITS)
+        (batch,) = source.batches(Page(1, None, None))
+        assert batch.alternates == [[Alternate("en", f"{BASE}/a/")]]
+        elsewhere = listing("a", alternates=lambda self, item: [("en", "https://other.example/a/")])
+        (batch,) = sources.source("things", elsewhere, bases, LIMITS).batches(Page(1, None, None))
+        assert batch.alternates == [[]]
+        assert [error.field for error in batch.errors] == ["alternates"]
+
+    def test_by_paths_are_for_each_of_several_bases(self) -> None:
+        bases = (BASE, Base("https", "www.example.org"))
+        section = listing("a", alternates=lambda self, item: [("en", "/a/"), ("de", "https://de.example")])
+        source = sources.source("things", section, bases, LIMITS)
+        (batch,) = source.batches(Page(1, None, None))
+        assert batch.alternates == [[Alternate("en", "/a/"), Alternate("de", "https://de.example/")]]
+        assert batch.errors == []
+
+    def test_are_the_same_in_whatever_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        section = listing(
+            "abcdefg",
+            alternates=lambda self, item: [("en", f"/{item}/")] if item in "ace" else [("en", "/")],
+        )
+        whole = rendered(compiled(section))
+        for size in (1, 2, 3, 7):
+            slices_of(monkeypatch, size)
+            found = rendered(compiled(section))
+            assert [part.text for part in found] == [part.text for part in whole]
+            assert errors(found) == errors(whole)

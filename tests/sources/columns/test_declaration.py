@@ -1,0 +1,237 @@
+"""What a declaration gives for an item: acceptable URLs, skipped items, skipped elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
+from django.db.models import F, QuerySet
+
+from django_sitemaps09 import StaticViewSitemap
+from django_sitemaps09.protocol import MAX_LOCATION, Limits
+from tests.models import Article
+from tests.support.sources import (
+    BASE,
+    COLUMNS,
+    ITEMS,
+    KINDS,
+    LIMITS,
+    compiled,
+    declaration,
+    errors,
+    failing,
+    listing,
+    locations,
+    make_seats,
+    rendered,
+    source_of,
+)
+
+pytestmark = pytest.mark.usefixtures("cached_site")
+LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        (ValueError("no such thing"), "ValueError: no such thing"),
+        (KeyError("slug"), "KeyError: 'slug'"),
+        (AttributeError("get_absolute_url"), "AttributeError: get_absolute_url"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        ("/a\x00b", "control character"),
+        ("/a\nb", "control character"),
+        ("/a\x7fb", "control character"),
+        ("/a\x85b", "control character"),
+        ("/\ud800", "lone surrogate"),
+        ("relative/path", "neither a path that begins with a slash nor an absolute URL"),
+        ("", "is empty"),
+        ("/a#b", "holds a fragment"),
+        ("https://user@www.example.com/a", "has a user or a backslash"),
+        (None, "neither a path"),
+        ("?page=2", "neither a path"),
+        ("ftp://www.example.com/a", "neither a path"),
+        ("javascript:alert(1)", "neither a path"),
+        (f"{LONG}a", "has 2,048 characters, 2,047 are allowed"),
+        (f"/{'ä' * 500}", "characters, 2,024 are allowed"),
+        ("https://other.example/a", "is not on https://www.example.com"),
+        ("https://www.example.com.evil.example/a", "is not on https://www.example.com"),
+        ("https://www.example.com:8443/a", "is not on https://www.example.com"),
+        ("https://www.example.com:none/a", "a port that no URL can have"),
+        ("http://www.example.com/a", "is not on https://www.example.com"),
+    ],
+)
+def test_an_item_without_an_acceptable_url_is_left_out_and_named(location: Any, reason: str) -> None:
+    done = rendered(compiled(listing(ITEMS, location=failing((location,)))))
+    assert locations(done) == [f"{BASE}/a/", f"{BASE}/c/"]
+    ((key, field, text),) = errors(done)
+    assert (key, field) == ("2", "location")
+    assert reason in text
+
+
+@pytest.mark.parametrize(
+    ("location", "url"),
+    [
+        ("/a b", "/a%20b"),
+        ("/ä/\N{GRINNING FACE}", "/%C3%A4/%F0%9F%98%80"),
+        ("/100%/%20/%C3%A4", "/100%25/%20/%C3%A4"),
+        ("/<a>&\"'", "/%3Ca%3E&%22'"),
+        ("//double", "//double"),
+        (f"{BASE}/a?b=c", "/a?b=c"),
+        ("/a[1]", "/a%5B1%5D"),
+        ("/a?b[]=c", "/a?b%5B%5D=c"),
+        (LONG, LONG.removeprefix(str(BASE))),
+    ],
+)
+def test_an_acceptable_url_is_quoted_and_joined_to_the_base(location: str, url: str) -> None:
+    assert locations(rendered(compiled(listing(ITEMS[1:2], location=failing((location,)))))) == [
+        f"{BASE}{url}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("HTTPS://WWW.EXAMPLE.COM/a", "https://www.example.com/a"),
+        ("https://www.example.com:443/a", "https://www.example.com:443/a"),
+        ("https://www.example.com", "https://www.example.com/"),
+    ],
+)
+def test_the_same_host_can_be_written_in_other_ways(given: str, url: str) -> None:
+    assert locations(rendered(compiled(listing(ITEMS[1:2], location=failing((given,)))))) == [url]
+
+
+def test_the_protocol_of_a_class_is_that_of_its_base() -> None:
+    urls = iter(["/a", "http://www.example.com/b", "https://www.example.com/c"] * 2)
+    source = compiled(listing(ITEMS, location=lambda self, item: next(urls), protocol="http"))
+    done = rendered(source)
+    assert locations(done) == ["http://www.example.com/a", "http://www.example.com/b"]
+    assert [error[0] for error in errors(done)] == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("lastmod", "2026-01-01", "neither a date nor a datetime"),
+        ("lastmod", 1_767_225_600, "neither a date nor a datetime"),
+        ("lastmod", datetime.min, "out of range"),
+        ("lastmod", datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), "out of range"),
+        ("lastmod", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+        ("changefreq", "sometimes", "is not a changefreq"),
+        ("changefreq", "Daily", "is not a changefreq"),
+        ("changefreq", ["daily"], "is not a changefreq"),
+        ("changefreq", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+        ("priority", 1.01, "is not a priority"),
+        ("priority", -0.1, "is not a priority"),
+        ("priority", "high", "is not a priority"),
+        ("priority", True, "is not a priority"),
+        ("priority", float("nan"), "is not a priority"),
+        ("priority", Decimal("Infinity"), "is not a priority"),
+        ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+    ],
+)
+def test_a_bad_element_of_an_item_is_left_out_alone_and_named(field: str, value: Any, reason: str) -> None:
+    done = rendered(compiled(listing(ITEMS, **{field: failing(value)})))
+    assert locations(done) == [f"{BASE}/{item}/" for item in ITEMS]
+    assert f"<{field}>" not in done[0].text
+    ((key, named, text),) = errors(done)
+    assert (key, named) == ("2", field)
+    assert reason in text
+
+
+def test_what_is_left_out_is_named_by_its_key(using: str) -> None:
+    make_seats(using, range(3))
+    hook = lambda self, item: f"/{item.number // (item.number - 1)}/"  # noqa: E731
+    source = source_of(KINDS["composite"], using, location=hook)
+    assert errors(rendered(source)) == [
+        ("('B', 1)", "location", "ZeroDivisionError: integer division or modulo by zero")
+    ]
+
+
+@pytest.mark.parametrize("error", [OperationalError("gone"), ImproperlyConfigured("no such app")])
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        lambda hook: {"location": hook},
+        lambda hook: {"lastmod": hook},
+        lambda hook: {"i18n": True, "get_languages_for_item": hook},
+    ],
+    ids=["location", "lastmod", "languages"],
+)
+def test_a_database_or_a_project_that_is_broken_is_no_bad_item(
+    error: Exception, hooks: Callable[[Any], dict[str, Any]]
+) -> None:
+    with pytest.raises(type(error)):
+        rendered(compiled(listing(ITEMS, **hooks(failing(error)))))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("lastmod", "yesterday"), ("changefreq", "sometimes"), ("priority", 7)]
+)
+def test_a_bad_constant_is_an_error_beside_expressions_and_else_left_out(field: str, value: Any) -> None:
+    with pytest.raises(ImproperlyConfigured, match=rf"Declared\.{field}.*Change it.*method"):
+        compiled(declaration(model=Article, location=COLUMNS["location"], **{field: value}))
+    done = rendered(compiled(listing(ITEMS, **{field: value})))
+    assert locations(done) == [f"{BASE}/{item}/" for item in ITEMS]
+    assert f"<{field}>" not in done[0].text
+    assert {error[1] for error in errors(done)} == {field}
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1e4", "ten", None])
+def test_a_limit_that_is_no_number_of_urls_is_refused(limit: Any) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"'things': `limit` of Listing"):
+        compiled(listing(ITEMS, limit=limit))
+
+
+class Environment:
+    """A setting that has no other value than what int() makes of it."""
+
+    def __int__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["2", b"2", bytearray(b"2"), 2.0, Decimal(2), Fraction(2), Environment()],
+    ids=lambda limit: type(limit).__name__,
+)
+def test_a_limit_is_what_contribs_paginator_takes_it_for(limit: Any) -> None:
+    assert compiled(listing(ITEMS, limit=limit)).entries_per_page == 2
+
+
+def test_a_limit_of_a_class_is_never_above_that_of_the_settings() -> None:
+    done = rendered(compiled(listing(range(7), limit=50), Limits(3, LIMITS.bytes)), Limits(3, LIMITS.bytes))
+    assert [part.written.urls for part in done] == [3, 3, 1]
+
+
+def test_expressions_need_a_queryset() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"Listing.*no queryset.*methods"):
+        compiled(listing(ITEMS, lastmod=F("updated")))
+
+
+def test_expressions_need_rows_that_can_carry_them(articles: QuerySet[Article]) -> None:
+    queryset = articles.order_by("day").values_list("slug")
+    with pytest.raises(ImproperlyConfigured, match=r"rows of a model, not tuple.*methods"):
+        rendered(compiled(declaration(queryset=queryset, **COLUMNS)))
+
+
+def test_a_class_without_rows_says_how_to_give_it_some() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"Declared has no rows: set `queryset` or `model`"):
+        compiled(declaration(location="/"))
+
+
+@pytest.mark.parametrize("limit", [1, 50_000])
+def test_names_of_views_are_a_section(limit: int) -> None:
+    source = compiled(
+        type("Static", (StaticViewSitemap,), {"viewnames": ["home", "nowhere", "about"], "limit": limit})
+    )
+    done = rendered(source)
+    assert locations(done) == [f"{BASE}/home/", f"{BASE}/about/"]
+    ((key, field, reason),) = errors(done)
+    assert (key, field) == ("2", "location")
+    assert "NoReverseMatch" in reason

@@ -1,0 +1,367 @@
+"""Languages of each item: pages, costs, and the same bytes by columns and by methods."""
+
+from __future__ import annotations
+
+import gc
+import re
+import tracemalloc
+import weakref
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db import connections
+from django.db.models import F
+from django.test import RequestFactory, override_settings
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, routes, sources, views
+from django_sitemaps09.export import export
+from django_sitemaps09.pages import Page
+from django_sitemaps09.sources import positions
+from django_sitemaps09.sources.positions import PositionSource
+from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows import slices
+from tests.models import Article
+from tests.support.languages import (
+    PREFIXED,
+    SEVERAL,
+    TEN,
+    articles_in,
+    by_route,
+    complaints,
+    named,
+    page_of,
+    slices_of,
+    urlconf,
+)
+from tests.support.sources import (
+    BASE,
+    LIMITS,
+    alternates,
+    compiled,
+    declaration,
+    errors,
+    in_language,
+    listing,
+    locations,
+    rendered,
+)
+
+BY_TEN = {"i18n": True, "alternates": True, "x_default": True, "languages": TEN}
+
+
+class TestLanguagesOfEachItem:
+    @pytest.mark.parametrize("size", [1, 2, 3, 7])
+    @pytest.mark.parametrize("columns", [True, False], ids=["route", "method"])
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_give_the_same_bytes_in_whatever_slices(
+        self, using: str, monkeypatch: pytest.MonkeyPatch, size: int, columns: bool
+    ) -> None:
+        rows = articles_in(using, 20)
+        first = rows[0].pk
+
+        def languages(self: Any, item: Article) -> list[str]:
+            return SEVERAL[(item.pk - first) % len(SEVERAL)]
+
+        section = declaration(
+            queryset=rows,
+            i18n=True,
+            alternates=True,
+            x_default=True,
+            get_languages_for_item=languages,
+            location=Route("article", slug=F("slug")) if columns else by_route,
+            limit=9,
+        )
+        # The sample that pages are cut by is a slice, too.
+        found = sources.page_map(compiled(section), LIMITS)
+        whole = [part.text for part in rendered(compiled(section), LIMITS, found)]
+        slices_of(monkeypatch, size)
+        assert [part.text for part in rendered(compiled(section), LIMITS, found)] == whole
+
+    @given(st.lists(st.lists(st.sampled_from(TEN), unique=True, max_size=4), max_size=8), st.integers(1, 8))
+    def test_are_those_that_a_list_says(self, told: list[list[str]], size: int) -> None:
+        section = listing(
+            range(len(told)),
+            i18n=True,
+            alternates=True,
+            location=in_language,
+            get_languages_for_item=lambda self, item: told[item],
+        )
+        with mock.patch.object(positions, "SLICE", size):
+            done = rendered(compiled(section))
+        expected = {f"{BASE}/{code}/{item}/" for item, codes in enumerate(told) for code in codes}
+        assert len(locations(done)) == len(expected)
+        assert {*locations(done)} == expected
+        assert errors(done) == []
+        for part in done:
+            for location, links in zip(part.locations, alternates(part.text), strict=True):
+                item = int(location.split("/")[-2])
+                assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in told[item]}
+
+    @pytest.mark.parametrize("bad", [None, 7, ["de", None], ["a b"], [""], ["<>"]])
+    def test_that_are_none_leave_the_item_out_and_name_it(self, bad: Any) -> None:
+        section = listing(
+            "abc",
+            i18n=True,
+            location=in_language,
+            get_languages_for_item=lambda self, item: bad if item == "b" else ["de"],
+        )
+        assert page_of(section).locations == [f"{BASE}/de/a/", f"{BASE}/de/c/"]
+        assert [error[:2] for error in complaints(section)] == [("2", "languages")]
+
+    @pytest.mark.parametrize("kind", [tuple, set, iter, dict.fromkeys])
+    def test_can_be_any_iterable(self, kind: Any) -> None:
+        section = listing(
+            "a",
+            i18n=True,
+            location=in_language,
+            get_languages_for_item=lambda self, item: kind(["de", "en"]),
+        )
+        assert page_of(section).locations == [f"{BASE}/en/a/", f"{BASE}/de/a/"]
+
+    def test_can_be_told_by_an_instance(self) -> None:
+        sitemap: Any = listing("a", i18n=True, location=in_language)()
+        sitemap.get_languages_for_item = lambda item: ["de"]
+        assert page_of(sitemap).locations == [f"{BASE}/de/a/"]
+
+
+# 5. Pages.
+
+
+class TestPages:
+    @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 7, 30])
+    @pytest.mark.parametrize("kind", ["queryset", "list", "union"])
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_count_entries_and_part_no_item(self, kind: str, limit: int) -> None:
+        rows = articles_in("default", 10)
+        items = {
+            "queryset": lambda: rows,
+            "list": lambda: list(rows),
+            "union": lambda: rows.filter(pk__lt=5).order_by().union(rows.order_by(), all=False),
+        }[kind]
+        section = type(
+            "Paged",
+            (Sitemap,),
+            {"items": lambda self: items(), "i18n": True, "location": by_route, "limit": limit},
+        )
+        source = compiled(section)
+        assert isinstance(source, QuerySource if kind == "queryset" else PositionSource)
+        done = rendered(source)
+        assert sorted(locations(done)) == sorted(
+            f"{BASE}/{code}/articles/{row.slug}/" for row in rows for code in ("en", "de", "pt-br")
+        )
+        assert {part.written.urls for part in done[:-1]} <= {max(1, limit // 3) * 3}
+        holders = [{url.split("/")[-2] for url in part.locations} for part in done]
+        assert sum(map(len, holders)) == len(rows)
+
+    @given(st.lists(st.lists(st.sampled_from(TEN[:5]), unique=True, max_size=5), max_size=12))
+    def test_keep_the_languages_of_each_item_together(self, told: list[list[str]]) -> None:
+        section = listing(
+            range(len(told)),
+            i18n=True,
+            languages=TEN[:5],
+            limit=7,
+            location=in_language,
+            get_languages_for_item=lambda self, item: told[item],
+        )
+        # As if every item were believed to have one language.
+        source = compiled(section)
+        done = rendered(source, LIMITS, pages.cut(source, 7))
+        assert len(locations(done)) == sum(map(len, told))
+        assert all(part.written.urls <= 7 for part in done)
+        holders = [{url.split("/")[-2] for url in part.locations} for part in done]
+        assert sum(map(len, holders)) == len(set().union(*holders))
+
+    def test_hold_no_item_with_more_languages_than_the_limit_and_than_the_class(self) -> None:
+        """It is never parted, and named."""
+        section = listing(
+            "a", i18n=True, limit=2, location=in_language, get_languages_for_item=lambda self, item: TEN
+        )
+        done = rendered(compiled(section))
+        assert locations(done) == []
+        assert errors(done) == [("1", "location", "fits no page")]
+
+
+class TestPagesOfItemsWithFewOfTheLanguages:
+    """What counts is what is used, not all that an item may have."""
+
+    def test_are_cut_for_the_languages_that_the_first_items_have(self) -> None:
+        used = {"few": TEN[:1], "two": TEN[:2], "all": TEN}
+        rows = {}
+        for name, codes in used.items():
+            section = listing(
+                range(300),
+                i18n=True,
+                languages=TEN,
+                limit=100,
+                location=in_language,
+                get_languages_for_item=lambda self, item, codes=codes: codes,
+            )
+            rows[name] = sources.rows_on_page(compiled(section), LIMITS)
+        assert rows == {"few": 95, "two": 48, "all": 10}
+
+    def test_hold_no_more_entries_than_the_limit_where_later_items_have_all(self) -> None:
+        section = listing(
+            range(600),
+            i18n=True,
+            languages=TEN,
+            limit=100,
+            location=in_language,
+            get_languages_for_item=lambda self, item: TEN[:1] if item < 300 else TEN,
+        )
+        source = compiled(section)
+        done = rendered(source, LIMITS, pages.cut(source, sources.rows_on_page(source, LIMITS)))
+        assert len(set(locations(done))) == len(locations(done)) == 300 + 3_000
+        assert all(part.written.urls <= 100 for part in done)
+
+    @pytest.mark.django_db
+    def test_are_live_what_they_are_in_the_export(self, settings: Any, tmp_path: Path) -> None:
+        settings.SITEMAPS09 = {"ROOT": tmp_path, "BASE_URL": "https://www.example.com"}
+        Article.objects.bulk_create(Article(slug=f"s{i}") for i in range(200))
+        section = type(
+            "Few",
+            (ModelSitemap,),
+            {
+                "model": Article,
+                "i18n": True,
+                "languages": TEN,
+                "limit": 100,
+                "get_languages_for_item": lambda self, item: TEN[:1],
+            },
+        )
+        [exported] = export(sitemaps={"few": section}).sections
+        assert [file.urls for file in exported.files] == [95, 95, 10]
+        response = views.sitemap_index(RequestFactory().get("/sitemap.xml"), {"few": section})
+        names = re.findall(r"sitemap-few-\d+\.xml\.gz", response.content.decode())
+        assert names == [file.name for file in exported.files]
+
+
+# 6. What it costs.
+
+
+def read(section: Any) -> int:
+    """The entries of a section, of which none is kept."""
+    source = compiled(section)
+    return sum(sum(batch.counts()) for batch in source.batches(Page(1, None, None)))
+
+
+class TestTheCosts:
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_no_list_of_items_by_languages_is_made(self) -> None:
+        """Four times as many items take no more memory."""
+        articles_in("default", 8_000)
+        first = Article.objects.order_by("pk")[0].pk
+        peaks = []
+        for count in (2_000, 8_000):
+            section = declaration(
+                queryset=Article.objects.filter(pk__lt=first + count),
+                location=Route("article", slug=F("slug")),
+                **BY_TEN,
+            )
+            read(section)
+            gc.collect()
+            tracemalloc.start()
+            try:
+                assert read(section) == count * 10
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+        assert peaks[1] < peaks[0] * 1.2
+
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_no_more_instances_live_than_those_of_a_slice(self) -> None:
+        articles_in("default", 4_000)
+        alive: weakref.WeakSet[Article] = weakref.WeakSet()
+        most = 0
+
+        def location(self: Any, item: Article) -> str:
+            nonlocal most
+            alive.add(item)
+            if len(alive) > 2 * slices.INSTANCES:
+                # On Python 3.10 an exception inside reverse() keeps frames until the next collection.
+                gc.collect()
+            most = max(most, len(alive))
+            return by_route(self, item)
+
+        assert read(declaration(model=Article, location=location, **BY_TEN)) == 40_000
+        assert 0 < most <= 2 * slices.INSTANCES
+
+    @pytest.mark.parametrize("columns", [True, False], ids=["columns", "methods"])
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_queries_are_as_many_in_ten_languages_as_in_one(
+        self, using: str, monkeypatch: pytest.MonkeyPatch, columns: bool
+    ) -> None:
+        """One a slice: only that slices are smaller, where there are so many rows."""
+        rows = articles_in(using, 250)
+        slices_of(monkeypatch, 100)
+        counts = []
+        for languages in (["en"], TEN):
+            location = Route("article", slug=F("slug")) if columns else by_route
+            section = declaration(queryset=rows, location=location, **BY_TEN | {"languages": languages})
+            with CaptureQueriesContext(connections[using]) as asked:
+                assert read(section) == 250 * len(languages)
+            counts.append(len([query for query in asked if "tests_article" in query["sql"]]))
+        assert counts == [3, 3]
+
+    @pytest.mark.django_db
+    def test_a_route_is_compiled_once_a_language(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        articles_in("default", 300)
+        slices_of(monkeypatch, 10)
+        section = declaration(model=Article, location=Route("article", slug=F("slug")), **BY_TEN)
+        with (
+            override_settings(ROOT_URLCONF=urlconf(prefixed=True)),
+            mock.patch.object(routes, "candidates", wraps=routes.candidates) as compiling,
+        ):
+            assert read(section) == 3_000
+            assert compiling.call_count == len(TEN)
+
+    @pytest.mark.django_db
+    @override_settings(ROOT_URLCONF=PREFIXED)
+    def test_slices_of_many_languages_are_smaller(self) -> None:
+        articles_in("default", 600)
+        section = declaration(model=Article, location=Route("article", slug=F("slug")), **BY_TEN)
+        source = compiled(section)
+        sizes = [len(batch.keys) for batch in source.batches(Page(1, None, None))]
+        assert sizes == [150, 150, 150, 150]
+
+
+# 8. The ways of declaring (7 is contrib's road, below).
+
+
+@pytest.mark.parametrize("size", [1, 3, 1_500])
+@pytest.mark.parametrize("limit", [1, 9, 50_000])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"alternates": True},
+        {"alternates": True, "x_default": True},
+        {"alternates": True, "x_default": lambda self, item: item.slug != "s3" or "/start/"},
+        {"alternates": lambda self, item: [("ja", f"https://ja.example/{item.slug}")]},
+        {"languages": ["ca-valencia", "de"], "alternates": True},
+        {"alternates": True, "get_languages_for_item": lambda self, item: SEVERAL[int(item.slug[1:]) % 7]},
+    ],
+    ids=named,
+)
+@override_settings(ROOT_URLCONF=PREFIXED)
+@pytest.mark.django_db
+def test_columns_and_methods_give_the_same_bytes_in_languages(
+    monkeypatch: pytest.MonkeyPatch, attributes: dict[str, Any], limit: int, size: int
+) -> None:
+    slices_of(monkeypatch, size)
+    rows = articles_in("default", 8)
+    columns = {"location": Route("article", slug=F("slug")), "priority": F("weight")}
+    methods = {"location": by_route, "priority": lambda self, item: item.weight}
+    of_columns, of_methods = (
+        rendered(compiled(declaration(queryset=rows, i18n=True, limit=limit, **attributes, **hooks)))
+        for hooks in (columns, methods)
+    )
+    assert [part.text for part in of_columns] == [part.text for part in of_methods]
+    assert {*errors(of_columns)} == {*errors(of_methods)}

@@ -1,0 +1,229 @@
+"""Values of columns: an expression, a method and a constant give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    DateField,
+    DateTimeField,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce, Concat, Greatest
+from django.urls import reverse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Route
+from tests.models import Article, Visit
+from tests.support.factories import ArticleFactory
+from tests.support.sources import (
+    BASE,
+    COLUMNS,
+    NOON,
+    UTC,
+    compiled,
+    declaration,
+    errors,
+    locations,
+    rendered,
+)
+
+pytestmark = pytest.mark.usefixtures("cached_site")
+
+
+# Law 11: declared columns and methods of the item give the same bytes for the same facts.
+
+EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
+    "F": ("lastmod", F("updated"), lambda item: item.updated),
+    "F of a date": ("lastmod", F("day"), lambda item: item.day),
+    "F of a decimal": ("priority", F("weight"), lambda item: item.weight),
+    "F over a foreign key": (
+        "location",
+        Concat(Value("/"), "category__slug", Value("/"), "slug", output_field=CharField()),
+        lambda item: f"/{item.category.slug if item.category else ''}/{item.slug}",
+    ),
+    "Route over a foreign key": (
+        "location",
+        Route("seat", row=Coalesce("category__slug", Value("none")), number=F("pk")),
+        lambda item: f"/seats/{item.category.slug if item.category else 'none'}/{item.pk}/",
+    ),
+    "Coalesce": (
+        "lastmod",
+        Coalesce("updated", Cast(Value(NOON), DateTimeField())),
+        lambda item: item.updated or NOON,
+    ),
+    "Case": (
+        "lastmod",
+        Case(When(published=True, then=F("updated"))),
+        lambda item: item.updated if item.published else None,
+    ),
+    "Case of words": (
+        "changefreq",
+        Case(When(pk__gt=8, then=Value("daily")), default=Value("never")),
+        lambda item: "daily" if item.pk > 8 else "never",
+    ),
+    "Greatest": (
+        "lastmod",
+        Greatest(
+            Coalesce("updated", Cast(Value(NOON), DateTimeField())),
+            Cast(Value(NOON + timedelta(hours=5)), DateTimeField()),
+        ),
+        lambda item: max(item.updated or NOON, NOON + timedelta(hours=5)),
+    ),
+    "Cast": ("lastmod", Cast("updated", DateField()), lambda item: item.updated and item.updated.date()),
+    "Cast of a key": (
+        "location",
+        Concat(Value("/"), Cast("pk", CharField(max_length=20))),
+        lambda item: f"/{item.pk}",
+    ),
+    "Value of a word": ("changefreq", Value("hourly"), lambda item: "hourly"),
+    "Value of a number": ("priority", Value(0.5), lambda item: 0.5),
+    "Max": (
+        "lastmod",
+        Max("visits__at"),
+        lambda item: max((visit.at for visit in item.visits.all()), default=None),
+    ),
+    "Max or a column": (
+        "lastmod",
+        Coalesce(Max("visits__at"), "updated"),
+        lambda item: max((visit.at for visit in item.visits.all()), default=item.updated),
+    ),
+    "Count": (
+        "priority",
+        Count("tags") * 0.25,
+        lambda item: item.tags.count() * 0.25,
+    ),
+    "a filtered Max": (
+        "lastmod",
+        Max("visits__at", filter=Q(visits__at__lt=NOON + timedelta(days=5))),
+        lambda item: max(
+            (visit.at for visit in item.visits.all() if visit.at < NOON + timedelta(days=5)), default=None
+        ),
+    ),
+    "Subquery": (
+        "lastmod",
+        Subquery(Visit.objects.filter(article=OuterRef("pk")).order_by("-at").values("at")[:1]),
+        lambda item: max((visit.at for visit in item.visits.all()), default=None),
+    ),
+}
+
+
+@pytest.mark.usefixtures("small_slices")
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_gives_the_bytes_that_a_method_gives(name: str, articles: QuerySet[Article]) -> None:
+    field, expression, method = EXPRESSIONS[name]
+    for queryset in (articles, articles.filter(tags__pk__gt=0), articles.order_by("day")[:9]):
+        texts = []
+        for hook in (expression, lambda self, item: method(item)):
+            source = compiled(declaration(queryset=queryset, limit=4, **{**COLUMNS, field: hook}))
+            done = rendered(source)
+            assert errors(done) == []
+            texts.append([part.text for part in done])
+        assert texts[0] == texts[1]
+        assert len(texts[0]) > 1
+
+
+FACTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "slug": st.text("abcäß&'\"<> %\\-_.~@", min_size=1, max_size=12),
+            "updated": st.none()
+            | st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)),
+            "day": st.none() | st.dates(date(1000, 1, 1)),
+            "weight": st.none() | st.decimals(-1, 2, places=3),
+            "published": st.booleans(),
+        }
+    ),
+    max_size=8,
+)
+
+FACT_COLUMNS = {
+    "location": Route("word", word=F("slug")),
+    "lastmod": F("updated"),
+    "priority": F("weight"),
+    "changefreq": Case(When(published=True, then=Value("daily")), default=Value("sometimes")),
+}
+
+FACT_METHODS = {
+    "location": lambda self, item: reverse("word", args=[item.slug]),
+    "lastmod": lambda self, item: item.updated,
+    "priority": lambda self, item: item.weight,
+    "changefreq": lambda self, item: "daily" if item.published else "sometimes",
+}
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(facts=FACTS, limit=st.integers(1, 9))
+def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, Any]], limit: int) -> None:
+    """Also where a fact cannot be written: then the same is left out, for the same reason."""
+    rows = Article.objects.using(using)
+    rows.all().delete()
+    rows.bulk_create(Article(**fact) for fact in facts)
+    outcomes = []
+    mixed = {**FACT_METHODS, "location": FACT_COLUMNS["location"], "priority": FACT_COLUMNS["priority"]}
+    for hooks in (FACT_COLUMNS, FACT_METHODS, mixed):
+        for lastmod in (hooks["lastmod"], F("day") if hooks is FACT_COLUMNS else lambda _, item: item.day):
+            done = rendered(
+                compiled(declaration(queryset=rows.all(), limit=limit, **{**hooks, "lastmod": lastmod}))
+            )
+            outcomes.append(([part.text for part in done], errors(done)))
+    assert outcomes[0::2] == [outcomes[0]] * 3
+    assert outcomes[1::2] == [outcomes[1]] * 3
+    assert len(locations(done)) == len(facts)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("lastmod", datetime(2026, 7, 1, 12, 30, 15, 999_999, tzinfo=UTC), "2026-07-01T12:30:15Z"),
+        (
+            "lastmod",
+            datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("America/New_York")),
+            "2026-07-01T16:00:00Z",
+        ),
+        ("lastmod", datetime(2026, 7, 1, 12), "2026-07-01T10:00:00Z"),
+        ("lastmod", datetime(2026, 1, 1), "2025-12-31T23:00:00Z"),
+        ("lastmod", date(2026, 7, 1), "2026-07-01"),
+        ("lastmod", None, None),
+        ("priority", 0.5, "0.5"),
+        ("priority", 1, "1"),
+        ("priority", None, None),
+        ("changefreq", "weekly", "weekly"),
+        ("changefreq", "", None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:DateTimeField .* received a naive datetime")
+def test_a_constant_a_column_and_a_method_write_a_value_alike(
+    field: str, value: Any, text: str | None
+) -> None:
+    ArticleFactory(slug="a")
+    written = f"<{field}>{text}</{field}>" if text else ""
+    expected = f"<url><loc>{BASE}/articles/a/</loc>{written}</url>"
+    column = Value(value) if value is not None else Value(None, output_field=DateTimeField())
+    for hook in (value, column, lambda self, item: value):
+        (page,) = rendered(
+            compiled(declaration(model=Article, **{"location": COLUMNS["location"], field: hook}))
+        )
+        assert expected in page.text
+        assert page.written.errors == ()
+        assert page.written.lastmod == (text if field == "lastmod" else None)

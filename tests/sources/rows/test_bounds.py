@@ -1,0 +1,105 @@
+"""Bounds of live pages: how full they leave pages, and what a change of rows moves."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import ModelSitemap, sources
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sources.rows import bounds
+from tests.support.keyed_rows import MODELS, delete, write
+
+BASE = Base("https", "www.example.com")
+
+
+def source(name: str, using: str, limit: int) -> Any:
+    model, key, _ = MODELS[name]
+    queryset = model._default_manager.using(using).all()
+    declared = {"queryset": queryset, "key": key, "limit": limit, "location": lambda self, item: "/"}
+    return sources.source("s", type("Declared", (ModelSitemap,), declared), BASE, Limits(50_000, 10**7))
+
+
+def keys_of(rows: Any, page: Page) -> list[Any]:
+    return [key for batch in rows.batches(page) for key in batch.keys]
+
+
+class TestLandmarks:
+    @given(low=st.integers(-(2**63), 2**63), more=st.integers(0, 2**64))
+    def test_are_in_the_range(self, low: int, more: int) -> None:
+        assert low <= bounds.landmark(low, low + more) <= low + more
+
+    @given(low=st.integers(-(2**40), 2**40), ends=st.lists(st.integers(0, 2**20), min_size=3, max_size=3))
+    def test_of_a_range_is_that_of_each_part_that_has_it(self, low: int, ends: list[int]) -> None:
+        first, second, last = sorted(ends)
+        found = bounds.landmark(low, low + last)
+        part = low + first, low + second
+        if part[0] <= found <= part[1]:
+            assert bounds.landmark(*part) == found
+
+    def test_are_the_same_in_all_processes(self) -> None:
+        found = [bounds.landmark(*pair) for pair in ((1, 1000), (-5, 5), (2**62, 2**63))]
+        assert found == [590, 2, 7993409537415871344]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("limit", [1, 2, 20])
+def test_pages_have_each_row_once_and_are_between_40_and_100_percent_full(
+    name: str, limit: int, using: str
+) -> None:
+    count = min(15 * limit, 150)
+    write(name, using, range(1, count + 1))
+    rows = source(name, using, limit)
+    most = sources.rows_on_page(rows, Limits(50_000, 10**7))
+    found = sources.live_pages(rows, most).pages
+    parts = [keys_of(rows, page) for page in found]
+    counts = [*map(len, parts)]
+    assert sum(counts) == len({key for part in parts for key in part}) == count
+    assert all(0.4 * limit <= count <= limit for count in counts[:-1])
+    assert 1 <= counts[-1] <= limit
+    assert found[0].number == 1
+    assert all(page.number in bounds.LIVE_NUMBERS for page in found[1:])
+    assert len({page.number for page in found}) == len(found)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_change_of_rows_moves_at_most_ten_pages_of_fifty(name: str, using: str) -> None:
+    """Counted from the first row, all pages behind the change would be others."""
+    present = [n for n in range(1, 801) if n % 4]
+    write(name, using, present)
+    rows = source(name, using, 15)
+    before = sources.live_pages(rows, 15).pages
+    assert len(before) > 40
+    chosen = random.Random(11)  # noqa: S311 not a secret
+    for _ in range(2):
+        first = chosen.randrange(100, 600)
+        gone = [n for n in present if first <= n < first + chosen.randrange(1, 20)]
+        came = [n for n in range(4, first, 4) if n > first - chosen.randrange(4, 60)]
+        delete(name, using, gone)
+        write(name, using, came)
+        after = sources.live_pages(rows, 15).pages
+        # Behind a bound that both maps have they are the same.
+        assert len({*before} - {*after}) <= 10
+        assert len({*after} - {*before}) <= 10
+        delete(name, using, came)
+        write(name, using, gone)
+    assert sources.live_pages(rows, 15).pages == before
+
+
+def test_numbers_that_are_taken_are_given_to_no_other_page() -> None:
+    first = bounds.live_number(("5",))
+    assert first in bounds.LIVE_NUMBERS
+    assert bounds.live_number(("5",)) == first
+    assert bounds.live_number(("5",), {first}) == first + 1
+    assert bounds.live_number(("5",), {first, first + 1}) == first + 2
+
+
+def test_numbers_depend_on_the_secret_key(settings: Any) -> None:
+    first = bounds.live_number(("5",))
+    settings.SECRET_KEY = "another"
+    assert bounds.live_number(("5",)) != first

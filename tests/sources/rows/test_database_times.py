@@ -1,0 +1,586 @@
+"""Times of each database, each session and each setting: columns give what instances give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db import connections
+from django.db.models import (
+    Case,
+    DateField,
+    DateTimeField,
+    F,
+    Max,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import (
+    Cast,
+    Coalesce,
+    Greatest,
+    Least,
+    Lower,
+    Now,
+    NullIf,
+    TruncDate,
+    TruncDay,
+)
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09 import ModelSitemap, Route, sources
+from django_sitemaps09.protocol import Base, Limits, w3c
+from tests.models import Article, Event, Recent, Visit
+from tests.support.databases import parameter, require
+from tests.support.times import UTC, on_sqlite
+
+pytestmark = pytest.mark.usefixtures("small_slices")
+BASE = Base("https", "www.example.com")
+LIMITS = Limits(50_000, 10_485_760)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KATHMANDU = ZoneInfo("Asia/Kathmandu")
+
+
+# The rows of a database, read in both ways.
+
+
+class Outcome(NamedTuple):
+    """What came of a section: the lastmods and errors of all its rows, or the kind of its failure."""
+
+    lastmods: list[str | None]
+    errors: list[Any]
+    failure: str | None = None
+
+
+def declared(rows: QuerySet[Any], lastmod: Any, slug: str) -> Any:
+    attributes = {"queryset": rows, "location": Route("article", slug=F(slug)), "lastmod": lastmod}
+    return type("Articles", (ModelSitemap,), attributes)
+
+
+def compiled(rows: QuerySet[Any], lastmod: Any, slug: str = "slug") -> Any:
+    return sources.source("articles", declared(rows, lastmod, slug), BASE, LIMITS)
+
+
+def outcome(source: Any) -> Outcome:
+    lastmods: list[str | None] = []
+    errors: list[Any] = []
+    try:
+        for page in sources.page_map(source, LIMITS).pages:
+            for batch in source.batches(page):
+                column = batch.lastmods
+                assert not isinstance(column, str)
+                lastmods += [None] * len(batch.keys) if column is None else column
+                errors += batch.errors
+    except Exception as error:  # noqa: BLE001 what Django raises for a value, whatever it is
+        return Outcome([], [], type(error).__name__)
+    return Outcome(lastmods, errors)
+
+
+def by_columns(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+    return outcome(compiled(rows, expression, slug))
+
+
+def by_instances(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+    """The Python way: the expression is an attribute of the item, which a method returns."""
+    return outcome(compiled(rows.annotate(found=expression), lambda self, item: item.found, slug))
+
+
+def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+    """The law, and what both ways agree on."""
+    found, wanted = by_columns(rows, expression, slug), by_instances(rows, expression, slug)
+    assert found == wanted
+    return found
+
+
+def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
+    return compiled(rows, expression).times is not None
+
+
+def is_cast(sql: str, column: str = "updated") -> bool:
+    """Whether a column is read as text of the database."""
+    quoted = rf"\(*[`\"]tests_article[`\"]\.[`\"]{column}[`\"]"
+    return re.search(rf"CAST\({quoted} AS (?:text|char)\)|{quoted}\)::text", sql, re.IGNORECASE) is not None
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+MOMENTS = [
+    utc(2026, 1, 31, 10, 30),
+    utc(2024, 2, 29, 23, 59, 59, 999_999),
+    None,
+    utc(2026, 7, 1, 22, 15, 30, 1),
+    utc(1999, 12, 31, 23, 30, 0, 500_000),
+    # The hours around which clocks change in Berlin: missing and doubled ones, where they are naive.
+    utc(2026, 3, 29, 1, 30),
+    utc(2026, 3, 29, 2, 30),
+    utc(2026, 10, 25, 0, 30),
+    utc(2026, 10, 25, 2, 30),
+]
+
+EXTREMES = [
+    utc(1, 1, 1),
+    utc(1, 1, 2, 3, 4, 5, 6),
+    utc(999, 12, 31, 12),
+    utc(1000, 2, 28),
+    utc(9999, 12, 31, 23, 59, 59, 999_999),
+]
+
+
+def write(using: str, moments: Sequence[datetime | None], *, naive: bool = False) -> QuerySet[Any]:
+    """An article with a visit for each; the day is that of the moment."""
+    values = [moment and (moment.replace(tzinfo=None) if naive else moment) for moment in moments]
+    articles = [
+        Article(slug=f"a{i}", updated=value, day=value and value.date(), published=i % 2 == 0)
+        for i, value in enumerate(values)
+    ]
+    Article.objects.using(using).bulk_create(articles)
+    stored = Article.objects.using(using).order_by("pk")
+    Visit.objects.using(using).bulk_create(
+        Visit(article=article, at=value)
+        for article, value in zip(stored, values, strict=True)
+        for value in (value, value and value.replace(hour=0))
+        if article.slug != "a4"
+    )
+    return stored
+
+
+def set_raw(using: str, column: str, slug: str, value: str) -> None:
+    """What another program has written."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
+
+
+@contextmanager
+def session(using: str, *statements: str) -> Iterator[None]:
+    with connections[using].cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    yield
+
+
+@pytest.fixture
+def database_zone() -> Iterator[Callable[[str, str], None]]:
+    """Sets `TIME_ZONE` of a database, as it would be from the start."""
+    changed: list[tuple[Any, Any]] = []
+
+    def apply(connection: Any, zone: str | None) -> None:
+        connection.settings_dict["TIME_ZONE"] = zone
+        for name in ("timezone", "timezone_name"):
+            vars(connection).pop(name, None)
+        connection.ensure_timezone()
+
+    def change(using: str, zone: str) -> None:
+        changed.append((connections[using], connections[using].settings_dict["TIME_ZONE"]))
+        apply(connections[using], zone)
+
+    yield change
+    for connection, before in changed:
+        apply(connection, before)
+
+
+@pytest.fixture(params=[parameter("postgresql")])
+def postgresql(request: pytest.FixtureRequest) -> str:
+    require("postgresql")
+    return "postgresql"
+
+
+@pytest.fixture(params=[parameter("mariadb")])
+def mariadb(request: pytest.FixtureRequest) -> str:
+    require("mariadb")
+    return "mariadb"
+
+
+def noon() -> Cast:
+    """The one point in time that is an expression on each database."""
+    return Cast(Value(NOON), DateTimeField())
+
+
+class Shifted(DateTimeField):  # type: ignore[type-arg]
+    """A field with a say in what a value becomes."""
+
+    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+        return value and value + timedelta(hours=1)
+
+
+class Converted(DateTimeField):  # type: ignore[type-arg]
+    """The same by converters, which Django documents too."""
+
+    def get_db_converters(self, connection: Any) -> Any:
+        later = lambda value, expression, connection: value and value + timedelta(days=365)  # noqa: E731
+        return [*super().get_db_converters(connection), later]
+
+
+#: Expressions over an article, and whether their column is read as text.
+EXPRESSIONS: dict[str, tuple[Callable[[], Any], bool]] = {
+    "time": (lambda: F("updated"), True),
+    "date": (lambda: F("day"), True),
+    "Coalesce": (lambda: Coalesce("updated", noon()), True),
+    "Coalesce of dates": (lambda: Coalesce("day", Cast(Value(date(2020, 2, 29)), DateField())), True),
+    "Greatest": (lambda: Greatest("updated", noon()), True),
+    "Least": (lambda: Least("updated", noon()), True),
+    "NullIf": (lambda: NullIf("updated", noon()), True),
+    "Case": (lambda: Case(When(published=True, then=F("updated")), output_field=DateTimeField()), True),
+    "Cast to a date": (lambda: Cast("updated", DateField()), True),
+    "Cast to a time": (lambda: Cast("day", DateTimeField()), True),
+    "a sum": (lambda: F("updated") + timedelta(days=1, microseconds=3), True),
+    "Max of visits": (lambda: Max("visits__at"), True),
+    "Max of dates": (lambda: Max(Cast("visits__at", DateField())), True),
+    "Subquery": (
+        lambda: Subquery(Visit.objects.filter(article=OuterRef("pk")).order_by("-at").values("at")[:1]),
+        True,
+    ),
+    "Value": (noon, True),
+    "Value of a date": (lambda: Cast(Value(date(999, 1, 1)), DateField()), True),
+    "nothing": (lambda: Value(None, output_field=DateTimeField()), True),
+    "TruncDay": (lambda: TruncDay("updated", tzinfo=UTC), False),
+    "TruncDay of a zone": (lambda: TruncDay("updated", tzinfo=KATHMANDU), False),
+    "TruncDate": (lambda: TruncDate("updated", tzinfo=UTC), False),
+    "a field of the project's": (lambda: Cast("updated", Shifted()), False),
+    "a field with converters": (lambda: Cast("updated", Converted()), False),
+    "text": (lambda: Cast("updated", TextField()), False),
+    "no field": (lambda: Lower("slug"), False),
+}
+
+
+def on_the_same_database(expression: Any, using: str) -> Any:
+    if isinstance(expression, Subquery):
+        expression.query._db = using
+    return expression
+
+
+class TestADeclaredTime:
+    """On each database a declared section gives what the Python way gives."""
+
+    @pytest.mark.parametrize("name", EXPRESSIONS)
+    def test_is_what_python_makes_of_it(self, name: str, using: str) -> None:
+        make, _ = EXPRESSIONS[name]
+        rows = write(using, MOMENTS)
+        found = same(rows, on_the_same_database(make(), using))
+        skipped = [error for error in found.errors if error.field == "row"]
+        assert len(found.lastmods) + len(skipped) == len(MOMENTS)
+        # Django's TruncDay takes a null of MariaDB for a zone that it does not know, and raises.
+        assert not skipped or (using == "mariadb" and name.startswith("TruncDay"))
+        nothing = name in ("nothing", "text", "no field")
+        assert any(found.lastmods) is not nothing or (using == "mariadb" and name.startswith("TruncDay"))
+
+    @pytest.mark.parametrize("name", EXPRESSIONS)
+    def test_is_read_as_text_where_it_can_be(self, name: str, using: str) -> None:
+        make, text = EXPRESSIONS[name]
+        rows = Article.objects.using(using)
+        assert reads_text(rows, on_the_same_database(make(), using)) is text
+
+    @pytest.mark.parametrize("column", ["updated", "day"])
+    def test_is_exact_from_the_first_year_to_the_last(self, column: str, using: str) -> None:
+        rows = write(using, [*EXTREMES, None])
+        found = same(rows, F(column))
+        assert found.lastmods == [
+            w3c(moment if column == "updated" else moment.date(), UTC) for moment in EXTREMES
+        ] + [None]
+
+    def test_loses_its_fraction_and_is_never_rounded(self, using: str) -> None:
+        rows = write(using, [utc(2026, 12, 31, 23, 59, 59, micro) for micro in (0, 1, 500_000, 999_999)])
+        assert same(rows, F("updated")).lastmods == ["2026-12-31T23:59:59Z"] * 4
+
+    def test_of_a_relation_is_read_like_one_of_the_row(self, using: str) -> None:
+        write(using, MOMENTS)
+        rows = Visit.objects.using(using)
+        found = same(rows, F("article__updated"), "article__slug")
+        assert len({*found.lastmods}) == len(MOMENTS) - 1
+        assert same(rows, F("article__day"), "article__slug").lastmods[0] == "2026-01-31"
+
+    def test_that_is_never_null_is_read_too(self, using: str) -> None:
+        stored = write(using, MOMENTS)
+        Event.objects.using(using).bulk_create(
+            Event(at=utc(2026, 1, 1 + i), price=i, article=Recent(pk=article.pk))
+            for i, article in enumerate(stored)
+        )
+        found = same(Event.objects.using(using), F("at"), "article__slug")
+        assert found.lastmods == [f"2026-01-{1 + i:02}T00:00:00Z" for i in range(len(MOMENTS))]
+
+    def test_of_the_present_is_the_present(self, using: str) -> None:
+        rows = write(using, MOMENTS)
+        before = by_instances(rows, Now()).lastmods
+        found = by_columns(rows, Now()).lastmods
+        after = by_instances(rows, Now()).lastmods
+        assert len(found) == len(MOMENTS)
+        assert max(filter(None, before)) <= min(filter(None, found))
+        assert max(filter(None, found)) <= min(filter(None, after))
+
+    def test_is_read_from_rows_whose_join_repeats_them(self, using: str) -> None:
+        rows = write(using, MOMENTS).filter(visits__pk__gt=0).distinct()
+        assert len(same(rows, F("updated")).lastmods) == len(MOMENTS) - 1
+
+    def test_of_a_value_needs_no_cast_but_on_mariadb(self, using: str) -> None:
+        rows = write(using, MOMENTS)
+        if using == "mariadb":
+            # Django gives the text of it back. What is read as text is that time all the same.
+            assert by_columns(rows, Value(NOON)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
+            return
+        assert same(rows, Value(NOON)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
+        elsewhere = NOON.astimezone(KATHMANDU)
+        assert same(rows, Value(elsewhere)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
+        assert same(rows, Value(NOON.date())).lastmods == ["2026-01-01"] * len(MOMENTS)
+
+
+class TestTheSettings:
+    """Whatever they say on zones, both ways agree."""
+
+    @pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
+    @pytest.mark.parametrize(
+        "zone", ["UTC", "Etc/UTC", "Europe/Berlin", "Asia/Kathmandu", "Europe/London", "Etc/GMT-5"]
+    )
+    def test_change_nothing_between_the_two_ways(
+        self, using: str, use_tz: bool, zone: str, settings: Any
+    ) -> None:
+        settings.USE_TZ = use_tz
+        settings.TIME_ZONE = zone
+        rows = write(using, MOMENTS, naive=not use_tz)
+        for name in ("updated", "day"):
+            assert len(same(rows, F(name)).lastmods) == len(MOMENTS)
+        for expression in (Coalesce("updated", Max("visits__at")), Cast("day", DateTimeField())):
+            assert same(rows, expression).failure is None
+        plain = use_tz or zone in ("UTC", "Etc/UTC")
+        assert reads_text(rows, F("updated")) is plain
+        assert reads_text(rows, F("day")) is True
+        first = same(rows, F("updated")).lastmods[0]
+        moment = datetime(2026, 1, 31, 10, 30, tzinfo=UTC if use_tz else ZoneInfo(zone))
+        assert first == w3c(moment, UTC)
+
+    @pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kathmandu"])
+    def test_of_naive_times_put_missing_and_doubled_hours_where_python_does(
+        self, using: str, zone: str, settings: Any
+    ) -> None:
+        settings.USE_TZ = False
+        settings.TIME_ZONE = zone
+        hours = [utc(2026, 3, 29, hour, 30) for hour in range(5)]
+        hours += [utc(2026, 10, 25, hour, 30) for hour in range(5)]
+        rows = write(using, hours, naive=True)
+        assert len({*same(rows, F("updated")).lastmods}) >= 8
+
+    @on_sqlite
+    @pytest.mark.parametrize(
+        "extreme", [utc(1, 1, 1), utc(9999, 12, 31, 23, 59, 59)], ids=["first", "last"]
+    )
+    @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+    def test_leave_out_what_has_no_time_in_utc_in_either_way(
+        self, extreme: datetime, zone: str, settings: Any
+    ) -> None:
+        settings.USE_TZ = False
+        settings.TIME_ZONE = zone
+        rows = write("default", [NOON, extreme], naive=True)
+        assert same(rows, F("updated")).lastmods[0] is not None
+
+    @pytest.mark.parametrize(
+        "zone", ["UTC", "Europe/Berlin", "Europe/London", "Asia/Kathmandu", "Etc/GMT-5", "Etc/GMT+5"]
+    )
+    def test_of_a_database_may_name_a_zone(
+        self, using: str, zone: str, database_zone: Callable[[str, str], None]
+    ) -> None:
+        database_zone(using, zone)
+        # A doubled hour of such a database cannot be read for sure, in neither way.
+        rows = write(using, MOMENTS[:5])
+        found = same(rows, F("updated"))
+        assert found.lastmods == [moment and w3c(moment, UTC) for moment in MOMENTS[:5]]
+        assert same(rows, F("day")).lastmods[0] == "2026-01-31"
+        assert same(rows, Cast("updated", DateField())).failure is None
+
+
+class TestTheQueries:
+    def counted(self, source: Any) -> list[str]:
+        """The SQL of the slices of all pages."""
+        found = sources.page_map(source, LIMITS).pages
+        with CaptureQueriesContext(connections[source.bare.db]) as captured:
+            for page in found:
+                list(source.batches(page))
+        return [query["sql"] for query in captured.captured_queries]
+
+    @pytest.mark.parametrize("column", ["updated", "day"])
+    def test_are_one_a_slice_each_of_which_casts_the_column(self, using: str, column: str) -> None:
+        rows = write(using, MOMENTS[:8])
+        found = self.counted(compiled(rows, F(column)))
+        assert len(found) == 3
+        assert all(is_cast(sql, column) for sql in found)
+
+    def test_cast_nothing_where_instances_are_made(self, using: str) -> None:
+        rows = write(using, MOMENTS[:8])
+        found = self.counted(compiled(rows, lambda self, item: item.updated))
+        assert [is_cast(sql) for sql in found] == [False] * 3
+
+    @pytest.mark.parametrize(
+        ("odd", "casts"),
+        [
+            ("a0", [True, False, False, False]),
+            ("a4", [True, True, False, False]),
+            ("a7", [True, True, True, False]),
+        ],
+        ids=["first", "second", "last"],
+    )
+    @on_sqlite
+    def test_are_one_more_for_the_slice_with_an_odd_value_and_cast_nothing_from_there_on(
+        self, odd: str, casts: list[bool]
+    ) -> None:
+        rows = write("default", MOMENTS[:8])
+        set_raw("default", "updated", odd, "2026-01-31T10:30:00+02:00")
+        source = compiled(rows, F("updated"))
+        assert [is_cast(sql) for sql in self.counted(source)] == casts
+        assert same(rows, F("updated")).lastmods[int(odd[1:])] == "2026-01-31T08:30:00Z"
+
+
+#: What may stand in a column of SQLite, and what Django and w3c make of it; `...` where that is an affair
+#: of Python's version.
+FOREIGN: dict[str, Any] = {
+    "2026-01-31 10:30:00": "2026-01-31T10:30:00Z",
+    "2026-01-31T10:30:00Z": "2026-01-31T10:30:00Z",
+    "2026-01-31T10:30:00": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30:00+02:00": "2026-01-31T08:30:00Z",
+    "2026-01-31 10:30:00+00": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30:00+00:00": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30:00.123+02": "2026-01-31T08:30:00Z",
+    "2026-01-31 10:30:00.1": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30:00.123456789": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30:00,5": "2026-01-31T10:30:00Z",
+    "2026-01-31 10:30": "2026-01-31T10:30:00Z",
+    "2026-1-31 9:05:07": "2026-01-31T09:05:07Z",
+    "2026-01-31 10:30:00 ": ...,
+    "2026-01-31": ...,
+    "2026-01-31 24:00:00": ...,
+    "20260131T103000": ...,
+    "2026-02-30 10:00:00": "ValueError",
+    "2026-02-29 10:00:00": "ValueError",
+    "2026-13-01 10:00:00": "ValueError",
+    "2026-01-31 10:60:00": "ValueError",
+    "0000-01-01 00:00:00": "ValueError",
+    "garbage": ...,
+    "": ...,
+    "2026-01-31 10:30:00\n": ...,
+    "\u0662026-01-31 10:30:00": ...,
+}
+
+
+@on_sqlite
+class TestWhatAnotherProgramHasWrittenIntoSQLite:
+    @pytest.mark.parametrize("text", FOREIGN, ids=repr)
+    @pytest.mark.parametrize("slug", ["a0", "a5"], ids=["first slice", "second slice"])
+    def test_as_a_time_is_read_as_python_reads_it(self, text: str, slug: str) -> None:
+        rows = write("default", MOMENTS)
+        set_raw("default", "updated", slug, text)
+        found = same(rows, F("updated"))
+        wanted = FOREIGN[text]
+        if wanted == "ValueError":
+            (error,) = found.errors
+            assert error.field == "row"
+            assert error.reason.startswith("cannot be read: ValueError: ")
+            assert len(found.lastmods) == len(MOMENTS) - 1
+        elif wanted is not ...:
+            assert found.lastmods[int(slug[1:])] == wanted
+
+    @pytest.mark.parametrize(
+        "text",
+        ["2026-01-31", "2026-1-31", "20260131", "2026-01-31 10:30:00", "2026-02-30", "0000-01-01", "x", ""],
+    )
+    def test_as_a_date_is_read_as_python_reads_it(self, text: str) -> None:
+        rows = write("default", MOMENTS)
+        set_raw("default", "day", "a0", text)
+        found = same(rows, F("day"))
+        assert "2024-02-29" in found.lastmods
+        assert len(found.lastmods) + len(found.errors) == len(MOMENTS)
+        assert len(found.errors) == (text in ("2026-02-30", "0000-01-01"))
+
+    @pytest.mark.parametrize(
+        "value", ["x'323032362d30312d33312031303a33303a3030'", "20260131", "2026.5"], ids=str
+    )
+    def test_that_is_no_text_is_read_as_python_reads_it(self, value: str) -> None:
+        rows = write("default", MOMENTS)
+        with session("default", f"UPDATE tests_article SET updated = {value} WHERE slug = 'a0'"):  # noqa: S608
+            same(rows, F("updated"))
+
+    @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+    def test_with_a_zone_keeps_it_where_settings_are_naive(self, zone: str, settings: Any) -> None:
+        settings.USE_TZ = False
+        settings.TIME_ZONE = zone
+        rows = write("default", MOMENTS, naive=True)
+        set_raw("default", "updated", "a0", "2026-01-31 10:30:00+02:00")
+        assert same(rows, F("updated")).lastmods[0] == "2026-01-31T08:30:00Z"
+
+
+class TestPostgreSQL:
+    @pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01"])
+    @pytest.mark.parametrize("column", ["updated", "day"])
+    def test_skips_and_names_a_row_alike_in_both_ways_where_python_has_no_such_time(
+        self, postgresql: str, column: str, value: str
+    ) -> None:
+        rows = write(postgresql, MOMENTS)
+        set_raw(postgresql, column, "a4", value)
+        bad = rows.values_list("pk", flat=True)[4]
+        found = same(rows, F(column))
+        assert len(found.lastmods) == len(MOMENTS) - 1
+        (error,) = found.errors
+        assert (error.key, error.field) == (str(bad), "row")
+        assert "DataError" in error.reason
+
+    def test_reads_a_column_without_a_zone_as_python_does(self, postgresql: str) -> None:
+        with session(postgresql, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp"):
+            rows = write(postgresql, MOMENTS)
+        set_raw(postgresql, "updated", "a0", "2026-01-31 10:30:00")
+        # Django gives a naive time, which is one of TIME_ZONE.
+        assert same(rows, F("updated")).lastmods[0] == "2026-01-31T09:30:00Z"
+
+    @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "Europe/London", "Etc/GMT-5", "Etc/GMT+5", "UTC"])
+    def test_reads_alike_where_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
+        rows = write(postgresql, MOMENTS)
+        with session(postgresql, f"SET TIME ZONE '{zone}'"):
+            assert len(same(rows, F("updated")).lastmods) == len(MOMENTS)
+            assert same(rows, F("day")).lastmods[0] == "2026-01-31"
+
+    @pytest.mark.parametrize("style", ["ISO, DMY", "ISO, YMD"])
+    def test_reads_alike_where_the_session_orders_days_otherwise(self, postgresql: str, style: str) -> None:
+        rows = write(postgresql, MOMENTS)
+        with session(postgresql, f"SET DateStyle TO '{style}'"):
+            assert same(rows, F("updated")).lastmods[0] == "2026-01-31T10:30:00Z"
+            assert same(rows, F("day")).lastmods[0] == "2026-01-31"
+
+    @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
+    def test_reads_alike_where_the_session_writes_days_otherwise(self, postgresql: str, style: str) -> None:
+        rows = write(postgresql, MOMENTS)
+        with session(postgresql, f"SET DateStyle TO '{style}'"):
+            # The driver understands times of one style alone, dates of all but one.
+            assert same(rows, F("updated")).failure == "NotImplementedError"
+            assert by_columns(rows, F("day")) == by_instances(rows.only("slug", "day"), F("day"))
+
+
+class TestMariaDB:
+    @pytest.mark.parametrize("value", ["0000-00-00 00:00:00", "2026-00-00 00:00:00", "2026-02-00 00:00:00"])
+    @pytest.mark.parametrize("column", ["updated", "day"])
+    def test_reads_zero_dates_as_python_does(self, mariadb: str, column: str, value: str) -> None:
+        rows = write(mariadb, MOMENTS)
+        with connections[mariadb].cursor() as cursor:
+            cursor.execute("SELECT @@SESSION.sql_mode")
+            before = cursor.fetchone()[0]
+            cursor.execute("SET SESSION sql_mode = ''")
+        try:
+            set_raw(mariadb, column, "a4", value)
+            stored = rows.annotate(text=Cast(column, TextField())).get(slug="a4").text
+            assert stored.startswith(value[:10])
+            found = same(rows, F(column))
+        finally:
+            with connections[mariadb].cursor() as cursor:
+                cursor.execute("SET SESSION sql_mode = %s", [before])
+        assert found.failure or not str(found.lastmods[4]).startswith("0000")
+
+    def test_writes_a_fraction_that_a_column_has_room_for_or_none(self, mariadb: str) -> None:
+        rows = write(mariadb, MOMENTS)
+        texts = rows.annotate(text=Cast("updated", TextField())).values_list("text", flat=True)
+        assert {len(text) for text in texts if text} == {26}
+        found = same(rows, Greatest("updated", Cast(Value(NOON), DateTimeField())))
+        assert found.lastmods[0] == "2026-01-31T10:30:00Z"

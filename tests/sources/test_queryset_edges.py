@@ -1,0 +1,520 @@
+"""Querysets that took an accident to be seen: combined, compared, repeated, unreadable."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, connections, transaction
+from django.db.models import Case as CaseOf
+from django.db.models import (
+    CharField,
+    Count,
+    DateField,
+    DateTimeField,
+    F,
+    Func,
+    IntegerField,
+    Max,
+    Q,
+    QuerySet,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import (
+    Cast,
+    Coalesce,
+    Greatest,
+    Now,
+    RowNumber,
+    TruncDate,
+    TruncDay,
+    TruncMonth,
+)
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone as zones
+
+from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, pages, sources, views
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.export import export
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sources import positions
+from django_sitemaps09.sources import queryset as queryset_source
+from django_sitemaps09.sources.rows import members
+from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.rows.unreadable import readable
+from tests.models import Article, Event, Seat
+from tests.support import batches
+from tests.support.databases import parameter
+from tests.support.factories import (
+    ArticleFactory,
+    CategoryFactory,
+    EventFactory,
+    RecentFactory,
+    SeatFactory,
+)
+from tests.support.published import indexed
+from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+
+
+def compiled(queryset: Any, **attributes: Any) -> Any:
+    declared = {"location": Route("article", slug=F("slug")), "limit": 7, "queryset": queryset}
+    return sources.source("s", type("Declared", (ModelSitemap,), declared | attributes), BASE, LIMITS)
+
+
+def locations(source: Any) -> list[str]:
+    found = sources.page_map(source, LIMITS).pages
+    return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
+
+
+def test_a_relation_as_key_is_ordered_as_its_column(using: str) -> None:
+    """By its name it would be ordered as the related model is, which here is another order."""
+    for number in (5, 3, 9, 1, 7, 2, 8):
+        moment = datetime(2026, 1, number, tzinfo=timezone.utc)
+        article = RecentFactory(using=using, slug=f"a{10 - number}", updated=moment)
+        EventFactory(using=using, at=moment, price=number, article=article)
+    source = compiled(
+        Event.objects.using(using),
+        key="article",
+        limit=2,
+        location=lambda self, item: f"/{item.article_id}/",
+    )
+    keys = [int(url.rsplit("/", 2)[1]) for url in locations(source)]
+    assert keys == sorted(Event.objects.using(using).values_list("article_id", flat=True))
+
+
+def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None:
+    category = CategoryFactory(using=using, slug="one")
+    Article.objects.using(using).bulk_create(Article(slug=f"a{n}", category=category) for n in range(60))
+    found = locations(compiled(Article.objects.using(using).order_by("category_id")[:40]))
+    assert len(found) == 40
+    assert set(Counter(found).values()) == {1}
+
+
+def test_a_slice_of_a_union_is_paged_as_it_is(using: str) -> None:
+    for n in range(20):
+        ArticleFactory(using=using, slug=f"a{n}")
+    rows = Article.objects.using(using)
+    union = rows.filter(slug__lt="a2").union(rows.filter(slug__gte="a2")).order_by("slug")[:15]
+    found = locations(compiled(union, location=lambda self, item: f"/{item.slug}/"))
+    assert [url.split("/")[-2] for url in found] == sorted(f"a{n}" for n in range(20))[:15]
+
+
+def test_rows_without_a_model_are_refused_with_the_way_out(db: None) -> None:
+    ArticleFactory(slug="a")
+    source = compiled(Article.objects.values_list("slug"))
+    with pytest.raises(ImproperlyConfigured, match="instances, or make the hooks methods"):
+        locations(source)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Article.objects.filter(updated__year=2024), Article.objects.filter(updated__year=2025)),
+        (Article.objects.filter(day=date(2024, 1, 1)), Article.objects.filter(day=date(2025, 1, 1))),
+        (Article.objects.filter(slug="a"), Article.objects.filter(slug="b")),
+    ],
+    ids=["years", "days", "texts"],
+)
+def test_other_rows_have_another_digest(one: Any, other: Any, db: None) -> None:
+    assert compiled(one).map_cache_key == compiled(one).map_cache_key
+    assert compiled(one).map_cache_key != compiled(other).map_cache_key
+
+
+def test_the_time_of_the_query_is_not_in_the_digest(using: str) -> None:
+    now = zones.now()
+    rows = Article.objects.using(using)
+    moments = [now, now + timedelta(seconds=1)]
+    assert len({compiled(rows.filter(updated__lte=moment)).map_cache_key for moment in moments}) == 1
+
+
+def test_the_host_is_not_in_the_digest(db: None) -> None:
+    """A client can name it, and must not have a map of pages of its own by that."""
+    section = type("Declared", (ModelSitemap,), {"model": Article})
+    found = {
+        sources.source("s", section, Base("https", host), LIMITS).map_cache_key
+        for host in ("a.example", "b.example")
+    }
+    assert len(found) == 1
+
+
+class Forgetful(CharField):  # type: ignore[type-arg]
+    """A field that cannot read what it writes."""
+
+    def value_to_string(self, obj: object) -> str:
+        return "always the same"
+
+
+def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
+    field = Forgetful()
+    field.set_attributes_from_name("code")
+    with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
+        KeyColumns("code", ("code",), (field,)).text("a")
+
+
+@pytest.mark.parametrize("protocol", ["javascript", "ftp", "HTTPS"])
+def test_a_protocol_that_no_crawler_follows_is_refused(protocol: str, db: None) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"`protocol`.*http and https"):
+        compiled(Article.objects.all(), protocol=protocol)
+
+
+def test_what_is_in_a_row_cannot_forge_a_line_of_a_log() -> None:
+    text = str(ItemError("x\nCRITICAL all is lost\x1b[31m", "location", "é\u2028\ud800"))
+    assert text == r"item x\nCRITICAL all is lost\x1b[31m: location é\u2028\ud800"
+
+
+def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
+    """reverse() outlives order_by(), and would turn ranges around."""
+    for n in range(20):
+        ArticleFactory(using=using, slug=f"a{n}")
+    source = compiled(Article.objects.using(using).order_by("slug").reverse())
+    found = sources.page_map(source, LIMITS)
+    assert isinstance(found, pages.PageMap)
+    assert len(found.pages) == 3
+    assert Counter(locations(source)) == Counter(f"{BASE}/articles/a{n}/" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("/100%", "/100%25"),
+        ("/100%/a", "/100%25/a"),
+        ("/%zz%41", "/%25zz%41"),
+        ("/caf\u00e9%20a b", "/caf%C3%A9%20a%20b"),
+    ],
+)
+def test_a_location_is_quoted_once_and_is_a_uri(path: str, url: str, db: None) -> None:
+    ArticleFactory(slug="a")
+    assert locations(compiled(Article.objects.all(), location=lambda self, item: path)) == [f"{BASE}{url}"]
+
+
+def tagged(rows: QuerySet[Article]) -> QuerySet[Article]:
+    return rows.annotate(n=Count("tags", filter=Q(tags__name="a")))
+
+
+COMBINED = {
+    "an aggregate, and a plain filter": lambda rows: tagged(rows) | rows.filter(published=True),
+    "a filtered aggregate, and a plain filter": lambda rows: (
+        tagged(rows).filter(n__gt=0) | rows.filter(published=True)
+    ),
+    "an aggregate, and a relation": lambda rows: (
+        tagged(rows).filter(published=True) | rows.filter(comments__pk__gt=0)
+    ),
+    "a plain filter, and an aggregate": lambda rows: rows.filter(published=True) | tagged(rows),
+    "distinct, excluded, and the time": lambda rows: (
+        rows.distinct().exclude(tags__name="b")
+        | rows.distinct().filter(category__slug="one", updated__lt=Now())
+    ),
+    "distinct, and two times excluded": lambda rows: (
+        rows.distinct().exclude(tags__name="b") | rows.distinct().exclude(comments__pk__lt=5)
+    ),
+    "both of two": lambda rows: rows.exclude(tags__name="b") & rows.filter(comments__pk__gt=0),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_combined_querysets_list_each_row_of_theirs_once(name: str, shelf: QuerySet[Article]) -> None:
+    queryset = COMBINED[name](shelf)
+    expected = Counter({f"{BASE}/articles/{row.slug}/" for row in queryset})
+    assert expected
+    for hooks in ({}, {"location": lambda self, item: f"/articles/{item.slug}/"}):
+        assert Counter(locations(compiled(queryset, limit=3, **hooks))) == expected
+
+
+@pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)
+def test_what_is_compared_beside_an_aggregate_repeats_no_row(shelf: QuerySet[Article]) -> None:
+    """It is grouped by, too, so that `list(queryset)` has a row once a comment. MariaDB fails on it."""
+    queryset = tagged(shelf).filter(n__gt=0) | shelf.filter(comments__pk__gt=0)
+    listed = Counter(f"{BASE}/articles/{row.slug}/" for row in queryset)
+    assert max(listed.values()) > 1
+    source = compiled(queryset, limit=3)
+    assert isinstance(source, sources.QuerySource)
+    assert Counter(locations(source)) == Counter({*listed})
+
+
+def test_an_aggregate_that_nothing_groups_is_refused_with_the_way_out(shelf: QuerySet[Article]) -> None:
+    queryset = shelf.filter(published=True) | tagged(shelf).filter(n__gt=0)
+    with pytest.raises(ImproperlyConfigured, match=r"Declared.*aggregate.*right side.*left side.*Exists"):
+        compiled(queryset)
+
+
+#: What MariaDB counts, and what it does not, though it lists all but the last.
+COMPARED = {
+    "a column": (True, lambda rows: rows.filter(Q(n__gt=0) | Q(slug="a03"))),
+    "a relation": (True, lambda rows: rows.filter(Q(n__gt=0) | Q(category__slug="one"))),
+    "a year": (False, lambda rows: rows.filter(Q(n__gt=0) | Q(updated__year=2026))),
+    "a year of some": (False, lambda rows: rows.filter(Q(updated__year=2026) & ~Q(n=2) | Q(n__lt=1))),
+    "another key": (False, lambda rows: rows.filter(Q(n__gt=0) | Q(comments__pk__gt=0))),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_what_is_compared_beside_an_aggregate_is_read_or_refused(
+    name: str, shelf: QuerySet[Article]
+) -> None:
+    """Where the database cannot count the rows, the section is refused before a request fails."""
+    counted, made = COMPARED[name]
+    queryset = made(tagged(shelf))
+    if counted or shelf.db != "mariadb":
+        expected = {f"{BASE}/articles/{row.slug}/" for row in queryset}
+        assert expected
+        assert {*locations(compiled(queryset, limit=3))} == expected
+        assert queryset.count() >= len(expected)
+    else:
+        with pytest.raises(OperationalError, match="Unknown column"), transaction.atomic(shelf.db):
+            queryset.count()
+        with pytest.raises(ImproperlyConfigured, match=r"MariaDB does not find .* Exists\(\)"):
+            compiled(queryset, limit=3)
+
+
+def test_distinct_rows_of_a_model_are_read_as_plain_ones(shelf: QuerySet[Article], using: str) -> None:
+    """They have their primary key; an IN would evaluate the whole queryset for each slice."""
+    source = compiled(shelf.filter(published=True).distinct(), limit=3)
+    with CaptureQueriesContext(connections[using]) as queries:
+        assert len(locations(source)) == 4
+    assert not [found["sql"] for found in queries if "DISTINCT" in found["sql"] or " IN (" in found["sql"]]
+
+
+class Twice(Func):
+    """Gives each row two times."""
+
+    template = "generate_series(1, 2)"
+    output_field = IntegerField()
+    set_returning = True
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@pytest.mark.parametrize("distinct", [False, True])
+def test_rows_that_a_function_repeats_are_listed_once_or_as_they_come(
+    shelf: QuerySet[Article], distinct: bool
+) -> None:
+    queryset = shelf.annotate(n=Twice())
+    queryset = queryset.distinct() if distinct else queryset
+    assert len(queryset) == 24
+    assert len(locations(compiled(queryset, limit=5))) == 12
+    by_instance = compiled(queryset, limit=5, location=lambda self, item: f"/{item.slug}/{item.n}/")
+    assert len({*locations(by_instance)}) == 24
+
+
+def test_a_composite_key_takes_a_filter_on_a_window(using: str) -> None:
+    for row in "ab":
+        for n in range(4):
+            SeatFactory(using=using, row=row, number=n)
+    rank = Window(RowNumber(), partition_by="row", order_by="-number")
+    queryset = Seat.objects.using(using).annotate(rank=rank).filter(rank__lte=2)
+    source = compiled(queryset, location=Route("seat", row=F("row"), number=F("number")), limit=3)
+    expected = Counter(f"{BASE}/seats/{row}/{number}/" for row in "ab" for number in (2, 3))
+    assert Counter(locations(source)) == expected
+
+
+def test_a_slice_is_the_same_one_with_an_expression(shelf: QuerySet[Article]) -> None:
+    """To annotate an aggregate would group its rows, and others would be the first ones."""
+    queryset = shelf.filter(comments__pk__gt=0).order_by("pk")[:3]
+    listed = [f"{BASE}/articles/{row.slug}/" for row in queryset]
+    assert len({*listed}) == 2
+    assert locations(compiled(queryset, lastmod=Max("visits__at"))) == listed
+
+
+@pytest.mark.parametrize("end", [None, 9])
+def test_the_expressions_of_a_union_are_one_query_for_a_slice_of_rows(
+    shelf: QuerySet[Article], using: str, end: int | None
+) -> None:
+    union = shelf.filter(slug__lt="a04").union(shelf.filter(slug__gte="a04")).order_by("slug")[:end]
+    source = compiled(union, lastmod=F("day"), limit=12)
+    with CaptureQueriesContext(connections[using]) as captured:
+        (batch,) = source.batches(Page(1, None, None))
+    assert len(captured) == (1 if end else 2)
+    assert batch.lastmods == [f"2026-01-{n:02}" for n in range(1, (end or 12) + 1)]
+
+
+def test_a_union_of_rows_with_a_composite_key_has_an_order(using: str) -> None:
+    for row in "ba":
+        for n in range(3):
+            SeatFactory(using=using, row=row, number=n)
+    seats = Seat.objects.using(using)
+    source = compiled(
+        seats.filter(row="a").union(seats.filter(row="b")),
+        location=Route("seat", row=F("row"), number=F("number")),
+    )
+    assert locations(source) == [f"{BASE}/seats/{row}/{n}/" for row in "ab" for n in range(3)]
+
+
+def test_what_a_queryset_selects_decides_what_its_aggregates_are_of(shelf: QuerySet[Article]) -> None:
+    """Grouped by the tag as well, no article has two of it, though some have two tags."""
+    queryset = shelf.annotate(tag=F("tags__name"), n=Count("tags")).filter(n__gte=2)
+    assert not queryset
+    assert locations(compiled(queryset)) == []
+
+
+#: Each of a moment, aware or naive, and of the zone that fits it.
+LASTMODS: dict[str, Callable[[datetime, Any], Any]] = {
+    "TruncMonth": lambda old, zone: TruncMonth(at_least(old), tzinfo=zone),
+    "TruncDay": lambda old, zone: TruncDay(at_least(old), tzinfo=zone),
+    "TruncDate": lambda old, zone: TruncDate(at_least(old), tzinfo=zone),
+    "TruncMonth of a date": lambda old, zone: TruncMonth("day"),
+    "TruncDay of a date": lambda old, zone: TruncDay("day"),
+    "Cast to a time": lambda old, zone: Cast("day", DateTimeField()),
+    "Cast to a date": lambda old, zone: Cast(at_least(old), DateField()),
+    "Coalesce": lambda old, zone: Coalesce("updated", Value(old)),
+    "Coalesce of a date": lambda old, zone: Coalesce("day", Value(date(2020, 2, 29))),
+    "Case": lambda old, zone: CaseOf(When(published=True, then=Value(old)), default=at_least(old)),
+    "Greatest": lambda old, zone: Greatest(Coalesce("updated", Value(old)), Value(old)),
+    "Max": lambda old, zone: Coalesce(Max("visits__at"), Value(old)),
+    "nothing": lambda old, zone: F("updated"),
+}
+
+
+@pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
+@pytest.mark.parametrize("name", LASTMODS)
+def test_the_newest_lastmod_is_converted_as_those_of_the_page(
+    name: str, use_tz: bool, shelf: QuerySet[Article], settings: Any
+) -> None:
+    settings.USE_TZ = use_tz
+    old = OLD if use_tz else OLD.replace(tzinfo=None)
+    expression = LASTMODS[name](old, timezone.utc if use_tz else None)
+    source = compiled(shelf, lastmod=expression, limit=4)
+    for page in sources.page_map(source, LIMITS).pages:
+        found = list(source.batches(page))
+        assert [error for batch in found for error in batch.errors] == []
+        lastmods = [text for batch in found for text in batch.lastmods]
+        assert source.newest(page) == (None if None in lastmods else max(lastmods))
+        assert (None in lastmods) is (name == "nothing")
+
+
+# One row that cannot be read costs itself alone, and is named.
+
+UNREADABLE = [
+    pytest.param("default", "2020-02-30", marks=pytest.mark.django_db(databases=["default"])),
+    *(
+        pytest.param("postgresql", value, marks=parameter("postgresql").marks)
+        for value in ("infinity", "-infinity", "10000-01-01", "0044-03-15 BC")
+    ),
+]
+
+HOOKS: dict[str, dict[str, Any]] = {
+    "columns": {"lastmod": F("day")},
+    "methods": {"lastmod": lambda self, item: item.day},
+    "positions": {"lastmod": F("day"), "location": lambda self, item: f"/articles/{item.slug}/"},
+}
+
+
+def write_day(using: str, slug: str, value: str) -> None:
+    """A date that another program has written."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("UPDATE tests_article SET day = %s WHERE slug = %s", [value, slug])
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize(("using", "value"), UNREADABLE, indirect=["using"])
+def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
+    shelf: QuerySet[Article], using: str, value: str, hooks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queryset_source, "SLICE", 5)
+    monkeypatch.setattr(queryset_source, "SERVER_SLICE", 5)
+    monkeypatch.setattr(queryset_source, "COSTLY_SLICE", 5)
+    monkeypatch.setattr(members, "FEWEST", 5)
+    monkeypatch.setattr(positions, "SLICE", 5)
+    for slug in ("a03", "a11"):
+        write_day(using, slug, value)
+    rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf
+    source = compiled(rows, limit=12, **HOOKS[hooks])
+    (page,) = sources.page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
+    page = page._replace(until=None)
+    found = list(source.batches(page))
+    assert [url.split("/")[-2] for url in batches.locations(found, BASE)] == [
+        f"a{number:02}" for number in range(12) if number not in (3, 11)
+    ]
+    errors = [error for batch in found for error in batch.errors]
+    keys = [str(pk) for pk in shelf.filter(slug__in=["a03", "a11"]).values_list("pk", flat=True)]
+    assert [error.key for error in errors] == (
+        ["4", "12"] if hooks == "positions" else sorted(keys, key=int)
+    )
+    assert {error.field for error in errors} == {"row"}
+    assert source.newest(page) == ("2026-01-11" if hooks == "columns" else None)
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+@pytest.mark.parametrize(("using", "value"), UNREADABLE[:2], indirect=["using"])
+def test_the_live_views_go_on_without_such_a_row(
+    shelf: QuerySet[Article], using: str, value: str, gzip: bool, settings: Any, caplog: Any
+) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": gzip}
+    write_day(using, "a03", value)
+    bad = shelf.values_list("pk", flat=True).get(slug="a03")
+    declared = {"location": Route("article", slug=F("slug")), "lastmod": F("day"), "queryset": shelf}
+    section = type("Shelf", (ModelSitemap,), declared)
+    request = RequestFactory().get("/sitemap.xml")
+    index = views.sitemap_index(request, sitemaps={"shelf": section, "other": StaticViews}).content
+    assert index.count(b"<loc>") == 2
+    assert b"<lastmod>2026-01-12</lastmod>" in index
+    page = views.page(request, section="shelf", page="1", sitemaps={"shelf": section}).content
+    assert page.count(b"<loc>") == 11
+    assert b"a03" not in page
+    assert f"item {bad}: row cannot be read: " in caplog.text
+
+
+class StaticViews(StaticViewSitemap):
+    viewnames = ("about",)
+
+
+@pytest.mark.parametrize(("using", "value"), UNREADABLE, indirect=["using"])
+def test_an_export_goes_on_without_such_a_row_changed_only_or_not(
+    shelf: QuerySet[Article], using: str, value: str, tmp_path: Path, settings: Any
+) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "ENGINE": "serial", "GZIP": False, "MAX_URLS": 5}
+    hooks = {"location": Route("article", slug=F("slug")), "lastmod": F("day"), "queryset": shelf}
+    declared: dict[str, Any] = {"shelf": type("Shelf", (ModelSitemap,), hooks)}
+    listed = {f"{BASE}/articles/{row.slug}/" for row in shelf}
+    assert export(sitemaps=declared, output=tmp_path).sections[0].written == 3
+    assert indexed(tmp_path) == listed
+    write_day(using, "a03", value)
+    report = export(sitemaps=declared, output=tmp_path, changed_only=True)
+    (section,) = report.sections
+    assert section.left_out == 1
+    assert section.errors[0].field == "row"
+    assert report.published
+    assert not report.failures
+    assert indexed(tmp_path) == listed - {f"{BASE}/articles/a03/"}
+    write_day(using, "a03", "2026-01-04")
+    export(sitemaps=declared, output=tmp_path, changed_only=True)
+    assert indexed(tmp_path) == listed
+
+
+def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project() -> None:
+    asked: list[range] = []
+
+    def fetch(places: range) -> list[int]:
+        asked.append(places)
+        raise ValueError("no time zones")
+
+    with pytest.raises(ValueError, match="no time zones"):
+        list(readable(fetch, range(1_500)))
+    assert len(asked) < 250
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_no_cursor_of_the_server_is_left_to_the_garbage_collector(
+    shelf: QuerySet[Article], using: str
+) -> None:
+    """One that is closed in the middle of another query waits for that for ever."""
+    rows = Stubborn.objects.using(using).order_by("slug")[:12]
+    source = compiled(rows, location=lambda self, item: f"/{item.slug}/")
+    gc.disable()
+    try:
+        found = list(source.batches(Page(1, None, None)))
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_cursors")
+            assert cursor.fetchone() == (0,)
+    finally:
+        gc.enable()
+    assert len(batches.locations(found, BASE)) == 10
+    assert [error.key for batch in found for error in batch.errors] == ["4", "8"]

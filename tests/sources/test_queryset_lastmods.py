@@ -1,0 +1,113 @@
+"""What a source says of its pages without reading them: the digest and the newest lastmod."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import NotSupportedError, connections
+from django.db.models import CharField, DateTimeField, F, Func, Max, QuerySet, Value
+from django.db.models.functions import Cast
+from django.test.utils import CaptureQueriesContext
+
+from tests.models import Article
+from tests.support.databases import parameter
+from tests.support.sources import (
+    COLUMNS,
+    FIRST,
+    KINDS,
+    NOON,
+    UTC,
+    compiled,
+    declaration,
+    listing,
+    make_seats,
+    page_map,
+    rendered,
+    source_of,
+)
+
+pytestmark = pytest.mark.usefixtures("cached_site")
+
+
+# What the live views know of a section: whether a page map is still of its rows, and the newest lastmod.
+
+
+def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) -> None:
+    def digest(moment: datetime, **attributes: Any) -> str:
+        queryset = articles.filter(updated__lte=moment)
+        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).map_cache_key
+
+    now = datetime.now(UTC)
+    (found,) = {digest(now - timedelta(seconds=ago)) for ago in (0, 0.000_001, 1, 60)}
+    assert digest(now, limit=7) != found
+    others = [
+        articles,
+        articles.filter(published=True),
+        articles.filter(slug="a"),
+        articles.filter(slug="b"),
+        articles.filter(updated__lte=NOON),
+        articles.filter(updated__lte=NOON + timedelta(days=1)),
+        articles.none(),
+    ]
+    assert len({found, *(digest(now, queryset=queryset) for queryset in others)}) == len(others) + 1
+
+
+class OnlyWhereItIs(Func):
+    """SQL that one kind of database alone can have."""
+
+    function = "LOWER"
+    arity = 1
+    output_field = CharField()
+
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        if connection.alias != compiler.using or connection.vendor == "sqlite":
+            raise NotSupportedError("compiled for a database that the rows are not in")
+        return super().as_sql(compiler, connection, **context)
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
+def test_a_digest_is_of_the_sql_of_the_database_that_holds_the_rows(articles: QuerySet[Article]) -> None:
+    queryset = articles.alias(lowered=OnlyWhereItIs("slug")).filter(lowered="s1")
+    assert compiled(declaration(queryset=queryset, **COLUMNS)).map_cache_key
+
+
+def test_rows_without_a_key_have_no_digest(articles: QuerySet[Article]) -> None:
+    assert compiled(declaration(queryset=articles.order_by("day")[:3], **COLUMNS)).map_cache_key is None
+    assert compiled(listing(["a"])).map_cache_key is None
+
+
+@pytest.mark.parametrize("hook", [F("updated"), F("day"), Max("visits__at"), NOON, None])
+def test_the_newest_lastmod_of_a_page_is_what_its_entries_say(
+    articles: QuerySet[Article], hook: Any
+) -> None:
+    source = compiled(declaration(queryset=articles, limit=2, **{**COLUMNS, "lastmod": hook}))
+    done = rendered(source)
+    assert [source.newest(part.page) for part in done] == [part.written.lastmod for part in done]
+    assert any(part.written.lastmod for part in done) is (hook is not None)
+
+
+def test_a_lastmod_of_the_future_says_nothing_of_a_page(articles: QuerySet[Article]) -> None:
+    articles.filter(pk=2).update(updated=datetime.now(UTC) + timedelta(days=1))
+    source = compiled(declaration(queryset=articles.filter(pk=2), **COLUMNS))
+    (page,) = page_map(source).pages
+    assert source.newest(page) is None
+
+
+def test_a_column_that_is_no_date_says_nothing_of_a_page(articles: QuerySet[Article]) -> None:
+    source = compiled(declaration(queryset=articles, **{**COLUMNS, "lastmod": F("slug")}))
+    (done,) = rendered(source)
+    assert source.newest(done.page) is None
+    assert done.written.urls == 14
+    assert len(done.written.errors) == 14
+
+
+def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using: str) -> None:
+    make_seats(using, range(FIRST))
+    source = source_of(KINDS["composite"], using, 4, lastmod=Cast(Value(NOON), DateTimeField()))
+    for page in page_map(source).pages:
+        with CaptureQueriesContext(connections[using]) as captured:
+            assert source.newest(page) == "2026-01-01T12:00:00Z"
+        (query,) = captured
+        assert "WHERE" in query["sql"]

@@ -1,0 +1,209 @@
+"""The lease: one export at a time where there is no lock."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.cache.backends.base import BaseCache
+from django.test import override_settings
+
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.stores import RemoteStore, Store, only_one
+from django_sitemaps09.stores import lease as leases
+from tests.support import services
+from tests.support.stores import Overwriting, in_a_process, in_redis, storage
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def redis(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    services.require_redis()
+    settings.CACHES = in_redis(f"sitemaps09-tests-{token_hex(8)}")
+    monkeypatch.setattr(leases, "LEASE", 2)
+    monkeypatch.setattr(leases, "RENEWAL", 0.2)
+    yield
+    cache._cache.get_client(write=True).close()
+
+
+def key_of(store: Store) -> str:
+    return f"django_sitemaps09:lease:{sha256(store.identity.encode()).hexdigest()}"
+
+
+@pytest.mark.usefixtures("redis")
+class TestALease:
+    def test_is_held_by_one_at_a_time(self, memory: RemoteStore) -> None:
+        for _ in range(2):
+            with only_one(memory) as check:
+                check()
+                with pytest.raises(ExportRunningError, match="Another export is writing to storage"):
+                    only_one(memory).__enter__()
+                check()
+            assert cache.get(key_of(memory)) is None
+
+    def test_is_taken_by_one_of_many_who_come_at_once(self, memory: RemoteStore) -> None:
+        barrier, came, taken = threading.Barrier(8), threading.Barrier(8), []
+
+        def come() -> None:
+            barrier.wait()
+            try:
+                with only_one(memory):
+                    taken.append(True)
+                    came.wait()
+            except ExportRunningError:
+                taken.append(False)
+                came.wait()
+
+        threads = [threading.Thread(target=come) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(taken) == [False] * 7 + [True]
+
+    def test_is_one_for_each_place(self, memory: RemoteStore, declare: Callable[..., None]) -> None:
+        declare(sitemaps=storage(Overwriting), other=storage(Overwriting))
+        with only_one(memory) as check, only_one(RemoteStore("other")) as other:
+            check()
+            other()
+
+    def test_is_renewed_for_as_long_as_the_block_takes(self, memory: RemoteStore) -> None:
+        with only_one(memory) as check:
+            time.sleep(3)
+            with pytest.raises(ExportRunningError):
+                only_one(memory).__enter__()
+            check()
+        assert not [thread for thread in threading.enumerate() if thread.name == "sitemap-lease"]
+
+    def test_is_free_again_some_time_after_a_kill(self, memory: RemoteStore) -> None:
+        done = in_a_process("killed_with_the_lease", Path(cache.key_prefix))
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        with pytest.raises(ExportRunningError):
+            only_one(memory).__enter__()
+        time.sleep(2.2)
+        with only_one(memory) as check:
+            check()
+
+    @pytest.mark.parametrize("how", ["expired", "taken by another"])
+    def test_that_was_lost_is_told_and_the_new_one_is_left_alone(
+        self, memory: RemoteStore, how: str
+    ) -> None:
+        with only_one(memory) as check:
+            if how == "expired":
+                cache.delete(key_of(memory))
+            else:
+                cache.set(key_of(memory), "of another", 20)
+            with pytest.raises(ExportError, match="is lost") as raised:
+                check()
+            assert not isinstance(raised.value, ExportRunningError)
+            # Longer than some renewals, shorter than the lease of the other.
+            time.sleep(1)
+        remaining = cache._cache.get_client().pttl(cache.make_key(key_of(memory)))
+        if how == "expired":
+            assert cache.get(key_of(memory)) is None
+        else:
+            assert cache.get(key_of(memory)) == "of another"
+            assert 0 < remaining <= 19_000
+
+    def test_is_given_back_where_the_block_fails(self, memory: RemoteStore) -> None:
+        def fail() -> None:
+            with only_one(memory):
+                raise RuntimeError("broken")
+
+        with pytest.raises(RuntimeError, match="broken"):
+            fail()
+        assert cache.get(key_of(memory)) is None
+
+    def test_survives_a_cache_that_fails_for_less_than_its_time(
+        self, memory: RemoteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(leases, "LEASE", 20)
+        dead = dead_redis()
+        with only_one(memory) as check:
+            with override_settings(CACHES={"default": dead}):
+                until(lambda: "was not renewed" in caplog.text, "the outage went unseen")
+            remaining = partial(cache._cache.get_client().pttl, cache.make_key(key_of(memory)))
+            cache.touch(key_of(memory), 10)
+            until(lambda: remaining() > 15_000, "it was never renewed again")
+            check()
+
+    def test_cannot_be_checked_in_a_cache_that_fails(
+        self, memory: RemoteStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        dead = dead_redis()
+        failed = r"cache 'default', .* failed: ConnectionError"
+        with override_settings(CACHES={"default": dead}), pytest.raises(ExportError, match=failed):
+            only_one(memory).__enter__()
+        held = only_one(memory)
+        check = held.__enter__()
+        with override_settings(CACHES={"default": dead}):
+            with pytest.raises(ExportError, match=failed):
+                check()
+            held.__exit__(None, None, None)
+        assert "was not given back" in caplog.text
+
+
+class TestACacheThatCannotHoldALease:
+    @pytest.mark.parametrize(
+        ("backend", "why"),
+        [
+            ("locmem.LocMemCache", "not shared between processes"),
+            ("dummy.DummyCache", "keeps nothing"),
+            ("filebased.FileBasedCache", "not shared between machines"),
+        ],
+    )
+    def test_is_refused_with_what_to_set(
+        self, memory: RemoteStore, tmp_path: Path, backend: str, why: str
+    ) -> None:
+        given = {"BACKEND": f"django.core.cache.backends.{backend}", "LOCATION": str(tmp_path)}
+        refused = f"{why}.*Redis, Memcached or the database"
+        with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=refused):
+            only_one(memory).__enter__()
+
+    def test_is_found_out_where_it_says_yes_and_keeps_nothing(
+        self, memory: RemoteStore, tmp_path: Path
+    ) -> None:
+        with override_settings(CACHES={"default": {"BACKEND": f"{__name__}.Yes"}}):
+            with pytest.raises(ExportError, match="is lost") as raised:
+                only_one(memory).__enter__()
+            assert not isinstance(raised.value, ExportRunningError)
+
+
+class Yes(BaseCache):
+    """As a client that swallows its errors."""
+
+    def __init__(self, location: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+
+    def add(self, *arguments: Any, **options: Any) -> bool:
+        return True
+
+    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        return default
+
+    def clear(self) -> None:
+        pass
+
+
+def dead_redis() -> dict[str, Any]:
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": f"redis://127.0.0.1:{free_port()}",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+    return port

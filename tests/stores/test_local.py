@@ -1,0 +1,375 @@
+"""A folder as a store: modes, links, and what is staged."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.stores import STATE, LocalStore, only_one, state
+from tests.support.stores import MOST, PAGE, below, in_a_process, stage
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+class TestAFolder:
+    @pytest.mark.parametrize(("mask", "expected"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+    def test_has_files_with_the_mode_of_the_umask(
+        self, folder: Path, umask: Callable[[int], int], mask: int, expected: int
+    ) -> None:
+        umask(mask)
+        store = LocalStore(folder)
+        store.write("sitemap.xml", b"x")
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
+        assert (mode_of(folder / "sitemap.xml"), mode_of(folder / PAGE)) == (expected, expected)
+
+    def test_has_files_with_the_mode_that_it_was_given_whatever_the_umask(
+        self, folder: Path, umask: Callable[[int], int]
+    ) -> None:
+        umask(0o077)
+        store = LocalStore(folder, 0o4664)
+        store.write("sitemap.xml", b"x")
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        assert mode_of(folder / "sitemap.xml") == 0o664
+        assert mode_of(folder / STATE / "run-1" / PAGE) == 0o664
+
+    def test_lets_nobody_else_into_our_own(self, folder: Path, umask: Callable[[int], int]) -> None:
+        umask(0)
+        LocalStore(folder).write("sitemap.xml", b"x")
+        assert mode_of(folder / STATE) == 0o700
+        (folder / STATE).chmod(0o777)
+        state(LocalStore(folder)).write("manifest.json", b"{}")
+        assert mode_of(folder / STATE) == 0o700
+        assert mode_of(folder / STATE / "manifest.json") == 0o600
+
+    def test_is_littered_with_nothing(self, folder: Path) -> None:
+        store = LocalStore(folder)
+        store.write("sitemap.xml", b"x")
+        state(store).write("manifest.json", b"{}")
+        assert below(folder) == {"sitemap.xml": b"x", f"{STATE}/manifest.json": b"{}"}
+
+    @pytest.mark.parametrize("what", ["fsync", "replace", "write"])
+    def test_has_the_file_as_it_was_where_a_write_fails(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        def full(*arguments: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        store = LocalStore(folder)
+        store.write("sitemap.xml", b"before")
+        with monkeypatch.context() as patch:
+            if what == "write":
+                # A device that is full for real, behind the file's own buffer.
+                device = Path("/dev/full")
+                if not device.exists():
+                    pytest.skip("this system has no /dev/full")
+                name = "django_sitemaps09.stores.plain.create"
+                patch.setattr(name, lambda path, mode: path.touch() or device.open("wb"))
+            else:
+                patch.setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace")}[what], full)
+            with pytest.raises(OSError, match="No space left"):
+                store.write("sitemap.xml", b"after")
+        assert below(folder) == {"sitemap.xml": b"before"}
+
+    def test_has_the_file_as_it_was_where_the_system_takes_no_more(self, folder: Path) -> None:
+        LocalStore(folder).write("sitemap.xml", b"before")
+        done = in_a_process("limited", folder)
+        assert (done.returncode, done.stdout) == (0, "OSError"), done.stderr
+        assert below(folder) == {"sitemap.xml": b"before"}
+
+    def test_names_the_file_in_errors_of_the_system(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An open file has none in them: `[Errno 5] Input/output error` is all that is said."""
+
+        def fail(descriptor: int) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        store = LocalStore(folder)
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fail)
+            for work, named in (
+                (lambda: store.write("sitemap.xml", b"x"), f"{folder}.*sitemap.xml"),
+                (lambda: stage(store, f"{STATE}/run-1/b.xml", b"x"), f"{folder}.*b.xml"),
+                # Of this folder and those above it any can be the first.
+                (store.sync, folder.parent),
+            ):
+                with pytest.raises(OSError, match=rf"Input/output error.*{named}"):
+                    work()
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
+    def test_names_the_file_where_its_closing_fails_as_well(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file with a buffer tries to write it again when it is closed, and fails again."""
+
+        def full(path: Path, mode: int | None) -> Any:
+            return Path("/dev/full").open("wb")
+
+        monkeypatch.setattr("django_sitemaps09.stores.local.create", full)
+        with pytest.raises(OSError, match=rf"No space left.*{PAGE}"):
+            stage(LocalStore(folder), f"{STATE}/run-1/{PAGE}", b"x")
+
+    @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="the system has no file that fails so")
+    def test_names_the_file_that_cannot_be_read(self) -> None:
+        with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
+            LocalStore(Path("/proc/self")).read("mem", MOST)
+
+    def test_has_the_file_as_it_was_where_a_write_is_killed_and_is_cleaned_by_the_next(
+        self, folder: Path
+    ) -> None:
+        store = LocalStore(folder)
+        store.write("sitemap.xml", b"before")
+        done = in_a_process("killed", folder)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        left = below(folder)
+        assert left.pop("sitemap.xml") == b"before"
+        (name,) = left
+        assert (Path(name).parent, left[name]) == (Path(STATE), b"after")
+        store.write(f"{STATE}/run-1/x", b"of the caller")
+        state(store).clean()
+        assert below(folder) == {"sitemap.xml": b"before", f"{STATE}/run-1/x": b"of the caller"}
+
+    def test_has_content_and_names_on_disk_when_a_write_ends(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[Path] = []
+        fsync = os.fsync
+
+        def record(descriptor: int) -> None:
+            synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+            fsync(descriptor)
+
+        if not Path("/proc/self/fd").exists():
+            pytest.skip("this system does not tell what a descriptor is of")
+        monkeypatch.setattr(os, "fsync", record)
+        store = LocalStore(folder)
+        store.write("a/sitemap.xml", b"x")
+        assert synced[0].name.startswith("tmp-")
+        # Each folder with a new name in it, up to the first that was there.
+        assert set(synced[1:]) == {folder / "a", folder, folder.parent}
+        synced.clear()
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
+        # The content alone, and no name.
+        assert synced == [folder / STATE / "run-1" / PAGE]
+        synced.clear()
+        store.sync()
+        assert set(synced) == {folder, folder / STATE, folder / STATE / "run-1"}
+        synced.clear()
+        store.sync()
+        assert synced == []
+
+    def test_may_have_lost_what_was_touched_before_a_sync(self, folder: Path) -> None:
+        store = LocalStore(folder)
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        store.delete_folder(f"{STATE}/run-1")
+        store.sync()
+
+    @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+    def test_reads_no_more_than_plain_files(self, folder: Path, tmp_path: Path, kind: str) -> None:
+        store, path = LocalStore(folder), folder / "sitemap.xml"
+        folder.mkdir()
+        (tmp_path / "secret").write_bytes(b"secret")
+        place(path, tmp_path / "secret", kind)
+        for call in (lambda: store.read("sitemap.xml", MOST), lambda: store.open("sitemap.xml")):
+            with pytest.raises(ExportError, match=f"{path} is no plain file"):
+                call()
+        assert store.names() == {}
+
+    @pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
+    def test_replaces_what_is_at_a_name_and_not_what_it_leads_to(
+        self, folder: Path, tmp_path: Path, kind: str
+    ) -> None:
+        store = LocalStore(folder)
+        (tmp_path / "mine").write_bytes(b"mine")
+        stage(store, f"{STATE}/run-1/a", b"staged")
+        for name in ("written", "promoted", "deleted", "again"):
+            place(folder / name, tmp_path / "mine", kind)
+        store.write("written", b"x")
+        store.promote(f"{STATE}/run-1/a", "promoted")
+        store.delete("deleted")
+        stage(store, "again", b"x")
+        assert below(folder) == {"written": b"x", "promoted": b"staged", "again": b"x"}
+        assert (tmp_path / "mine").read_bytes() == b"mine"
+        assert not (tmp_path / "nowhere").exists()
+
+    def test_follows_no_link_below_it(self, folder: Path, tmp_path: Path) -> None:
+        store = LocalStore(folder)
+        (tmp_path / "mine" / "run-1").mkdir(parents=True)
+        (tmp_path / "mine" / "run-1" / "a").write_bytes(b"mine")
+        folder.mkdir()
+        (folder / "sub").symlink_to(tmp_path / "mine")
+        calls: list[Callable[[], object]] = [
+            lambda: store.read("sub/run-1/a", MOST),
+            lambda: store.write("sub/run-1/a", b"x"),
+            lambda: stage(store, "sub/run-1/a", b"x"),
+            lambda: store.delete("sub/run-1/a"),
+            lambda: store.delete_folder("sub/run-1"),
+            lambda: store.names("sub"),
+            lambda: store.folders("sub/run-1"),
+        ]
+        for call in calls:
+            with pytest.raises(ExportError, match=f"{folder / 'sub'} is a link"):
+                call()
+        assert store.folders() == []
+        store.delete_folder("sub")
+        assert list(folder.iterdir()) == []
+        assert below(tmp_path / "mine") == {"run-1/a": b"mine"}
+
+    def test_may_be_reached_through_a_link_of_its_owner(self, folder: Path, tmp_path: Path) -> None:
+        folder.symlink_to(tmp_path / "real")
+        (tmp_path / "real").mkdir()
+        LocalStore(folder).write("sitemap.xml", b"x")
+        assert (tmp_path / "real" / "sitemap.xml").read_bytes() == b"x"
+        assert LocalStore(folder).identity == LocalStore(tmp_path / "real").identity
+
+    @pytest.mark.parametrize("kind", ["link", "file"])
+    def test_with_something_else_for_our_own_is_refused(
+        self, folder: Path, tmp_path: Path, kind: str
+    ) -> None:
+        folder.mkdir()
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "tmp-1").write_bytes(b"mine")
+        if kind == "link":
+            (folder / STATE).symlink_to(tmp_path / "mine")
+        else:
+            (folder / STATE).write_bytes(b"mine")
+        for store in (LocalStore(folder), state(LocalStore(folder))):
+            with pytest.raises(ExportError, match=f"{folder / STATE} is (a link|no folder|not a folder)"):
+                store.write("a", b"x")
+            if kind == "link":
+                with pytest.raises(ExportError, match="is a link"):
+                    store.clean()
+        assert below(tmp_path) == {"mine/tmp-1": b"mine"} | (
+            {} if kind == "link" else {f"public/{STATE}": b"mine"}
+        )
+
+    def test_says_what_folder_is_in_the_place_of_a_file(self, folder: Path) -> None:
+        store = LocalStore(folder)
+        (folder / PAGE / "x").mkdir(parents=True)
+        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+        assert (store.blocked(PAGE), store.blocked("sitemap.xml")) == (True, False)
+        calls: list[Callable[[], object]] = [
+            lambda: store.promote(f"{STATE}/run-1/{PAGE}", PAGE),
+            lambda: store.write(PAGE, b"x"),
+            lambda: stage(store, PAGE, b"x"),
+            lambda: store.delete(PAGE),
+        ]
+        for call in calls:
+            with pytest.raises(ExportError, match=f"{folder / PAGE} is a folder. Remove it."):
+                call()
+        assert (folder / PAGE / "x").is_dir()
+
+    def test_says_what_file_is_in_the_place_of_a_folder(self, folder: Path) -> None:
+        store = LocalStore(folder)
+        store.write("a", b"mine")
+        assert store.read("a/b", MOST) is None
+        assert store.names("a") == {}
+        store.delete("a/b")
+        with pytest.raises(ExportError, match=f"{folder / 'a'} is no folder"):
+            store.write("a/b", b"x")
+        assert store.read("a", MOST) == b"mine"
+
+    def test_is_read_whole_at_every_moment_of_a_replacement(self, folder: Path) -> None:
+        store = LocalStore(folder)
+        contents = {b"a" * 300_000, b"b" * 200_000}
+        store.write("sitemap.xml", b"a" * 300_000)
+        ended = threading.Event()
+        seen: set[bytes | None] = set()
+
+        def look() -> None:
+            while not ended.is_set():
+                seen.add(LocalStore(folder).read("sitemap.xml", MOST))
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        for _ in range(20):
+            for content in contents:
+                store.write("sitemap.xml", content)
+        ended.set()
+        thread.join()
+        assert seen <= contents
+
+
+def place(path: Path, there: Path, kind: str) -> None:
+    """Something that is no plain file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(there if kind == "link" else there.with_name("nowhere"))
+
+
+class TestALockedFolder:
+    def test_is_for_one_at_a_time(self, folder: Path) -> None:
+        for _ in range(2):
+            with only_one(LocalStore(folder)) as check:
+                check()
+                with pytest.raises(ExportRunningError, match=f"Another export is writing to {folder}"):
+                    only_one(LocalStore(folder)).__enter__()
+                check()
+        assert mode_of(folder / STATE) == 0o700
+
+    def test_is_free_again_after_a_kill(self, folder: Path) -> None:
+        done = in_a_process("killed_with_the_lock", folder)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        with only_one(LocalStore(folder)) as check:
+            check()
+
+    @pytest.mark.parametrize("how", ["removed", "replaced", "its folder removed", "its folder a link"])
+    def test_is_not_ours_once_its_lock_is_gone(self, folder: Path, tmp_path: Path, how: str) -> None:
+        def lose() -> None:
+            lock = folder / STATE / "lock"
+            if how == "its folder a link":
+                (folder / STATE).rename(tmp_path / "moved")
+                (folder / STATE).symlink_to(tmp_path / "other")
+                return
+            lock.unlink()
+            if how == "replaced":
+                lock.touch()
+            elif how == "its folder removed":
+                (folder / STATE).rmdir()
+
+        with only_one(LocalStore(folder)) as check:
+            check()
+            lose()
+            with pytest.raises(ExportError, match=f"{folder / STATE / 'lock'} was removed or replaced"):
+                check()
+
+    @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
+    def test_is_not_locked_where_its_lock_could_be_anywhere(
+        self, folder: Path, tmp_path: Path, kind: str
+    ) -> None:
+        own = folder / STATE
+        folder.mkdir()
+        (tmp_path / "mine").mkdir(mode=0o755)
+        if kind == "link":
+            own.symlink_to(tmp_path / "mine")
+        elif kind == "file":
+            own.touch()
+        else:
+            own.mkdir()
+        if kind == "a lock that is a link":
+            (own / "lock").symlink_to(tmp_path / "mine" / "lock")
+        if kind == "a stranger's":
+            if os.geteuid() != 0:
+                pytest.skip("only root can give folders away")
+            os.chown(own, 1234, 2345)
+        with pytest.raises(ExportError, match="Remove it"), only_one(LocalStore(folder)):
+            pass
+        assert list((tmp_path / "mine").iterdir()) == []
+        assert mode_of(tmp_path / "mine") == 0o755

@@ -1,0 +1,90 @@
+"""Any store: files whole or not there, under their names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import InMemoryStorage
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, state, target
+from tests.support.paths import ROOT
+from tests.support.stores import MOST, AnyStore, Overwriting, below, storage
+
+
+def local_storage(folder: Path, **options: Any) -> dict[str, Any]:
+    return {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(folder), **options},
+    }
+
+
+class TestAnyStore(AnyStore):
+    """Of a folder, and of a storage in memory."""
+
+
+class TestTheTarget:
+    def test_is_the_argument_then_the_storage_then_the_root(
+        self, tmp_path: Path, settings: Any, declare: Callable[..., None]
+    ) -> None:
+        settings.SITEMAPS09 = {"ROOT": tmp_path / "root"}
+        assert target(None) == LocalStore(tmp_path / "root")
+        declare(sitemaps=local_storage(tmp_path / "storage", file_permissions_mode=0o640))
+        assert target(None) == LocalStore(tmp_path / "storage", 0o640)
+        assert target(tmp_path / "output") == LocalStore(tmp_path / "output")
+        settings.SITEMAPS09 = {"STORAGE": "other"}
+        declare(other=storage(InMemoryStorage))
+        assert target(None) == RemoteStore("other")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_that_is_nowhere_is_told_with_every_way_out(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        with pytest.raises(ExportError, match=r"--output DIR.*'ROOT'.*'STORAGE'"):
+            target(None)
+        for key in ("STORAGE", "STATE"):
+            settings.SITEMAPS09 = {key: "nowhere"}
+            with pytest.raises(ExportError, match=rf"SITEMAPS09\['{key}'\] is 'nowhere'"):
+                target(None) if key == "STORAGE" else state(LocalStore(Path("x")))
+
+    def test_has_a_label_for_messages(self, memory: RemoteStore, folder: Path) -> None:
+        assert (memory.label, LocalStore(folder).label) == ("storage 'sitemaps'", str(folder))
+        assert state(memory).label == f"{STATE} in storage 'sitemaps'"
+
+    def test_keeps_its_state_in_our_folder_of_it(self, store: Store) -> None:
+        state(store).write("manifest.json", b"{}")
+        assert store.read(f"{STATE}/manifest.json", MOST) == b"{}"
+        assert state(store).identity != store.identity
+
+    def test_keeps_its_state_where_the_setting_says(
+        self, tmp_path: Path, settings: Any, declare: Callable[..., None], store: Store
+    ) -> None:
+        declare(state=local_storage(tmp_path / "state"))
+        settings.SITEMAPS09 = {"STATE": "state"}
+        state(store).write("manifest.json", b"{}")
+        assert below(tmp_path / "state") == {"manifest.json": b"{}"}
+
+    def test_never_has_its_state_beside_what_is_published(
+        self, settings: Any, declare: Callable[..., None], folder: Path
+    ) -> None:
+        settings.SITEMAPS09 = {"STATE": "sitemaps"}
+        declare(sitemaps=local_storage(folder))
+        state(target(None)).write("manifest.json", b"{}")
+        assert below(folder) == {f"{STATE}/manifest.json": b"{}"}
+        declare(sitemaps=storage(Overwriting))
+        assert state(target(None)) == RemoteStore("sitemaps", STATE)
+
+
+def test_neither_boto3_nor_storages_is_imported_with_the_room() -> None:
+    code = (
+        "import sys, django_sitemaps09.stores as s; "
+        "print([m for m in ('boto3', 'botocore', 'storages', 'redis') if m in sys.modules])"
+    )
+    done = subprocess.run(  # noqa: S603 our own interpreter and code
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,49 @@
+"""Sections that the command exports, in this process and in others."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.sections import Numbers
+
+#: A process that waits in the middle of an export finds its gate here.
+GATE = "SITEMAPS09_TESTS_GATE"
+
+
+class Bad(Numbers):
+    """Item number 1 cannot be listed."""
+
+    def location(self, item: int) -> str:
+        return "https://elsewhere.example.net/" if item == 1 else super().location(item)
+
+
+class Broken(Numbers):
+    """A section that fails as a whole."""
+
+    def items(self) -> Sequence[int]:
+        raise OSError("the disk with the numbers is gone")
+
+
+class Waiting(Numbers):
+    """Stands still in the middle of an export until the gate opens."""
+
+    def items(self) -> Sequence[int]:
+        gate = Path(os.environ[GATE])
+        (gate / "inside").touch()
+        for _ in range(3_000):
+            if (gate / "open").exists():
+                return super().items()
+            time.sleep(0.01)
+        raise TimeoutError(gate)
+
+
+# What the setting SITEMAPS names in the processes.
+FINE = {"a": Numbers(3), "products": Numbers(1_234)}
+LAME = {"a": Numbers(3), "bad": Bad(4)}
+HALF = {"a": Numbers(3), "broken": Broken(1)}
+SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
+NONE: dict[str, Any] = {}

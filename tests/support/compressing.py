@@ -1,0 +1,35 @@
+"""A section whose pages are compressed, and gzip files as a reader takes them."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+from tests.support.sections import Numbers
+
+#: Gzip, deflate, no flag (of a name, for one), no time.
+HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+
+
+class Cubes(Numbers):
+    """A section whose pages are not compressed to next to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(5_000)
+
+    def location(self, item: int) -> str:
+        return f"/numbers/{item}/{item**3}/"
+
+
+# What the setting SITEMAPS names.
+SECTIONS = {"numbers": Cubes}
+
+
+def unpacked(data: bytes) -> bytes:
+    """What one gzip member holds; a reader that knows no second one, and forgives no rest, takes it."""
+    reader = zlib.decompressobj(31)
+    content = reader.decompress(data) + reader.flush()
+    assert data.startswith(HEADER)
+    assert (reader.eof, reader.unused_data) == (True, b"")
+    assert gzip.decompress(data) == content
+    return content

@@ -1,0 +1,494 @@
+"""An export in a process of its own, its sections and its settings.
+
+It runs as `python -m tests.support.engine_project FUNCTION ...`: a process without threads, whose database
+other processes see.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpResponse
+from django.urls import path
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from tests.support.configuration import BASE
+from tests.support.paths import ROOT
+from tests.support.waiting import DEADLINE, until
+
+LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
+ROWS, PAGE = 600, 100
+#: Where processes meet: each that is there has a file of its number.
+GATE = "SITEMAPS09_TESTS_GATE"
+
+SETTINGS = """
+import json, os
+from tests.settings import *
+DATABASES = {"default": json.loads(os.environ["SITEMAPS09_TESTS_DATABASE"])}
+SITEMAPS09 = json.loads(os.environ["SITEMAPS09_TESTS_KEYS"])
+"""
+
+#: Another URLconf than that of the settings: this module.
+urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
+
+
+# The sections, of which workers know the name. Models are imported late: a spawned worker imports this
+# module before Django is set up.
+
+
+def articles(**attributes: Any) -> Callable[[], Any]:
+    """A factory of a section whose pages are ranges of a key; `pks` says of how many rows."""
+
+    def made() -> Any:
+        from django.db.models import F
+
+        from tests.models import Article
+
+        declared = {
+            "queryset": Article.objects.filter(pk__lte=attributes.get("pks", ROWS)),
+            "location": Route("article", slug=F("slug")),
+            "lastmod": F("updated"),
+        }
+        return type("Articles", (ModelSitemap,), declared | attributes)()
+
+    return made
+
+
+def here(number: int) -> str:
+    """Who renders, and how it came to be."""
+    how = "spawn" if sys.modules["__main__"].__name__ == "__mp_main__" else "fork"
+    return f"/{os.getpid()}/{how}/{number}/"
+
+
+def gate(name: object) -> Path:
+    return Path(os.environ[GATE]) / str(name)
+
+
+def in_worker() -> bool:
+    """Not in the parent, which reads the first rows itself to see how long they are."""
+    return multiprocessing.parent_process() is not None
+
+
+def enter() -> list[str]:
+    """The numbers of the processes that are at the gate, this one among them."""
+    gate(os.getpid()).touch()
+    return [found.name for found in gate("").iterdir() if found.name.isdigit()]
+
+
+class ByProcess(Sitemap[int]):
+    def items(self) -> Sequence[int]:
+        return range(3 * PAGE)
+
+    def location(self, item: int) -> str:
+        return here(item)
+
+
+class Contrib(ContribSitemap):
+    limit = PAGE
+
+    def items(self) -> list[int]:
+        return list(range(3 * PAGE))
+
+    def location(self, item: int) -> str:
+        return here(item)
+
+
+class WaitingInTheParent(ByProcess):
+    def items(self) -> Sequence[int]:
+        until(gate("open").exists, "nobody opened the gate")
+        return super().items()
+
+
+def bad(self: Any, item: Any) -> str:
+    return "https://elsewhere.example.net/" if item.pk % 50 == 7 else f"/{item.slug}/"
+
+
+def broken(self: Any, item: Any) -> str:
+    if item.pk == ROWS // 2:
+        raise ImproperlyConfigured("the project is broken")
+    return f"/{item.slug}/"
+
+
+def meeting(self: Any, item: Any) -> str:
+    """Goes on where two processes are."""
+    if in_worker() and item.pk % PAGE == 1:
+        until(lambda: len(enter()) > 1, "nobody came")
+    return here(item.pk)
+
+
+def killed(self: Any, item: Any) -> str:
+    if in_worker():
+        enter()
+    if item.pk == ROWS // 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"/{item.slug}/"
+
+
+def killed_once(self: Any, item: Any) -> str:
+    if in_worker():
+        enter()
+    if item.pk == ROWS // 2 and not gate("dead").exists():
+        gate("dead").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"/articles/{item.slug}/"
+
+
+def waiting(self: Any, item: Any) -> str:
+    if in_worker():
+        enter()
+        until(gate("open").exists, "nobody opened the gate")
+    return f"/{item.slug}/"
+
+
+def who(self: Any, item: Any) -> str:
+    return here(item.pk)
+
+
+class Fixed(ByProcess):
+    def location(self, item: int) -> str:
+        return f"/numbers/{item}/"
+
+
+# What the setting SITEMAPS names.
+ALL = {"a": articles(), "bad": articles(location=bad), "one": articles(pks=5), "list": Fixed}
+
+WHO = {"ranged": articles(location=who), "one": articles(pks=5, location=who), "list": ByProcess} | {
+    "contrib": Contrib
+}
+
+MEETING = {"a": articles(location=meeting)}
+BROKEN = {"broken": articles(location=broken), "a": articles(), "list": Fixed}
+FINE = {"a": articles(), "b": articles(), "list": Fixed}
+KILLED = {"a": articles(location=killed), "b": articles(), "list": Fixed}
+KILLED_ONCE = {"a": articles(location=killed_once), "b": articles(), "list": Fixed}
+BUSY = {"a": articles(location=waiting)}
+IDLE = {"a": articles(location=meeting), "list": WaitingInTheParent}
+PLAIN = {"a": articles()}
+
+
+# What is done in a process of its own. Each gives what JSON can say.
+
+
+def prepare() -> None:
+    """The rows, and the tables that they need."""
+    from django.db import connection
+
+    from tests.models import Article, Category, Tag
+
+    with connection.schema_editor() as editor:
+        for model in (Category, Tag, Article):
+            editor.create_model(model)
+    fill()
+
+
+def fill(using: str = "default") -> None:
+    from tests.models import Article
+
+    first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
+    # The later ones are longer, so that pages that are cut for the first ones do not hold them.
+    Article.objects.using(using).bulk_create(
+        Article(
+            pk=i,
+            slug=f"a{i}" + "x" * (100 if i > ROWS // 2 else 0),
+            updated=first + timedelta(hours=i),
+        )
+        for i in range(1, ROWS + 1)
+    )
+
+
+def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
+    from django_sitemaps09.export import export
+
+    report = export(output=folder, workers=int(workers), **options).as_dict()
+    # Paths differ, times, and how much memory was there.
+    for clocked in ("folder", "target", "seconds", "urls_per_second", "memory", "workers_memory"):
+        del report[clocked]
+    for section in report["sections"]:
+        del section["seconds"]
+        section.pop("hints", None)
+    return report
+
+
+def each_count(folder: str) -> list[dict[str, Any]]:
+    return [exported(f"{folder}/{workers}", str(workers)) for workers in (1, 2, 3)]
+
+
+def dry(folder: str) -> list[dict[str, Any]]:
+    return [exported(folder, workers, dry_run=True) for workers in ("1", "2")]
+
+
+def pid(folder: str) -> int:
+    exported(folder)
+    return os.getpid()
+
+
+def automatic(folder: str) -> int:
+    from django_sitemaps09.export import export
+
+    assert export(output=folder).failures == []
+    return os.getpid()
+
+
+def automatic_in_a_transaction(folder: str) -> int:
+    from django.db import transaction
+
+    with transaction.atomic():
+        return automatic(folder)
+
+
+def refused_in_a_transaction(folder: str) -> str:
+    from django.db import transaction
+
+    with transaction.atomic():
+        try:
+            exported(folder)
+        except ImproperlyConfigured as error:
+            return str(error)
+    return ""
+
+
+def beside_a_connection(folder: str) -> dict[str, object]:
+    """An export by workers that are started anew, from another database than the settings name."""
+    from django.db import connection
+
+    from django_sitemaps09.export import export
+    from tests.models import Article
+
+    other = f"{connection.settings_dict['NAME']}.other"
+    connection.close()
+    shutil.copyfile(str(connection.settings_dict["NAME"]), other)
+    connection.settings_dict["NAME"] = other
+    Article.objects.filter(pk__gt=30)._raw_delete("default")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE mine (a int)")
+    report = export(output=folder, workers=2)
+    with connection.cursor() as cursor:
+        # The connection is still the one that was open.
+        cursor.execute("SELECT count(*) FROM mine")
+    return {"urls": report.urls, "rows": Article.objects.count(), "failures": list(report.failures)}
+
+
+def with_other_settings(folder: str) -> list[str]:
+    """Workers that are started anew do not know what the caller has overridden."""
+    from django.db import connection
+    from django.test import override_settings
+
+    from django_sitemaps09.export import export
+
+    connection.ensure_connection()
+    with override_settings(LANGUAGE_CODE="de"):
+        return list(export(output=folder, workers=2).failures)
+
+
+def in_a_daemon(folder: str) -> list[str]:
+    """What a daemonic process, which may start none, says of two workers; and what it does unasked."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    said = context.SimpleQueue()
+
+    def work() -> None:
+        from django_sitemaps09.export import export
+
+        for workers in (2, None):
+            try:
+                said.put(str(export(output=folder, workers=workers).published))
+            except ImproperlyConfigured as error:
+                said.put(str(error))
+
+    process = context.Process(target=work, daemon=True)
+    process.start()
+    process.join(DEADLINE)
+    return [said.get(), said.get()]
+
+
+def beside_a_thread(folder: str) -> int:
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        assert threading.active_count() > 1
+        return pid(folder)
+    finally:
+        ended.set()
+        other.join()
+
+
+def elsewhere(folder: str) -> None:
+    """Under a prefix and a URLconf that only this process was told of."""
+    from django.urls import set_script_prefix, set_urlconf
+
+    set_script_prefix("/shop/")
+    set_urlconf("tests.support.engine_project")
+    exported(f"{folder}/1", "1")
+    beside_a_thread(f"{folder}/2")
+
+
+def with_queries(folder: str) -> list[Any]:
+    """What the connection answers before and after; it was open when the workers began."""
+    from django.db import connection
+
+    from tests.models import Article
+
+    def answers() -> list[Any]:
+        count = Article.objects.count()
+        return [count, Article.objects.filter(pk=7).update(published=True), connection.is_usable()]
+
+    before = answers()
+    reports = [exported(f"{folder}/{workers}", workers) for workers in ("1", "2")]
+    return [before, answers(), reports[0] == reports[1], reports[1]["failures"]]
+
+
+def children(folder: str) -> list[Any]:
+    report = exported(folder)
+    return [report, len(multiprocessing.active_children())]
+
+
+# How it is started and looked at.
+
+
+class Project:
+    """A folder with settings and, if it is SQLite, its database."""
+
+    def __init__(self, folder: Path, database: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.database = database or {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(folder / "db.sqlite3"),
+            "OPTIONS": {"timeout": DEADLINE},
+        }
+        (folder / "engine_settings.py").write_text(SETTINGS)
+
+    def start(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
+        given = {
+            "BASE_URL": BASE,
+            "SITEMAPS": f"tests.support.engine_project.{sections}",
+            "MAX_URLS": PAGE,
+            **keys,
+        }
+        environ = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, [self.folder, ROOT])),
+            "DJANGO_SETTINGS_MODULE": "engine_settings",
+            "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
+            "SITEMAPS09_TESTS_KEYS": json.dumps(given),
+            GATE: str(gate),
+        }
+        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", *command],
+            env=environ,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def said(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
+        """Status, output and errors of a process that ends, or else is ended."""
+        with self.start(sections, *command, gate=gate, **keys) as process:
+            try:
+                out, err = process.communicate(timeout=DEADLINE)
+                return process.returncode, out, err
+            finally:
+                process.kill()
+
+    def run(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
+        """What a function of this module gives in a process of its own."""
+        status, out, err = self.said(sections, "tests.support.engine_project", *command, gate=gate, **keys)
+        assert status == 0, err
+        return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp("engines"))
+    made.run("ALL", "prepare")
+    return made
+
+
+@pytest.fixture
+def meeting_place(tmp_path: Path) -> Iterator[Path]:
+    """The folder that is the gate; nobody is left behind it."""
+    place = tmp_path / "gate"
+    place.mkdir()
+    yield place
+    for number in numbers(place):
+        if lives(number):
+            os.kill(number, signal.SIGKILL)
+
+
+def numbers(place: Path) -> list[int]:
+    return [int(found.name) for found in place.iterdir() if found.name.isdigit()]
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
+)
+
+
+def lives(number: int) -> bool:
+    """Whether there is such a process, other than one that is dead and that nobody asked about."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {found.name: found.read_bytes() for found in folder.iterdir() if found.is_file()}
+
+
+def touched(folder: Path) -> dict[str, tuple[int, int]]:
+    """So that a file that is written anew differs even with the same bytes."""
+    states = {found.name: found.stat() for found in folder.iterdir() if found.is_file()}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
+
+
+def locations(folder: Path, section: str) -> list[str]:
+    """Of a section's pages in the order of the index, less the base."""
+    index = ElementTree.parse(folder / "sitemap.xml")  # noqa: S314 our own output
+    names = [str(loc.text).rpartition("/")[2] for loc in index.iter(LOC)]
+    found = []
+    for name in names:
+        if name.startswith(f"sitemap-{section}-"):
+            page = ElementTree.parse(folder / name)  # noqa: S314
+            found += [str(loc.text).removeprefix(BASE) for loc in page.iter(LOC)]
+    return found
+
+
+def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
+    """Who rendered a section, and how they came to be."""
+    parts = [location.split("/") for location in locations(folder, section)]
+    assert parts
+    return {int(part[1]) for part in parts}, {part[2] for part in parts}
+
+
+def left_over(folder: Path) -> list[str]:
+    """What is our own there, but for the lock and the manifests with their sections."""
+    state = folder / ".sitemaps09"
+    known = {"lock"}
+    for root in state.glob("manifest.json*"):
+        known |= {root.name, *json.loads(root.read_text())["sections"].values()}
+    return [found.name for found in state.iterdir() if found.name not in known]
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))  # noqa: T201

@@ -1,0 +1,15 @@
+"""A section of which there is an export."""
+
+from __future__ import annotations
+
+from django.db.models import F
+
+from django_sitemaps09 import ModelSitemap, Route
+from tests.models import Article
+
+
+class Articles(ModelSitemap[Article]):
+    queryset = Article.objects.filter(published=True)
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    limit = 10

@@ -1,0 +1,170 @@
+"""Sections and readers of published files, for tests of exports."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F
+
+from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.manifest import BACKUP
+from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.stores import STATE
+from tests.support.configuration import BASE
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+#: Byte 3 is the flag of a name, 4 to 7 are the time.
+GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+
+
+class Failing(Numbers):
+    """The first `fine` items are, the next one is a broken project."""
+
+    def __init__(self, count: int, fine: int) -> None:
+        super().__init__(count)
+        self.fine = fine
+
+    def location(self, item: int) -> str:
+        if item >= self.fine:
+            raise ImproperlyConfigured("the project is broken")
+        return super().location(item)
+
+
+class Bad(Numbers):
+    """The items of `bad` have a location on another host, and number 3 an impossible priority."""
+
+    def __init__(self, count: int, bad: Sequence[int] = ()) -> None:
+        super().__init__(count)
+        self.bad = bad
+
+    def location(self, item: int) -> str:
+        return "https://elsewhere.example.net/" if item in self.bad else super().location(item)
+
+    def priority(self, item: int) -> float:
+        return 7.5 if item == 3 else 0.5
+
+
+def article_model() -> Any:
+    from tests.models import Article  # this module is imported before setup, too
+
+    return Article
+
+
+def article_sitemap(**attributes: Any) -> Any:
+    """A section of columns alone."""
+    declared = {
+        "model": article_model(),
+        "location": Route("article", slug=F("slug")),
+        "lastmod": F("updated"),
+        "changefreq": "weekly",
+        "priority": 0.8,
+    }
+    return type("Articles", (ModelSitemap,), declared | attributes)
+
+
+def write_articles(*slugs: str) -> None:
+    from tests.support.factories import ArticleFactory  # as above
+
+    first = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
+    for day, slug in enumerate(slugs):
+        ArticleFactory(slug=slug, updated=first + timedelta(days=day))
+
+
+# What is there, as bytes and as states of files.
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All that is published."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
+    """All that is published, so that a file that was written anew differs even with the same bytes."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file():
+            status = path.stat()
+            found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
+    return found
+
+
+def plain(folder: Path, name: str) -> bytes:
+    data = (folder / name).read_bytes()
+    assert data.startswith(GZIP_HEADER[:3]) == name.endswith(".gz")
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> bytes:
+    return gzip.decompress(data) if data.startswith(GZIP_HEADER[:3]) else data
+
+
+def parse(data: bytes) -> ElementTree.Element:
+    return ElementTree.fromstring(data)  # noqa: S314 our own output
+
+
+def locations(data: bytes) -> list[str]:
+    return [str(loc.text) for loc in parse(data).iter(f"{SPACE}loc")]
+
+
+def named(folder: Path) -> list[str]:
+    """The files that the published index names, in its order."""
+    return [loc.rpartition("/")[2] for loc in locations(plain(folder, "sitemap.xml"))]
+
+
+def paths(folder: Path) -> list[str]:
+    """Every URL that a reader of the index finds, less the base."""
+    found = [loc for name in named(folder) for loc in locations(plain(folder, name))]
+    assert all(loc.startswith(f"{BASE}/") for loc in found)
+    return [loc.removeprefix(BASE) for loc in found]
+
+
+def numbers(count: int, start: int = 0) -> list[str]:
+    return [f"/numbers/{number}/" for number in range(start, start + count)]
+
+
+def run_folders(folder: Path) -> list[str]:
+    """What an export left of its own, but for the lock and the manifests with their sections."""
+    state = folder / STATE
+    known = {"lock"}
+    for root in (MANIFEST, BACKUP):
+        if (state / root).exists():
+            known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}
+    return sorted(path.name for path in state.iterdir() if path.name not in known)
+
+
+def write_index(folder: Path, data: str | bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / "sitemap.xml"
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def local_storage(folder: Path, mode: int | None = None) -> dict[str, Any]:
+    options: dict[str, Any] = {"location": str(folder), "base_url": "/never/used/"}
+    if mode is not None:
+        options["file_permissions_mode"] = mode
+    return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
+
+
+def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that fails when it is called for the n-th time, counted from 1."""
+    calls = 0
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return function(*arguments, **options)
+
+    return failing

@@ -1,0 +1,186 @@
+"""Factories of the models of the test project: a test names what it looks at, and the rest is made up.
+
+Each takes `using=ALIAS` too, for a row in another database than the default one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import factory
+from django.contrib.sites.models import Site
+from factory.django import DjangoModelFactory
+
+from tests import models
+
+#: The newest time of rows whose times are made up: each row is an hour older than the one before.
+NEWEST = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+
+
+def hours_before(number: int) -> datetime:
+    return NEWEST - timedelta(hours=number)
+
+
+class RowFactory(DjangoModelFactory):  # type: ignore[type-arg]
+    """A factory whose rows may be in any database, those that they lead to included."""
+
+    class Meta:
+        abstract = True
+        skip_postgeneration_save = True
+
+    using: Any = None
+
+    @classmethod
+    def _build(cls, model_class: Any, *args: Any, using: str | None = None, **fields: Any) -> Any:
+        return super()._build(model_class, *args, **fields)
+
+    @classmethod
+    def _create(cls, model_class: Any, *args: Any, using: str | None = None, **fields: Any) -> Any:
+        return model_class._default_manager.using(using).create(*args, **fields)
+
+
+def related(made_by: type[RowFactory]) -> Any:
+    """A row that another one leads to, in the database of that one."""
+    return factory.SubFactory(made_by, using=factory.SelfAttribute("..using"))
+
+
+class CategoryFactory(RowFactory):
+    class Meta:
+        model = models.Category
+
+    slug = factory.Sequence("category-{}".format)
+
+
+class TagFactory(RowFactory):
+    class Meta:
+        model = models.Tag
+
+    name = factory.Sequence("tag-{}".format)
+
+
+class ArticleFactory(RowFactory):
+    """An article without a category and without times; `dated=True` gives it a time."""
+
+    class Meta:
+        model = models.Article
+
+    class Params:
+        dated = factory.Trait(updated=factory.Sequence(hours_before))
+
+    slug = factory.Sequence("article-{}".format)
+
+    @factory.post_generation
+    def tags(self: Any, create: bool, tags: Any, **kwargs: Any) -> None:
+        if create and tags:
+            self.tags.add(*tags)
+
+
+class RecentFactory(ArticleFactory):
+    class Meta:
+        model = models.Recent
+
+
+class CommentFactory(RowFactory):
+    class Meta:
+        model = models.Comment
+
+    article = related(ArticleFactory)
+
+
+class VisitFactory(RowFactory):
+    class Meta:
+        model = models.Visit
+
+    article = related(ArticleFactory)
+    at = factory.Sequence(hours_before)
+
+
+class DocumentFactory(RowFactory):
+    class Meta:
+        model = models.Document
+
+    id = factory.LazyFunction(uuid.uuid4)
+    number = factory.Sequence(int)
+
+
+class WordFactory(RowFactory):
+    class Meta:
+        model = models.Word
+
+    word = factory.Sequence("word-{}".format)
+
+
+class NameFactory(RowFactory):
+    class Meta:
+        model = models.Name
+
+    name = factory.Sequence("name-{}".format)
+
+
+class SeatFactory(RowFactory):
+    class Meta:
+        model = models.Seat
+
+    row = "a"
+    number = factory.Sequence(int)
+
+
+class TicketFactory(RowFactory):
+    class Meta:
+        model = models.Ticket
+
+    category = related(CategoryFactory)
+    number = factory.Sequence(int)
+
+
+class ReadingFactory(RowFactory):
+    class Meta:
+        model = models.Reading
+
+    ratio = factory.Sequence(float)
+    blob = factory.Sequence(lambda number: str(number).encode())
+    amount = factory.Sequence(Decimal)
+    serial = factory.Sequence("serial-{}".format)
+
+
+class ScaleFactory(RowFactory):
+    class Meta:
+        model = models.Scale
+
+    ratio = factory.Sequence(float)
+
+
+class ChildFactory(RowFactory):
+    class Meta:
+        model = models.Child
+
+    name = factory.Sequence("child-{}".format)
+
+
+class EventFactory(RowFactory):
+    class Meta:
+        model = models.Event
+
+    at = factory.Sequence(hours_before)
+    price = factory.Sequence(Decimal)
+    article = related(RecentFactory)
+
+
+class InvoiceFactory(RowFactory):
+    class Meta:
+        model = models.Invoice
+
+    number = factory.Sequence(int)
+
+
+class DispatchFactory(RowFactory):
+    """A dispatch of the first of the sites."""
+
+    class Meta:
+        model = models.Dispatch
+
+    site = factory.LazyFunction(Site.objects.first)
+    at = factory.Sequence(hours_before)

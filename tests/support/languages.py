@@ -1,0 +1,75 @@
+"""Articles in ten languages, and the pages that list them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.db.models import QuerySet
+from django.urls import path, reverse
+
+from django_sitemaps09.protocol import Limits
+from django_sitemaps09.sources import positions, queryset
+from django_sitemaps09.sources.rows import slices
+from tests.models import Article
+from tests.support.sources import LIMITS, compiled, errors, rendered
+
+TEN = ["en", "de", "fr", "it", "es", "pt-br", "zh-hans", "zh-hant", "ja", "es-419"]
+
+
+def nothing(request: object, slug: str) -> None:
+    """What a location leads to."""
+
+
+def urlconf(*, prefixed: bool) -> Any:
+    made: Any = ModuleType("urls of languages")
+    made.urlpatterns = i18n_patterns(
+        path("articles/<slug:slug>/", nothing, name="article"),
+        path("<path:slug>", nothing, name="page"),
+        prefix_default_language=prefixed,
+    )
+    return made
+
+
+PREFIXED, BARE = urlconf(prefixed=True), urlconf(prefixed=False)
+
+
+def by_route(self: Any, item: Article) -> str:
+    return reverse("article", kwargs={"slug": item.slug})
+
+
+def articles_in(using: str, count: int) -> QuerySet[Article]:
+    Article.objects.using(using).bulk_create(Article(slug=f"s{n}") for n in range(count))
+    return Article.objects.using(using).order_by("pk")
+
+
+def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    for module, name in (
+        (queryset, "SLICE"),
+        (queryset, "SERVER_SLICE"),
+        (slices, "INSTANCES"),
+        (positions, "SLICE"),
+    ):
+        monkeypatch.setattr(module, name, size)
+
+
+def page_of(section: Any, limits: Limits = LIMITS) -> Any:
+    """The only page of a section."""
+    (done,) = rendered(compiled(section, limits))
+    return done
+
+
+def complaints(section: Any) -> list[tuple[str, str, str]]:
+    return errors(rendered(compiled(section)))
+
+
+def named(attributes: dict[str, Any]) -> str:
+    names = [f"{name}()" if callable(value) else name for name, value in attributes.items()]
+    return "-".join(names) or "nothing"
+
+
+# 4. Languages of each item.
+
+SEVERAL = [["en", "de"], ["de"], [], ["fr", "en"], ["es-419", "zh-hans", "de"], ["pt-br"], ["zz", "en"]]

@@ -1,0 +1,115 @@
+"""Exports of two runs, and readers of what they published and remember."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.db.models import F
+
+from django_sitemaps09 import ModelSitemap, Route, manifest
+from django_sitemaps09.export import export
+from django_sitemaps09.manifest import BACKUP, ROOT, Manifest
+from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores.local import LocalStore
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+DAY = timedelta(days=1)
+
+
+def articles(**attributes: Any) -> Any:
+    declared = {
+        "model": Article,
+        "location": Route("article", slug=F("slug")),
+        "lastmod": F("updated"),
+    }
+    return type("Articles", (ModelSitemap,), declared | attributes)
+
+
+def write_articles(*keys: int) -> None:
+    first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
+    for pk in keys:
+        ArticleFactory(pk=pk, slug=f"a{pk}", updated=first + pk * DAY)
+
+
+def slugs(*keys: int) -> list[str]:
+    return [f"/articles/a{key}/" for key in keys]
+
+
+def plain(folder: Path, name: str) -> bytes:
+    data = (folder / name).read_bytes()
+    return gzip.decompress(data) if name.endswith(".gz") else data
+
+
+def entries(folder: Path) -> dict[str, str | None]:
+    """The files that the index names, in its order, with what it says of them."""
+    root = ElementTree.fromstring(plain(folder, "sitemap.xml"))  # noqa: S314 our own output
+    return {
+        str(node.findtext(f"{SPACE}loc")).removeprefix(f"{BASE}/"): node.findtext(f"{SPACE}lastmod")
+        for node in root
+    }
+
+
+def numbers_of(folder: Path, section: str) -> list[int]:
+    """The numbers of a section's pages in the index."""
+    prefix = f"sitemap-{section}-"
+    return [
+        int(name.removeprefix(prefix).split(".")[0]) for name in entries(folder) if name.startswith(prefix)
+    ]
+
+
+def paths(folder: Path) -> list[str]:
+    """Every URL that a reader of the index finds, less the base."""
+    found = []
+    for name in entries(folder):
+        page = ElementTree.fromstring(plain(folder, name))  # noqa: S314
+        found += [str(loc.text).removeprefix(BASE) for loc in page.iter(f"{SPACE}loc")]
+    return found
+
+
+def touched(folder: Path) -> dict[str, tuple[bytes, int, int]]:
+    """The files of a folder, so that one that was written anew differs even with the same bytes."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file():
+            status = path.stat()
+            found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino)
+    return found
+
+
+def known(folder: Path, root: str = ROOT) -> Manifest:
+    found = manifest.read(LocalStore(folder / STATE, 0o600, own=""), root)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def state(folder: Path) -> Path:
+    return folder / STATE
+
+
+def after_two_runs(folder: Path) -> dict[str, Any]:
+    """Pages 1, 3 and 4 of one section, page 2 a tombstone in both manifests; two pages of another one."""
+    write_articles(*range(1, 7))
+    sitemaps = {"articles": articles(), "numbers": Numbers(3)}
+    export(output=folder, sitemaps=sitemaps)
+    assert numbers_of(folder, "articles") == [1, 2, 3]
+    Article.objects.filter(pk__in=(3, 4)).delete()
+    write_articles(7)
+    export(output=folder, sitemaps=sitemaps)
+    Article.objects.filter(pk=7).update(slug="changed")
+    export(output=folder, sitemaps=sitemaps)
+    assert set(known(folder).removed) == set(known(folder, BACKUP).removed) == {"sitemap-articles-2.xml.gz"}
+    return sitemaps
+
+
+#: What is said of the articles then.
+THERE = [*slugs(1, 2, 5, 6), "/articles/changed/", *(f"/numbers/{number}/" for number in range(3))]

@@ -1,0 +1,90 @@
+"""Sections and requests for tests of the native views."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import path
+
+from django_sitemaps09 import ModelSitemap, Route
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.published import SPACE
+
+FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
+
+
+class Articles(ModelSitemap[Article]):
+    queryset = Article.objects.filter(published=True)
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+
+
+class Foreign(ContribSitemap):
+    """As others write them for contrib."""
+
+    limit = 5
+
+    def items(self) -> list[int]:
+        return list(range(7))
+
+    def location(self, item: int) -> str:
+        return f"/foreign/{item}/"
+
+
+def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
+    return HttpResponse("nothing")
+
+
+def write_articles(*slugs: str) -> None:
+    first = Article.objects.count()
+    for day, slug in enumerate(slugs, first):
+        ArticleFactory(slug=slug, updated=FIRST + timedelta(days=day))
+
+
+def locations(content: bytes) -> list[str]:
+    return [str(loc.text) for loc in ElementTree.fromstring(content).iter(f"{SPACE}loc")]  # noqa: S314
+
+
+def get(url: str, **headers: str) -> HttpResponse:
+    """A new reader each time."""
+    response: Any = Client().get(url, headers={name.replace("_", "-"): h for name, h in headers.items()})
+    return response
+
+
+def found(url: str = "/sitemap.xml") -> list[str]:
+    """The paths in a document that is there."""
+    response = get(url)
+    assert response.status_code == 200
+    content = response.content
+    named = locations(gzip.decompress(content) if url.endswith(".gz") else content)
+    assert all(name.startswith(f"{BASE}/") for name in named)
+    return [name.removeprefix(BASE) for name in named]
+
+
+def listed() -> list[str]:
+    """The paths in all pages that the index names."""
+    return [name for page in found() for name in found(page)]
+
+
+@pytest.fixture
+def route(settings: Any) -> Callable[..., None]:
+    """Makes these the URLs of the project, beside those that locations lead to."""
+
+    def only(*patterns: Any) -> None:
+        module = ModuleType("urls")
+        module.urlpatterns = [*patterns, path("articles/<slug:slug>/", nothing, name="article")]  # type: ignore[attr-defined]
+        settings.ROOT_URLCONF = module
+
+    return only

@@ -1,0 +1,35 @@
+"""A replica of the default database, and a router that reads from either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.db import connections
+
+
+class Alternating:
+    """A router that picks one of two replicas after the other."""
+
+    aliases = cycle(["default", "replica"])
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        return next(self.aliases)
+
+
+@pytest.fixture
+def replica(settings: Any) -> Iterator[Any]:
+    """A second alias of the default database, over the same connection."""
+    default = connections["default"]
+    made = default.copy("replica")
+    default.ensure_connection()
+    made.connection = default.connection
+    made.in_atomic_block = made.needs_rollback = False
+    connections.databases["replica"] = connections.databases["default"]
+    connections["replica"] = made
+    settings.DATABASE_ROUTERS = [f"{__name__}.Alternating"]
+    yield made
+    made.connection = None
+    del connections["replica"], connections.databases["replica"]

@@ -1,0 +1,72 @@
+"""Rows of a shelf: articles with tags, comments and visits, for querysets of any form."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models.functions import Cast, Coalesce
+
+from django_sitemaps09.protocol import Base, Limits
+from tests.models import Article
+from tests.support.factories import (
+    ArticleFactory,
+    CategoryFactory,
+    CommentFactory,
+    TagFactory,
+    VisitFactory,
+)
+
+BASE = Base("https", "www.example.com")
+LIMITS = Limits(50_000, 10_485_760)
+
+
+# Combined querysets.
+
+
+@pytest.fixture
+def shelf(using: str) -> QuerySet[Article]:
+    """Twelve articles, each with tags, comments and visits, some of them with several."""
+    one = CategoryFactory(using=using, slug="one")
+    tags = [TagFactory(using=using, name=name) for name in "ab"]
+    for number in range(12):
+        moment = datetime(2026, 1, 1 + number, 10, 30, 15, tzinfo=timezone.utc)
+        article = ArticleFactory(
+            using=using,
+            slug=f"a{number:02}",
+            category=one if number % 2 else None,
+            published=number % 3 == 0,
+            updated=moment if number % 5 else None,
+            day=moment.date(),
+        )
+        article.tags.set(tags[: number % 3])
+        for count in range(number % 4):
+            CommentFactory(using=using, article=article)
+            VisitFactory(using=using, article=article, at=moment + timedelta(days=count))
+    return Article.objects.using(using).all()
+
+
+# The lastmod of a page.
+
+OLD = datetime(2020, 5, 17, 22, 30, tzinfo=timezone.utc)
+
+
+def at_least(old: datetime) -> Coalesce:
+    return Coalesce("updated", Cast(Value(old), DateTimeField()))
+
+
+class Stubborn(Article):
+    """Rows of which some instances cannot be made."""
+
+    class Meta:
+        proxy = True
+        app_label = "tests"
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Any, values: Any, **options: Any) -> Any:
+        made = super().from_db(db, field_names, values, **options)
+        if made.slug in ("a03", "a07"):
+            raise ValueError("it does not understand what it has stored")
+        return made

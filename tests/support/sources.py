@@ -1,0 +1,349 @@
+"""Rows with each kind of key, and what a source gives of them."""
+
+from __future__ import annotations
+
+import html
+import random
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+from django.db.models import Case, F, Model, QuerySet, Value, When
+from django.urls import reverse
+from django.utils.translation import get_language
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources
+from django_sitemaps09.pages import Key, Page, PageMap
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sources import positions
+from django_sitemaps09.sources import queryset as queryset_source
+from django_sitemaps09.sources.rows import members
+from django_sitemaps09.writer import Written, write_urlset
+from tests.models import (
+    Article,
+    Category,
+    Child,
+    Document,
+    Event,
+    Name,
+    Reading,
+    Seat,
+    Ticket,
+    Word,
+)
+from tests.support.factories import (
+    ArticleFactory,
+    CategoryFactory,
+    ChildFactory,
+    CommentFactory,
+    TagFactory,
+    VisitFactory,
+)
+
+UTC = timezone.utc
+BASE = Base("https", "www.example.com")
+LIMITS = Limits(50_000, 10_485_760)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+# How a source is used: the way of an export, without its files.
+
+
+class RenderedPage(NamedTuple):
+    page: Page
+    text: str
+    written: Written
+    cut: Key | None
+
+    @property
+    def locations(self) -> list[str]:
+        return [html.unescape(text) for text in re.findall("<loc>(.*?)</loc>", self.text)]
+
+
+def compiled(section: Any, limits: Limits = LIMITS) -> Any:
+    return sources.source("things", section, BASE, limits)
+
+
+def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:
+    return sources.page_map(source, limits)
+
+
+def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None) -> list[RenderedPage]:
+    """All pages, those of a map that is given or of one that is cut now, split where they do not fit."""
+
+    def render(page: Page) -> RenderedPage:
+        chunks: list[bytes] = []
+        most = sources.page_limits(source, limits)
+        written = write_urlset(
+            source.batches(page),
+            chunks.append,
+            most,
+            base=str(source.bases[0]),
+            namespaces=source.namespaces,
+        )
+        cut = None if written.cut is None else source.key_text(written.cut)
+        return RenderedPage(page, b"".join(chunks).decode(), written, cut)
+
+    found = found or page_map(source, limits)
+    return [
+        done._replace(page=page)
+        for page, done in pages.render_all(found.pages, lambda page: partial(render, page))
+    ]
+
+
+def locations(done: Iterable[RenderedPage]) -> list[str]:
+    return [url for page in done for url in page.locations]
+
+
+def errors(done: Iterable[RenderedPage]) -> list[tuple[str, str, str]]:
+    return [tuple(error) for page in done for error in page.written.errors]
+
+
+def keys_of(source: Any, page: Page) -> list[Any]:
+    return [key for batch in source.batches(page) for key in batch.keys]
+
+
+def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
+    return type("Declared", (ModelSitemap,), attributes)
+
+
+def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
+    """A sitemap of items that are in no database."""
+    attributes.setdefault("location", lambda self, item: f"/{item}/")
+    return type("Listing", (Sitemap,), {"items": lambda self: items, **attributes})
+
+
+def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Read so many rows in a slice, whatever the rows are read for."""
+    for name in ("SLICE", "SERVER_SLICE", "COSTLY_SLICE"):
+        monkeypatch.setattr(queryset_source, name, rows)
+    monkeypatch.setattr(members, "FEWEST", rows)
+    monkeypatch.setattr(positions, "SLICE", rows)
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read pages of a few rows in several slices."""
+    set_slices(monkeypatch, 3)
+
+
+# Keys: what they are, and 40 rows of each.
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A key, and how the rows of some numbers are made, one number a row."""
+
+    model: type[Model]
+    key: str
+    make: Callable[[str, Iterable[int]], Any]
+
+    def rows(self, using: str) -> QuerySet[Any]:
+        return self.model._default_manager.using(using)
+
+    def of(self, row: Model) -> Any:
+        return getattr(row, "pk" if self.key == "pk" else self.model._meta.get_field(self.key).attname)
+
+
+TEXTS = ("a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNING FACE}", "&", ",")
+
+
+def make_articles(using: str, numbers: Iterable[int]) -> list[Article]:
+    return Article.objects.using(using).bulk_create(
+        Article(pk=3 * number + 1, slug=f"s{number}", updated=NOON + timedelta(hours=number))
+        for number in numbers
+    )
+
+
+def make_documents(using: str, numbers: Iterable[int]) -> None:
+    Document.objects.using(using).bulk_create(
+        Document(id=uuid.uuid5(uuid.NAMESPACE_URL, str(number)), number=number) for number in numbers
+    )
+
+
+def make_words(using: str, numbers: Iterable[int]) -> None:
+    Word.objects.using(using).bulk_create(
+        Word(word=f"{TEXTS[number % len(TEXTS)]}{number}") for number in numbers
+    )
+
+
+def make_names(using: str, numbers: Iterable[int]) -> None:
+    Name.objects.using(using).bulk_create(
+        Name(name=f"{('a', 'B', 'A', 'b', 'Ä', 'é')[number % 6]}{number}") for number in numbers
+    )
+
+
+def make_seats(using: str, numbers: Iterable[int]) -> None:
+    Seat.objects.using(using).bulk_create(
+        Seat(row=("a", "B", "c d")[number % 3], number=number) for number in numbers
+    )
+
+
+def make_tickets(using: str, numbers: Iterable[int]) -> None:
+    rows = [
+        Category.objects.using(using).get_or_create(pk=n, defaults={"slug": str(n)})[0] for n in (1, 2, 3)
+    ]
+    Ticket.objects.using(using).bulk_create(
+        Ticket(category=rows[number % 3], number=number) for number in numbers
+    )
+
+
+def make_children(using: str, numbers: Iterable[int]) -> None:
+    # Rows of two tables cannot be made in bulk.
+    for number in numbers:
+        ChildFactory(using=using, pk=number + 1, name=str(number))
+
+
+def make_readings(using: str, numbers: Iterable[int]) -> None:
+    Reading.objects.using(using).bulk_create(
+        Reading(
+            ratio=number,
+            blob=bytes([number]),
+            amount=Decimal(f"123456789012{number}.00001"),
+            serial=f"{TEXTS[number % len(TEXTS)]}-{number}",
+        )
+        for number in numbers
+    )
+
+
+def make_events(using: str, numbers: Iterable[int]) -> None:
+    numbers = list(numbers)
+    Event.objects.using(using).bulk_create(
+        Event(
+            at=NOON + timedelta(microseconds=number * 7),
+            price=Decimal(number % 7 * 1_000_000_000) + Decimal(number) / 10_000,
+            article=article,
+        )
+        for number, article in zip(numbers, make_articles(using, numbers), strict=True)
+    )
+
+
+KINDS = {
+    "integer": Kind(Article, "pk", make_articles),
+    "integer by its name": Kind(Article, "id", make_articles),
+    "uuid": Kind(Document, "pk", make_documents),
+    "text": Kind(Word, "pk", make_words),
+    "text without case": Kind(Name, "pk", make_names),
+    "composite": Kind(Seat, "pk", make_seats),
+    "composite with a relation": Kind(Ticket, "pk", make_tickets),
+    "parent link": Kind(Child, "pk", make_children),
+    "unique text": Kind(Reading, "serial", make_readings),
+    "unique relation": Kind(Event, "article", make_events),
+    "decimal": Kind(Event, "price", make_events),
+    "moment": Kind(Event, "at", make_events),
+}
+
+FIRST = 25
+
+MODES: Mapping[str, dict[str, Any]] = {
+    "columns": {"location": Value("/x/")},
+    "methods": {"location": lambda self, item: "/x/"},
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, using: str) -> Kind:
+    """A key whose table has its first rows."""
+    found = KINDS[request.param]
+    numbers = list(range(FIRST))
+    random.Random(1).shuffle(numbers)  # noqa: S311
+    found.make(using, numbers)
+    return found
+
+
+def source_of(kind: Kind, using: str, limit: int = 50_000, **attributes: Any) -> Any:
+    declared = {"key": kind.key, "limit": limit, **MODES["columns"], **attributes}
+    return compiled(declaration(queryset=kind.rows(using), **declared))
+
+
+# Querysets: what they join, filter and limit, and that all rows of all pages are theirs.
+
+CHANGEFREQ = Case(When(published=True, then=Value("daily")), default=Value("monthly"))
+
+COLUMNS: dict[str, Any] = {
+    "location": Route("article", slug=F("slug")),
+    "lastmod": F("updated"),
+    "priority": F("weight"),
+    "changefreq": CHANGEFREQ,
+}
+
+METHODS: dict[str, Any] = {
+    "location": lambda self, item: reverse("article", kwargs={"slug": item.slug}),
+    "lastmod": lambda self, item: item.updated,
+    "priority": lambda self, item: item.weight,
+    "changefreq": lambda self, item: "daily" if item.published else "monthly",
+}
+
+
+@pytest.fixture
+def articles(using: str) -> QuerySet[Article]:
+    """Fourteen articles with all relations there are; some dates and weights are missing."""
+    categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
+    tags = [TagFactory(using=using, name=name) for name in "abc"]
+    rows = [
+        ArticleFactory(
+            using=using,
+            pk=number * 2,
+            slug=f"s{number * 7 % 15}",
+            category=None if number == 5 else categories[number % 2],
+            published=number % 4 != 0,
+            updated=None if number % 6 == 0 else NOON + timedelta(hours=number, microseconds=number),
+            day=date(2026, 1, number),
+            weight=None if number % 5 == 0 else Decimal(number) / 20,
+        )
+        for number in range(1, 15)
+    ]
+    for number, row in enumerate(rows):
+        row.tags.set(tags[: number % 4])
+        CommentFactory.create_batch(number % 3, using=using, article=row)
+        for hour in range(number % 3):
+            VisitFactory(using=using, article=row, at=NOON + timedelta(days=number, hours=hour))
+    return Article.objects.using(using).all()
+
+
+# One bad item costs itself, or that element alone, and is named.
+
+
+def failing(value: Any) -> Callable[[Any, Any], Any]:
+    """A hook that gives each item `value`, or raises it, for the item `bad` alone."""
+
+    def hook(self: Any, item: Any) -> Any:
+        if item != "bad":
+            return f"/{item}/" if isinstance(value, tuple) else None
+        found = value[0] if isinstance(value, tuple) else value
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return hook
+
+
+ITEMS = ["a", "bad", "c"]
+
+
+# Languages.
+
+
+def in_language(self: Any, item: Any) -> str:
+    return f"/{get_language()}/{item}/"
+
+
+def alternates(text: str) -> list[list[tuple[str, str]]]:
+    """Language and URL of each link of each entry."""
+    entries = re.findall("<url>(.*?)</url>", text)
+    return [re.findall('hreflang="(.*?)" href="(.*?)"', entry) for entry in entries]
+
+
+def through_get_urls(declared: type[Any]) -> type[Any]:
+    """The same declaration, taken out of our hands."""
+
+    def get_urls(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return super(declared, self).get_urls(*args, **kwargs)
+
+    return type("Overriding", (declared,), {"get_urls": get_urls})

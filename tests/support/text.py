@@ -1,0 +1,88 @@
+"""Articles as text files, and readers of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import F
+from django.test import Client
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from tests.models import Article
+from tests.support import published as looked_at
+from tests.support.configuration import BASE
+
+
+class Articles(ModelSitemap[Article]):
+    """Ranges of a key."""
+
+    queryset = Article.objects.filter(published=True)
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    limit = 10
+
+
+class TextArticles(Articles):
+    format = "text"
+
+
+class Paths(Sitemap[str]):
+    """Any paths, by position."""
+
+    format = "text"
+    paths: Sequence[str] = ()
+
+    def items(self) -> Sequence[str]:
+        return self.paths
+
+    def location(self, item: str) -> str:
+        return item
+
+
+def of(*paths: str, **attributes: Any) -> type[Paths]:
+    return type("OfPaths", (Paths,), {"paths": paths, **attributes})
+
+
+def write(first: int, last: int) -> None:
+    """Articles with odd keys, so that there is room between them."""
+    Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
+
+
+def text_of(*slugs: object) -> bytes:
+    return b"".join(f"{BASE}/articles/{slug}/\n".encode() for slug in slugs)
+
+
+def get(name: str) -> Any:
+    cache.clear()
+    return Client().get(f"/{name}")
+
+
+def lines(folder: Path, name: str) -> tuple[str, ...]:
+    """The URLs of a text file, which has to be one, and whole."""
+    data = (folder / name).read_bytes()
+    assert data.endswith(b"\n")
+    assert data.isascii()
+    found = data.decode().split("\n")[:-1]
+    assert found == [line.strip() for line in found]
+    assert all(line.startswith(("https://", "http://")) for line in found)
+    return tuple(found)
+
+
+def urls(folder: Path, name: str) -> tuple[str, ...]:
+    """The URLs of a file of any format, which has to be whole."""
+    return lines(folder, name) if name.endswith(".txt") else looked_at.urls(folder, name)
+
+
+def names(folder: Path) -> list[str]:
+    """The pages that the index names, each of which has to be there, and whole."""
+    found = looked_at.pages(folder)
+    for name in found:
+        assert urls(folder, name)
+    return found
+
+
+def indexed(folder: Path) -> set[str]:
+    return {url for name in names(folder) for url in urls(folder, name)}

@@ -1,0 +1,148 @@
+"""Two exports of the same rows: one of everything, and one of what changed."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+from django.urls import set_script_prefix
+
+from django_sitemaps09 import ModelSitemap
+from django_sitemaps09 import export as exports
+from django_sitemaps09.export import SectionReport, export
+from tests.support import published as looked_at
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory, CategoryFactory
+
+#: Of the first run; rows are older.
+START = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ROWS, PAGE = 100, 10
+
+
+def path(*parts: Any) -> Concat:
+    return Concat(Value("/"), *parts, Value("/"), output_field=CharField())
+
+
+class Twins:
+    """Two exports of the same section at the same times."""
+
+    def __init__(self, folder: Path, using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.using, self.settings = folder, using, settings
+        self.now = now = [START]
+        self.attributes: dict[str, Any] = {}
+        self.keys: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
+
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+                return now[0]
+
+        monkeypatch.setattr(exports, "datetime", Clock)
+
+    @property
+    def articles(self) -> Any:
+        from tests.models import Article
+
+        return Article.objects.using(self.using)
+
+    def section(self) -> Any:
+        declared = {
+            "queryset": self.articles.all(),
+            "location": path(F("category__slug"), Value("/"), F("slug")),
+            "lastmod": F("updated"),
+            "priority": F("weight"),
+            **self.attributes,
+        }
+        return type("Articles", (ModelSitemap,), declared)()
+
+    def run(self, after: timedelta = timedelta(hours=1), *, both_whole: bool = False) -> SectionReport:
+        """The next run of both. Gives what is told of the one that may skip."""
+        self.now[0] += after
+        found = []
+        wanted = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
+        # Each change lies over those before it, which are looked through from then on.
+        if getattr(settings, "SITEMAPS09", None) != wanted:
+            self.settings.SITEMAPS09 = wanted
+        for name, changed_only in (("changed", not both_whole), ("whole", False)):
+            report = export(
+                output=self.folder / name,
+                sitemaps={"a": self.section()},
+                changed_only=changed_only,
+                **self.options,
+            )
+            assert report.failures == []
+            found.append(report.sections[0])
+        assert found[1].skipped == 0
+        return found[0]
+
+    @property
+    def same(self) -> bool:
+        return published(self.folder / "changed") == published(self.folder / "whole")
+
+    @property
+    def same_but_for_the_index(self) -> bool:
+        found, expected = (published(self.folder / name) for name in ("changed", "whole"))
+        return found | {"sitemap.xml": b""} == expected | {"sitemap.xml": b""}
+
+    def settled(self) -> None:
+        """Exported, and looked at once more, so that there is a fingerprint of each page."""
+        self.run()
+        report = self.run()
+        assert report.skipped == len(report.files) == ROWS // PAGE
+        assert self.same
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """Each file as it is before it is compressed."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file():
+            content = path.read_bytes()
+            found[path.name] = gzip.decompress(content) if path.suffix == ".gz" else content
+    return found
+
+
+@pytest.fixture
+def twins(using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+    from tests.models import Article
+
+    # A transaction that is rolled back is enough: it is one connection that writes and reads.
+    categories = [CategoryFactory(using=using, slug=slug) for slug in ("red", "blue")]
+    Article.objects.using(using).bulk_create(
+        Article(
+            pk=10 * number,
+            slug=f"a{number}",
+            category=categories[number % 2],
+            updated=OLD + timedelta(days=number % 7, hours=number),
+            weight="0.5",
+        )
+        for number in range(1, ROWS + 1)
+    )
+    with looked_at.quick_folder() as folder:
+        yield Twins(folder, using, settings, monkeypatch)
+    set_script_prefix("/")
+
+
+def add(twins: Twins, pk: int, updated: datetime | None = OLD) -> None:
+    from tests.models import Category
+
+    category = Category.objects.using(twins.using).earliest("pk")
+    ArticleFactory(
+        using=twins.using, pk=pk, slug=f"new{pk}", category=category, updated=updated, weight="0.5"
+    )
+
+
+def some(twins: Twins, *pks: int) -> Any:
+    return twins.articles.filter(pk__in=pks)
+
+
+NEWER = START + timedelta(minutes=90)

@@ -1,0 +1,293 @@
+"""Batches to write, for any text, and readers of what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from itertools import chain, zip_longest
+from typing import Any, NamedTuple
+
+from hypothesis import assume
+from hypothesis import strategies as st
+from lxml import etree
+
+from django_sitemaps09.entries import Alternate, Batch, Column, Localization, SafeColumn, TemplateColumn
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE, Limits, w3c
+from django_sitemaps09.writer import Format, Out, Written, write_documents, write_urlset
+
+DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
+FIELDS = ("lastmod", "changefreq", "priority")
+#: What a document with links declares.
+LINKS = {"xhtml": XHTML_NAMESPACE}
+
+#: Production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets, written anew.
+XML_CHARACTERS = [
+    *((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF)),
+    *((0xE000, 0xFFFD), (0x10000, 0x10FFFF)),
+]
+
+NOT_XML = tuple(map(chr, (0x0, 0xB, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)))
+
+
+def is_xml(text: str) -> bool:
+    return all(any(low <= ord(c) <= high for low, high in XML_CHARACTERS) for c in text)
+
+
+def parse(document: bytes) -> Any:
+    """The root, read as strictly as a reader of files from strangers reads."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    return etree.fromstring(document, parser)
+
+
+def tag(name: str) -> str:
+    return f"{{{SITEMAP_NAMESPACE}}}{name}"
+
+
+class Entry(NamedTuple):
+    """What a reader finds in a `<url>`; `None` or nothing where there is no element."""
+
+    loc: str
+    lastmod: str | None
+    changefreq: str | None
+    priority: str | None
+    alternates: tuple[tuple[str, str], ...]
+
+
+def read(document: bytes) -> list[Entry]:
+    """The entries of a urlset, whose every element is known and comes at most once."""
+    root = parse(document)
+    assert root.tag == tag("urlset")
+    found = []
+    for url in root:
+        assert url.tag == tag("url")
+        parts = [child for child in url if child.tag != f"{{{XHTML_NAMESPACE}}}link"]
+        texts = {child.tag: child.text or "" for child in parts}
+        assert len(texts) == len(parts)
+        assert set(texts) <= {tag(name) for name in ("loc", *FIELDS)}
+        links = url[len(parts) :]
+        assert all(set(link.attrib) == {"rel", "hreflang", "href"} for link in links)
+        assert all(link.get("rel") == "alternate" for link in links)
+        found.append(
+            Entry(
+                texts[tag("loc")],
+                texts.get(tag("lastmod")),
+                texts.get(tag("changefreq")),
+                texts.get(tag("priority")),
+                tuple((link.get("hreflang"), link.get("href")) for link in links),
+            )
+        )
+    return found
+
+
+def write(
+    batches: Iterable[Batch],
+    limits: Limits | None = None,
+    *,
+    base: str = "",
+    namespaces: Mapping[str, str] | None = None,
+) -> tuple[bytes, Written]:
+    chunks: list[bytes] = []
+    written = write_urlset(batches, chunks.append, limits, base=base, namespaces=namespaces)
+    return b"".join(chunks), written
+
+
+def write_all(
+    kind: Format,
+    batches: Iterable[Batch],
+    bases: Sequence[str],
+    limits: Limits | None = None,
+    namespaces: Mapping[str, str] | None = None,
+) -> list[tuple[bytes, Written]]:
+    """One document for each base."""
+    chunks: list[list[bytes]] = [[] for _ in bases]
+    outs = [Out(some.append, base) for some, base in zip(chunks, bases, strict=True)]
+    written = write_documents(kind, batches, outs, limits, namespaces)
+    return [(b"".join(some), one) for some, one in zip(chunks, written, strict=True)]
+
+
+def single(keys: Sequence[Any], locations: Sequence[str | None], **columns: Any) -> Batch:
+    """Items with one location each, in no language."""
+    return Batch(keys, [Localization("", locations)], **columns)
+
+
+def locations_of(version: Localization) -> list[str | None]:
+    """Composed ones put together anew."""
+    found = version.locations
+    if not isinstance(found, TemplateColumn):
+        return list(found)
+    rows = zip(*found.columns, strict=True)
+    return ["".join(chain(*zip_longest(found.literals, row, fillvalue=""))) for row in rows]
+
+
+def behind(base: str, location: str) -> str:
+    return f"{base}{location}" if location.startswith("/") else location
+
+
+def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
+    """The entries of each item of a batch, as they should be read again."""
+
+    def each(column: Column) -> list[str | None]:
+        if column is None or isinstance(column, str):
+            return [column or None] * len(batch.keys)
+        return [text or None for text in column]
+
+    columns = zip(*map(each, (batch.lastmods, batch.changefreqs, batch.priorities)), strict=True)
+    explicit = batch.alternates or [()] * len(batch.keys)
+    rows = zip(*map(locations_of, batch.versions), strict=True)
+    found = []
+    for row, texts, more in zip(rows, columns, explicit, strict=True):
+        there = [
+            (version, behind(base, location))
+            for version, location in zip(batch.versions, row, strict=True)
+            if location is not None
+        ]
+        links = [(version.language, location) for version, location in there if version.language]
+        links += [(language, behind(base, location)) for language, location in more]
+        found.append(
+            [
+                Entry(location, *texts, () if alone(version, batch) else tuple(links))
+                for version, location in there
+                if version.listed
+            ]
+        )
+    return found
+
+
+def alone(version: Localization, batch: Batch) -> bool:
+    """Whether a version is no part of the set that the others make: no link leads to it, so it has none."""
+    return not version.language and any(other.language for other in batch.versions if other.listed)
+
+
+def entries(batch: Batch, base: str = "") -> list[Entry]:
+    """The same, one after the other."""
+    return [entry for item in items_of(batch, base) for entry in item]
+
+
+#: What breaks XML or comes back as something else, more often than chance would have it.
+awkward = st.sampled_from(
+    [
+        *("&", "<", ">", '"', "'", "\t", "\n", "\r", "\r\n", "]]>", "<!--", "&amp;", "&#0;", "<![CDATA["),
+        *("\x85", "\u2028", "\ufeff", "\U0001fffe", "e\u0301", "😀"),
+        *NOT_XML,
+    ]
+)
+
+anything = st.lists(awkward | st.characters(exclude_categories=()), max_size=5).map("".join)
+writable = anything.filter(is_xml)
+
+
+def columns(text: st.SearchStrategy[str], count: int) -> st.SearchStrategy[Column]:
+    return st.none() | text | st.lists(st.none() | text, min_size=count, max_size=count)
+
+
+@st.composite
+def versions_of(
+    draw: Callable[..., Any],
+    text: st.SearchStrategy[str],
+    literal: st.SearchStrategy[str],
+    language: st.SearchStrategy[str],
+    count: int,
+) -> list[Localization]:
+    """Of so many items, each of which has a location that is listed."""
+    column = st.lists(text, min_size=count, max_size=count)
+    composed = st.integers(1, 2).flatmap(
+        lambda width: st.builds(
+            TemplateColumn,
+            st.lists(literal, min_size=width + 1, max_size=width + 1),
+            st.lists(column, min_size=width, max_size=width),
+        )
+    )
+    plain = st.lists(st.none() | text, min_size=count, max_size=count)
+    first = Localization(draw(st.just("") | language), draw(column | composed))
+    version = st.builds(Localization, st.just("") | language, column | plain | composed, st.booleans())
+    others = draw(st.lists(version, max_size=3))
+    if (
+        others
+        and others[0].complete
+        and others[0].listed
+        and not isinstance(first.locations, TemplateColumn)
+    ):
+        holes = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+        left = [None if hole else one for hole, one in zip(holes, first.locations, strict=True)]
+        first = first._replace(locations=left)
+    return draw(st.permutations([first, *others]))
+
+
+@st.composite
+def batches_of(
+    draw: Callable[..., Any],
+    text: st.SearchStrategy[str],
+    literal: st.SearchStrategy[str],
+    language: st.SearchStrategy[str],
+) -> Batch:
+    count = draw(st.integers(1, 4))
+    link = st.lists(st.builds(Alternate, text, text), max_size=3)
+    return Batch(
+        keys=[f"key-{number}-" for number in range(count)],
+        versions=draw(versions_of(text, literal, language, count)),
+        lastmods=draw(columns(text, count)),
+        changefreqs=draw(columns(text, count)),
+        priorities=draw(columns(text, count)),
+        alternates=draw(st.none() | st.lists(link, min_size=count, max_size=count)),
+    )
+
+
+# Versions
+
+
+class Site(NamedTuple):
+    """Items in several languages, each location there once, and some with one that is not listed."""
+
+    batch: Batch
+
+    def locations(self, item: int, base: str = "") -> list[tuple[Localization, str]]:
+        """Where an item is, in the order of the versions."""
+        found = [(version, locations_of(version)[item]) for version in self.batch.versions]
+        return [(version, behind(base, text)) for version, text in found if text is not None]
+
+
+BASES = ["", "https://a.example", "http://much-longer.example.com:8000"]
+bases = st.sampled_from(BASES)
+languages = st.sampled_from(["en", "de", "pt-BR", "zh-Hant-TW", "x-default", "es-419"])
+
+
+@st.composite
+def sites(draw: Callable[..., Any]) -> Site:
+    count = draw(st.integers(1, 4))
+    codes = draw(st.lists(languages, max_size=4, unique=True))
+    codes += [""] * draw(st.integers(0 if codes else 1, 2))
+    versions = []
+    for place, code in enumerate(draw(st.permutations(codes))):
+        starts = ["/", "/?a=1&b=", "https://b.example/", "http://c.example/'&"]
+        if draw(st.booleans()):
+            rows = [
+                [f"{place}.{item}" for item in range(count)],
+                ["&/" if i % 2 else "" for i in range(count)],
+            ]
+            made = draw(st.sampled_from([list, tuple]))
+            found: Any = TemplateColumn([draw(st.sampled_from(starts)), "-/%s<", ""], list(map(made, rows)))
+        elif draw(st.booleans()):
+            # Both forms in one column.
+            found = SafeColumn(
+                f"{draw(st.sampled_from(['/', 'https://d.example/']))}{place}.{i}" for i in range(count)
+            )
+        else:
+            start = st.sampled_from(starts) | st.none()
+            some = [(draw(start), item) for item in range(count)]
+            found = [one and f"{one}{place}.{item}" for one, item in some]
+        versions.append(Localization(code, found, draw(st.booleans())))
+    batch = Batch(range(count), versions)
+    assume(all(batch.counts()))
+    return Site(batch)
+
+
+# The schema
+
+
+uris = st.text("abc-._~:/?@!$&'()*+,;=0", max_size=30).map("https://example.com/".__add__)
+
+lastmod_texts = st.builds(
+    w3c,
+    st.dates() | st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.none()),
+    st.sampled_from([timezone.utc, timezone(timedelta(hours=5, minutes=45))]),
+)

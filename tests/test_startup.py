@@ -1,0 +1,187 @@
+"""The start of a project: nothing is asked at import, and checks ask the apps only where they have to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import views as contrib_views
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.urls import include, path
+from django.views.decorators.cache import cache_page
+
+import django_sitemaps09
+from django_sitemaps09 import Sitemap, register, sections, views
+from django_sitemaps09.checks import check_sections
+from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
+from tests.support.paths import ROOT
+
+__all__ = ["apps", "registry"]
+
+
+# The package
+
+
+def run(code: str, *paths: Path) -> str:
+    """What code prints in a process of its own, which knows no settings."""
+    done = subprocess.run(  # noqa: S603 our own interpreter and code
+        [sys.executable, "-W", "error::DeprecationWarning", "-c", textwrap.dedent(code)],
+        env={"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> None:
+    code = """
+        import django_sitemaps09
+        from django_sitemaps09 import *
+        from django.conf import settings
+        for name in django_sitemaps09.__all__:
+            assert globals()[name] is getattr(django_sitemaps09, name)
+        register("products", Sitemap)
+        @register("news")
+        class Latest(ModelSitemap):
+            lastmod = None
+        print(settings.configured, *sorted(django_sitemaps09.__all__))
+    """
+    names = ["Alternate", "Extension", "GenericSitemap", "Image", "ModelSitemap", "News", "NewsSitemap"]
+    names += ["Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video", "register"]
+    assert run(code).split() == ["False", *names]
+    assert sorted(django_sitemaps09.__all__) == names
+
+
+def test_neither_import_nor_start_up_asks_an_app(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    (tmp_path / "shop" / "sitemaps.py").write_text("print('asked')", encoding="utf-8")
+    code = """
+        import sys, django
+        from django.conf import settings
+        settings.configure(INSTALLED_APPS=["django_sitemaps09", "shop"])
+        django.setup()
+        from django_sitemaps09 import sections, views, export
+        print("shop.sitemaps" in sys.modules)
+        sections.registered()
+        sections.registered()
+    """
+    assert run(code, tmp_path).split() == ["False", "asked"]
+
+
+PASSED = {"sitemaps": MINE}
+STALE = "from django.utils.translation import ugettext_lazy"
+
+
+@pytest.mark.parametrize(
+    ("keys", "patterns", "asked"),
+    [
+        # Sections of the registry are served.
+        ({}, [path("", include("django_sitemaps09.urls"))], True),
+        ({}, [path("a", views.index)], True),
+        ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
+        # A mapping is passed to all.
+        ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
+        ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
+        ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
+        # They are exported.
+        ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
+        ({"ROBOTS_TXT": "robots.txt"}, [], True),
+        # Another setting names them.
+        ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
+        # Views of the project's own pass what they like, and contrib's are not ours.
+        ({}, [], False),
+        ({}, [path("a", contrib_views.index, PASSED)], False),
+    ],
+)
+def test_checks_ask_the_apps_only_where_registered_sections_are_served_or_exported(
+    apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
+) -> None:
+    """A module that nothing imported for years must not stop `migrate`."""
+    apps.add("shop", STALE)
+    settings.SITEMAPS09 = keys
+    settings.ROOT_URLCONF = tuple(patterns)
+    found = check_sections()
+    assert [message.id for message in found] == (["sitemaps09.E005"] if asked else [])
+    assert apps.shared.runs == (["shop"] if asked else [])
+
+
+def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> None:
+    apps.add("shop", STALE)
+    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
+    register("mine", type("Wrong", (Sitemap,), {"priority": 7}))
+    assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
+    assert apps.shared.runs == []
+
+
+def test_the_command_that_exports_the_registered_sections_checks_them(
+    apps: Apps, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Django's own ask for apps that this project does not have.
+    monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
+    apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
+    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
+    assert check_sections() == []
+    with pytest.raises(SystemCheckError, match=r"sitemaps09\.E021"):
+        call_command("export_sitemaps", output=str(tmp_path), skip_checks=False)
+
+
+@pytest.mark.parametrize("path", [None, "shop.sitemaps.SITEMAPS", "shop.sitemaps.more.SITEMAPS"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise RuntimeError('Model class X is in no app')",
+        "{}['products']",
+        "import os\nos.nothing",
+        "class Products(Nothing): ...",
+        "assert False, 'wrong'",
+        "import sys\nsys.exit()",
+        "class Mute(Exception):\n    __str__ = None\nraise Mute",
+        "from django.core.exceptions import ImproperlyConfigured\n"
+        "class Mute(ImproperlyConfigured):\n    __str__ = None\nraise Mute",
+        STALE,
+        "def broken(:",
+    ],
+)
+def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(
+    apps: Apps, settings: Any, text: str, path: str | None
+) -> None:
+    apps.add("shop", text)
+    settings.SITEMAPS09 = {"SITEMAPS": path}
+    (message,) = check_sections()
+    assert message.id == "sitemaps09.E005"
+    file = apps.folder / "shop" / "sitemaps.py"
+    line = len(file.read_text().splitlines())
+    assert f"{file}, line {line}: " in message.msg
+
+
+def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_imported_again(
+    apps: Apps,
+) -> None:
+    apps.add("shop", f"{textwrap.dedent(PRODUCTS)}raise SystemExit(3)")
+    for _ in range(2):
+        with pytest.raises(ImproperlyConfigured, match="SystemExit: 3"):
+            sections.registered()
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_checks_ask_the_apps_only_where_no_setting_names_the_sections(
+    apps: Apps, ours: bool, settings: Any
+) -> None:
+    apps.add("shop", PRODUCTS)
+    settings.SITEMAPS09 = {} if ours else {"SITEMAPS": f"{__name__}.MINE"}
+    check: Callable[..., Any] = next(
+        check for check in checks.registry.registry.get_checks() if check is check_sections
+    )
+    assert check(app_configs=None) == []
+    assert apps.shared.runs == (["shop"] if ours else [])

@@ -1,0 +1,187 @@
+"""Live pages where there is an export: its pages, and those that the next one will add."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.cache import cache
+from django.db.models import F
+from django.test import Client
+
+from django_sitemaps09 import ModelSitemap, Route, sections
+from django_sitemaps09.export import export
+from tests.models import Article, Word
+from tests.support.configuration import BASE
+from tests.support.exported_views import Articles
+from tests.support.factories import ArticleFactory, WordFactory
+from tests.support.published import SPACE
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": tmp_path / "public"}
+    monkeypatch.setattr(sections, "_registered", {"articles": Articles})
+    monkeypatch.setattr(sections, "_discovered", True)
+    return tmp_path / "public"
+
+
+def write(*keys: int) -> None:
+    for key in keys:
+        ArticleFactory(pk=key, slug=f"s{key}")
+
+
+def live(url: str) -> list[str]:
+    """The last parts of the URLs in a live document; none where there is no such document."""
+    response: Any = Client().get(f"/{url}")
+    if response.status_code == 404:
+        return []
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+def page(number: int) -> list[str]:
+    return live(f"sitemap-articles-{number}.xml")
+
+
+def exported(folder: Path, number: int) -> list[str]:
+    data = gzip.decompress((folder / f"sitemap-articles-{number}.xml.gz").read_bytes())
+    root = ElementTree.fromstring(data)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+class TestLivePagesOfAnExport:
+    def test_are_its_pages_after_rows_have_gone(self, folder: Path) -> None:
+        write(*range(1, 31))
+        export()
+        Article.objects.filter(pk__in=range(1, 8)).delete()
+        assert page(1) == ["s8", "s9", "s10"]
+        assert page(2) == exported(folder, 2)
+
+    def test_are_its_pages_after_a_split(self, folder: Path) -> None:
+        write(*range(0, 60, 2))
+        export()
+        write(5)
+        export()
+        cache.clear()
+        assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2, 3)]
+        assert {n: page(n) for n in (2, 3, 4, 5)} == {n: exported(folder, n) for n in (2, 3, 4, 5)}
+        # Who has the index from before finds the page that it named, by the file and live up to the limit.
+        assert len(exported(folder, 1)) == len(page(1)) == 10
+
+    def test_have_pages_behind_them_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
+        write(*range(1, 16))
+        export()
+        write(*range(16, 36))
+        before = [page(n) for n in (1, 2, 3, 4)]
+        assert [slug for part in before for slug in part] == [f"s{key}" for key in range(1, 36)]
+        export()
+        assert before == [exported(folder, n) for n in (1, 2, 3, 4)]
+
+    def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder: Path) -> None:
+        write(*range(0, 60, 2))
+        export()
+        assert live("sitemap.xml")
+        write(5)
+        export()
+        assert page(4) == exported(folder, 4)
+
+    def test_are_cut_from_the_rows_where_the_manifest_cannot_be_read(
+        self, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(*range(1, 16))
+        export()
+        (folder / ".sitemaps09" / "manifest.json").write_text("{")
+        Article.objects.filter(pk__lte=10).delete()
+        assert page(1) == [f"s{key}" for key in range(11, 16)]
+        assert "cannot be read" in caplog.text
+
+    def test_are_cut_from_the_rows_where_the_key_is_another_one(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(*range(1, 16))
+        export()
+        for n in range(12):
+            WordFactory(word=f"w{n:02}")
+        words = type("Words", (ModelSitemap,), {"model": Word, "limit": 10, "location": Articles.location})
+        words.location = Route("article", slug=F("word"))  # type: ignore[attr-defined]
+        monkeypatch.setattr(sections, "_registered", {"articles": words})
+        first = page(1)
+        assert 5 <= len(first) <= 10
+        assert [word for name in live("sitemap.xml") for word in live(name.removesuffix(".gz"))] == [
+            f"w{n:02}" for n in range(12)
+        ]
+
+    def test_that_were_never_there_are_404_whatever_the_number(self, folder: Path) -> None:
+        write(*range(1, 16))
+        export()
+        assert page(3) == page(999_999) == []
+
+    def test_are_divided_where_they_outgrow_their_limit(self, folder: Path) -> None:
+        write(*range(0, 3_000, 100))
+        export()
+        write(*range(801, 850))
+        pages = [name.removesuffix(".gz") for name in live("sitemap.xml")]
+        found = [live(name) for name in pages]
+        assert max(map(len, found)) <= 10
+        assert all(found)
+        assert sorted(slug for part in found for slug in part) == sorted(
+            f"s{key}" for key in (*range(0, 3_000, 100), *range(801, 850))
+        )
+        numbers = [int(name.split("-")[2].removesuffix(".xml")) for name in pages]
+        assert [number for number in numbers if number < 100_000_000] == [1, 2, 3]
+        assert len({*numbers}) == len(numbers) > 6
+        # The next export gives none of these numbers to something else; the halved page has two others.
+        export()
+        cache.clear()
+        assert {name.removesuffix(".gz") for name in live("sitemap.xml")} & {*pages} == {
+            f"sitemap-articles-{number}.xml" for number in (2, 3)
+        }
+
+    def test_render_a_page_that_outgrows_its_limit_once_a_request(
+        self, folder: Path, django_assert_num_queries: Any
+    ) -> None:
+        write(*range(0, 3_000, 100))
+        export()
+        assert live("sitemap.xml")
+        write(*range(801, 850))
+        assert len(page(1)) == 10
+        with django_assert_num_queries(1):
+            assert len(page(1)) == 10
+        # What is behind the limit is a page of its own, and so on.
+        for _ in range(10):
+            found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
+        assert max(map(len, found)) == 10
+        assert sum(map(len, found)) == 30 + 49
+
+    def test_are_not_in_the_index_where_all_their_rows_are_gone(self, folder: Path) -> None:
+        write(*range(1, 41))
+        export()
+        Article.objects.filter(pk__range=(11, 20)).delete()
+        Article.objects.filter(pk__gt=30).delete()
+        assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (1, 3)]
+        write(41)
+        assert page(3) == [*(f"s{n}" for n in range(21, 31)), "s41"][:10]
+        assert sorted(
+            slug for name in live("sitemap.xml") for slug in live(name.removesuffix(".gz"))
+        ) == sorted(f"s{n}" for n in (*range(1, 11), *range(21, 31), 41))
+        Article.objects.all().delete()
+        cache.clear()
+        assert live("sitemap.xml") == []
+
+    def test_of_the_export_before_answer_for_who_has_read_the_index_before(self, folder: Path) -> None:
+        write(*range(1, 61))
+        export()
+        before = {name.removesuffix(".gz"): None for name in live("sitemap.xml")}
+        Article.objects.filter(pk__range=(12, 36)).delete()
+        export()
+        cache.clear()
+        after = [name.removesuffix(".gz") for name in live("sitemap.xml")]
+        assert before.keys() - after
+        seen = {slug for name in before for slug in live(name)}
+        assert seen == {f"s{n}" for n in (*range(1, 12), *range(37, 61))}

@@ -1,0 +1,420 @@
+"""The native views over HTTP: what is not found, the host, the live page map, languages, robots.txt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from urllib.robotparser import RobotFileParser
+from xml.etree import ElementTree
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sites.models import Site
+from django.core.cache import cache
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import TruncDate
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.urls import include, path
+from django.utils import timezone as django_timezone
+from django.utils import translation
+
+from django_sitemaps09 import ModelSitemap, Route, views
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.native_views import (
+    Articles,
+    Foreign,
+    found,
+    get,
+    listed,
+    locations,
+    nothing,
+    write_articles,
+)
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+LINK = "{http://www.w3.org/1999/xhtml}link"
+
+
+class TestWhatIsNotFound:
+    @pytest.fixture(autouse=True)
+    def _rows(self, register: Callable[..., None]) -> None:
+        write_articles("a", "b")
+        register(articles=Articles, numbers=Numbers(2), foreign=Foreign)
+
+    @pytest.mark.parametrize("end", [".xml", ".xml.gz"])
+    @pytest.mark.parametrize("name", ["articles", "numbers", "foreign"])
+    @pytest.mark.parametrize(
+        "number", ["0", "-1", "01", "3", "999999999", "9999999999", "1" * 300, "1e3", "²", "१", "", "+1"]
+    )
+    def test_is_a_page_that_no_map_has(self, name: str, number: str, end: str) -> None:
+        assert get(f"/sitemap-{name}-{number}{end}").status_code == 404
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "/sitemap-none-1.xml",
+            "/sitemap-Articles-1.xml",
+            "/sitemap-index-1.xml",
+            "/sitemap--1.xml",
+            "/sitemap-articles.xml",
+            "/sitemap-1.xml",
+            "/sitemap-articles-1.xml.gz.gz",
+            "/sitemap-articles-1.XML",
+            "/sitemap-articles-1xxml",
+            "/sitemapxxml",
+            "/sitemap.xml/",
+            "/x/sitemap-articles-1.xml",
+            "/sitemap-art%2Ficles-1.xml",
+            "/sitemap.xml%0A",
+            "/sitemap-articles-1.xml%0A",
+            "/sitemap-articles-1.xml.gz%0A",
+            "/sitemap-articles%0A-1.xml",
+            "/sitemap-articles-1%0A.xml",
+            "/sitemap-articles-1.xml%00",
+        ],
+    )
+    def test_is_a_name_that_is_none(self, url: str) -> None:
+        assert get(url).status_code == 404
+
+    def test_is_an_absurd_page_without_a_query_once_the_map_is_known(
+        self, django_assert_num_queries: Any
+    ) -> None:
+        get("/sitemap.xml")
+        with django_assert_num_queries(0):
+            for number in (2, 77, 999_999_999):
+                assert get(f"/sitemap-articles-{number}.xml").status_code == 404
+                assert get(f"/sitemap-articles-{number}.xml.gz").status_code == 404
+
+    def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
+        self, register: Callable[..., None]
+    ) -> None:
+        """It cost as much as rendering all of them."""
+        asked: dict[str, int] = {"items": 0, "location": 0}
+
+        class Counted(Numbers):
+            def items(self) -> Sequence[int]:
+                asked["items"] += 1
+                return super().items()
+
+            def location(self, item: int) -> str:
+                asked["location"] += 1
+                return super().location(item)
+
+        register(counted=Counted(5_000))
+        for end in (".xml", ".xml.gz", ".txt"):
+            asked.update(items=0, location=0)
+            assert get(f"/sitemap-counted-2{end}").status_code == 404
+            assert asked["items"] == 1
+            assert asked["location"] <= 200
+
+    def test_is_an_unknown_section_without_any_query(self, django_assert_num_queries: Any) -> None:
+        with django_assert_num_queries(0):
+            assert get("/sitemap-none-1.xml").status_code == 404
+
+
+class TestTheHost:
+    @pytest.fixture(autouse=True)
+    def _rows(self, register: Callable[..., None]) -> None:
+        register(one=Numbers(1))
+
+    @staticmethod
+    def hosts(**request: Any) -> set[str]:
+        """All bases that the three kinds of documents name."""
+        named = set()
+        for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/robots.txt"):
+            response = Client().get(url, **request)
+            assert response.status_code == 200
+            text = response.content.decode()
+            for word in text.replace("<", " ").replace(">", " ").split():
+                if "://" in word and "sitemaps.org" not in word and "xmlns" not in word:
+                    named.add("/".join(word.split("/")[:3]))
+        return named
+
+    def test_is_that_of_base_url_whatever_the_request_says(self, settings: Any) -> None:
+        settings.ALLOWED_HOSTS = ["www.example.com"]
+        spoofed = {"host": "evil.example", "x-forwarded-host": "evil.example", "x-forwarded-proto": "ftp"}
+        assert self.hosts(headers=spoofed) == {BASE}
+        assert self.hosts(headers={"host": "a b<c>"}) == {BASE}
+
+    def test_is_that_of_the_site_with_the_scheme_of_the_request(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        Site.objects.update_or_create(pk=1, defaults={"domain": "site.example.org", "name": "x"})
+        Site.objects.clear_cache()
+        try:
+            assert self.hosts(headers={"host": "evil.example"}) == {"http://site.example.org"}
+            assert self.hosts(headers={"host": "evil.example"}, secure=True) == {"https://site.example.org"}
+        finally:
+            Site.objects.clear_cache()
+
+    def test_is_that_of_the_request_without_sites_if_it_is_allowed(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        settings.ALLOWED_HOSTS = [".example.org"]
+        settings.INSTALLED_APPS = [
+            app for app in settings.INSTALLED_APPS if app.rpartition(".")[2] not in ("sites", "flatpages")
+        ]
+        hosts = self.hosts(headers={"host": "shop.example.org:8000"}, secure=True)
+        assert hosts == {"https://shop.example.org:8000"}
+        for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.txt"):
+            response = get(url, host="evil.example")
+            assert response.status_code == 400
+            assert b"evil.example/" not in response.content
+
+    @pytest.mark.parametrize("host", ["xn--bcher-kva.example", "xn--bcher-kva.example:8443"])
+    def test_is_that_of_the_site_that_is_stored_in_unicode(self, settings: Any, host: str) -> None:
+        settings.SITEMAPS09 = {}
+        del settings.SITE_ID
+        settings.ALLOWED_HOSTS = ["*"]
+        Site.objects.create(domain="bücher.example", name="x")
+        try:
+            assert self.hosts(headers={"host": host}) == {"http://xn--bcher-kva.example"}
+        finally:
+            Site.objects.clear_cache()
+
+    @pytest.mark.parametrize("domain", ["a\nDisallow: /", "a b", "user@example.org", "example.org/x", ""])
+    def test_is_refused_where_it_is_none(self, settings: Any, domain: str) -> None:
+        settings.SITEMAPS09 = {}
+        Site.objects.update_or_create(pk=1, defaults={"domain": domain, "name": "x"})
+        Site.objects.clear_cache()
+        try:
+            for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.txt"):
+                with pytest.raises(ImproperlyConfigured, match="current site"):
+                    get(url)
+        finally:
+            Site.objects.clear_cache()
+
+    def test_gives_way_to_the_protocol_of_a_section(self, register: Callable[..., None]) -> None:
+        class Old(Numbers):
+            protocol = "http"
+
+        register(old=Old(1))
+        assert locations(get("/sitemap-old-1.xml").content) == ["http://www.example.com/numbers/0/"]
+        assert locations(get("/sitemap.xml").content) == [f"{BASE}/sitemap-old-1.xml.gz"]
+
+
+class JsonCache(LocMemCache):
+    """A cache that keeps JSON, as some do, so that tuples come back as lists."""
+
+    def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
+        super().set(key, json.dumps(value), *args, **kwargs)
+
+    def get(self, key: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = super().get(key, *args, **kwargs)
+        return kept if kept is None else json.loads(kept)
+
+
+class TestTheLiveMap:
+    @pytest.fixture(autouse=True)
+    def _rows(self, register: Callable[..., None], configure: Callable[..., None]) -> None:
+        configure(MAX_URLS=3)
+        write_articles("a", "b", "c", "d", "e")
+        register(articles=Articles)
+
+    def test_is_made_once_for_all_readers(self) -> None:
+        with CaptureQueriesContext(
+            connection,
+        ) as first:
+            index = get("/sitemap.xml").content
+        with CaptureQueriesContext(connection) as second:
+            assert get("/sitemap.xml").content == index
+        assert len(first) > 2
+        assert len(second) == 0
+
+    @override_settings(CACHES={"default": {"BACKEND": "tests.views.test_native.JsonCache"}})
+    def test_is_kept_by_a_cache_of_json_too(self) -> None:
+        first = get("/sitemap.xml").content
+        with CaptureQueriesContext(connection) as queries:
+            assert get("/sitemap.xml").content == first
+        assert len(queries) == 0
+        assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_makes_any_page_one_query(self, django_assert_num_queries: Any, place: int) -> None:
+        page = found()[place].removesuffix(".gz")
+        with django_assert_num_queries(1) as queries:
+            assert get(page).status_code == 200
+        assert "OFFSET" not in queries.captured_queries[0]["sql"]
+
+    def test_keeps_the_bounds_of_closed_pages_while_rows_come_and_go(self) -> None:
+        index = found()
+        first, *_, last = before = [found(page) for page in index]
+        assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
+        Article.objects.filter(slug="b").delete()
+        write_articles("f")
+        assert found() == index
+        after = [found(page) for page in index]
+        assert after[0] == [url for url in first if url != "/articles/b/"]
+        assert after[1:-1] == before[1:-1]
+        assert after[-1] == [*last, "/articles/f/"][:3]
+
+    def test_has_another_page_as_soon_as_its_open_one_overflows(self) -> None:
+        index = found()
+        last = found(index[-1])
+        write_articles("f", "g", "h")
+        assert found(index[-1]) == [*last, "/articles/f/", "/articles/g/", "/articles/h/"][:3]
+        assert found()[:-1] == index
+        assert sorted(listed()) == [f"/articles/{slug}/" for slug in "abcdefgh"]
+
+    def test_is_not_that_of_another_section_or_limit(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        class Some(Articles):
+            queryset = Article.objects.exclude(slug="a")
+
+        register(articles=Articles, some=Some)
+        both = [*(f"/articles/{slug}/" for slug in "abcde"), *(f"/articles/{slug}/" for slug in "bcde")]
+        for limit, pages in ((3, 4), (1, 9), (5, 2)):
+            configure(MAX_URLS=limit)
+            assert listed() == both
+            assert len(found()) == pages
+
+    def test_has_pages_of_the_sitemaps_own_limit(self, register: Callable[..., None]) -> None:
+        class Short(Articles):
+            limit = 1
+
+        register(articles=Short)
+        assert [len(found(page)) for page in found()] == [1, 1, 1, 1, 1]
+
+    def test_has_an_empty_page_for_rows_that_are_all_gone_until_it_is_cut_anew(self) -> None:
+        pages = found()
+        Article.objects.filter(slug__in=[url.split("/")[2] for url in found(pages[-1])]).delete()
+        assert found() == pages
+        assert [bool(found(page)) for page in pages] == [*[True] * (len(pages) - 1), False]
+        cache.clear()
+        assert found() == pages[:-1]
+        Article.objects.all().delete()
+        cache.clear()
+        assert found() == []
+        assert [get(page).status_code for page in pages] == [404] * len(pages)
+
+
+class TestALanguage:
+    MIDDLEWARE = ("django.middleware.locale.LocaleMiddleware",)
+
+    @pytest.fixture(autouse=True)
+    def _negotiated(self, settings: Any) -> None:
+        settings.MIDDLEWARE = [*self.MIDDLEWARE, *settings.MIDDLEWARE]
+
+    def test_of_the_reader_changes_no_section_without_i18n(
+        self, register: Callable[..., None], route: Callable[..., None]
+    ) -> None:
+        class Spoken(Numbers):
+            def items(self) -> list[str]:
+                return [f"{translation.get_language()}-{number}" for number in range(3)]
+
+            def location(self, item: str) -> str:
+                return f"/{translation.get_language()}/{item}/"
+
+        class Routed(ModelSitemap[Article]):
+            model = Article
+            location = Route("translated", slug=F("slug"))
+
+        class SpokenForeign(ContribSitemap):
+            def items(self) -> list[str]:
+                return [translation.get_language()]
+
+            def location(self, item: str) -> str:
+                return f"/{item}/{translation.get_language()}/"
+
+        write_articles("a")
+        register(spoken=Spoken(0), routed=Routed, foreign=SpokenForeign)
+        route(
+            path("", include("django_sitemaps09.urls")),
+            *i18n_patterns(path("t/<slug:slug>/", nothing, name="translated")),
+        )
+        urls = ["/sitemap.xml", *(f"/sitemap-{name}-1.xml" for name in ("spoken", "routed", "foreign"))]
+        english = [get(url, accept_language="en").content for url in urls]
+        german = [get(url, accept_language="de").content for url in urls]
+        assert german == english
+        assert b"/en/en-2/" in english[1]
+        assert b"/en/t/a/" in english[2]
+        assert b"/en/en/" in english[3]
+
+    def test_of_the_reader_changes_no_section_with_i18n_either(self, register: Callable[..., None]) -> None:
+        class Translated(Numbers):
+            i18n = alternates = x_default = True
+
+            def location(self, item: int) -> str:
+                return f"/{translation.get_language()}/{item}/"
+
+        register(translated=Translated(2))
+        english = get("/sitemap-translated-1.xml", accept_language="en").content
+        assert get("/sitemap-translated-1.xml", accept_language="pt-br").content == english
+        assert locations(english) == [
+            f"{BASE}/{language}/{item}/" for item in (0, 1) for language in ("en", "de", "pt-br")
+        ]
+        links = [link.attrib for link in ElementTree.fromstring(english).iter(LINK)]  # noqa: S314
+        assert {"rel": "alternate", "hreflang": "de", "href": f"{BASE}/de/1/"} in links
+        assert {"rel": "alternate", "hreflang": "x-default", "href": f"{BASE}/1/"} in links
+        assert len(links) == 6 * 4
+
+    def test_of_the_project_may_be_in_our_own_urls(
+        self, register: Callable[..., None], route: Callable[..., None]
+    ) -> None:
+        register(one=Numbers(1))
+        route(*i18n_patterns(path("", include("django_sitemaps09.urls"))))
+        assert found("/de/sitemap.xml") == ["/de/sitemap-one-1.xml.gz"]
+        assert found("/de/sitemap-one-1.xml.gz") == ["/numbers/0/"]
+
+    def test_a_zone_of_the_reader_changes_nothing_either(
+        self, register: Callable[..., None], settings: Any
+    ) -> None:
+        class Daily(Articles):
+            lastmod = TruncDate("updated")
+
+        write_articles("a")
+        Article.objects.update(updated=datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc))
+        register(daily=Daily)
+        settings.MIDDLEWARE = [f"{__name__}.far_west"]
+        for url in ("/sitemap.xml", "/sitemap-daily-1.xml"):
+            assert b"<lastmod>2026-01-02</lastmod>" in get(url).content
+
+
+def far_west(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware that activates a zone, as many projects have one."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        with django_timezone.override(timezone(timedelta(hours=-9))):
+            return get_response(request)
+
+    return middleware
+
+
+class TestRobotsTxt:
+    RULES = "User-agent: *\nDisallow: /private/\n"
+
+    def test_names_the_index_and_allows_all_without_rules(self) -> None:
+        response = get("/robots.txt")
+        assert response.content.decode() == f"Sitemap: {BASE}/sitemap.xml\n"
+        assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+    @pytest.mark.parametrize("rules", [RULES, RULES.rstrip(), f"{RULES}\n\n", RULES.replace("\n", "\r\n")])
+    def test_has_the_rules_first(self, route: Callable[..., None], rules: str) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("robots.txt", views.robots_txt, {"rules": rules, "sitemaps": {}}),
+        )
+        content = get("/robots.txt").content.decode()
+        assert content == f"{rules.rstrip()}\n\nSitemap: {BASE}/sitemap.xml\n"
+        parser = RobotFileParser()
+        parser.parse(content.splitlines())
+        assert parser.site_maps() == [f"{BASE}/sitemap.xml"]
+        assert not parser.can_fetch("any", f"{BASE}/private/")
+        assert parser.can_fetch("any", f"{BASE}/sitemap.xml")
+
+    def test_names_the_index_that_it_is_told_of(self, route: Callable[..., None]) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("shop/", include("django_sitemaps09.urls", namespace="shop")),
+            path("robots.txt", views.robots_txt, {"sitemap_url_name": "shop:index"}),
+        )
+        assert get("/robots.txt").content.decode() == f"Sitemap: {BASE}/shop/sitemap.xml\n"

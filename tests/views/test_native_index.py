@@ -1,0 +1,235 @@
+"""The native index over HTTP: names, sections, and a section that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
+
+from django_sitemaps09 import sections
+from django_sitemaps09.export import export
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.native_views import Articles, Foreign, found, get, listed, write_articles
+from tests.support.published import SPACE
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+SET: dict[str, Any] = {"set": Numbers(1)}
+
+
+class TestTheNames:
+    def test_lead_to_the_files_of_an_export(self) -> None:
+        assert reverse("django_sitemaps09:index") == "/sitemap.xml"
+        kwargs = {"section": "a-b_C", "page": 12}
+        assert reverse("django_sitemaps09:page", kwargs=kwargs) == "/sitemap-a-b_C-12.xml"
+        assert reverse("django_sitemaps09:page-gz", kwargs=kwargs) == "/sitemap-a-b_C-12.xml.gz"
+
+    @pytest.mark.parametrize("name", ["a", "a-1", "1", "-", "_", "a-1-1", "A", "xml"])
+    @pytest.mark.parametrize("view", ["page", "page-gz"])
+    def test_hold_the_number_behind_the_last_hyphen(self, name: str, view: str) -> None:
+        match = resolve(reverse(f"django_sitemaps09:{view}", kwargs={"section": name, "page": 34}))
+        assert (match.view_name, match.app_names) == (f"django_sitemaps09:{view}", ["django_sitemaps09"])
+        assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
+
+    def test_of_all_sections_lead_to_their_own_pages(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=2)
+        register(**{"a": Numbers(1), "a-1": Numbers(3), "a-1-1": Numbers(4)})
+        assert found() == [
+            "/sitemap-a-1.xml.gz",
+            "/sitemap-a-1-1.xml.gz",
+            "/sitemap-a-1-2.xml.gz",
+            "/sitemap-a-1-1-1.xml.gz",
+            "/sitemap-a-1-1-2.xml.gz",
+        ]
+        assert [len(found(page)) for page in found()] == [1, 2, 1, 2, 2]
+
+
+class TestTheSections:
+    def test_are_the_registered_ones(self, register: Callable[..., None]) -> None:
+        register(one=Numbers(1))
+        assert found() == ["/sitemap-one-1.xml.gz"]
+
+    def test_are_those_of_the_setting(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        register(one=Numbers(1))
+        configure(SITEMAPS=f"{__name__}.SET")
+        assert found() == ["/sitemap-set-1.xml.gz"]
+        assert get("/sitemap-one-1.xml").status_code == 404
+
+    def test_are_those_that_are_passed_and_no_app_is_searched_then(
+        self, route: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sections, "autodiscover_modules", lambda *names: pytest.fail("searched"))
+        monkeypatch.setattr(sections, "_discovered", False)
+        route(path("", include("django_sitemaps09.urls"), {"sitemaps": {"mine": Numbers(2)}}))
+        assert found() == ["/sitemap-mine-1.xml.gz"]
+        assert listed() == ["/numbers/0/", "/numbers/1/"]
+        assert found("/sitemap-mine-1.xml") == ["/numbers/0/", "/numbers/1/"]
+
+    def test_are_called_anew_for_each_request_if_they_can_be(self, register: Callable[..., None]) -> None:
+        counts = iter([1, 2, 3])
+        register(one=lambda: Numbers(next(counts)))
+        assert [len(found("/sitemap-one-1.xml")) for _ in range(3)] == [1, 2, 3]
+
+    def test_may_be_those_that_others_wrote_for_contrib(self, register: Callable[..., None]) -> None:
+        register(foreign=Foreign)
+        assert [len(found(page)) for page in found()] == [5, 2]
+        assert listed() == [f"/foreign/{number}/" for number in range(7)]
+
+    @pytest.mark.parametrize("name", ["a.b", "index", "ä", "a/b", ""])
+    def test_with_a_name_that_no_url_can_have_are_refused(
+        self, register: Callable[..., None], name: str
+    ) -> None:
+        register(**{name: Numbers(1), "fine": Numbers(1)})
+        for url in ("/sitemap.xml", "/sitemap-fine-1.xml"):
+            with pytest.raises(ImproperlyConfigured, match="The section"):
+                get(url)
+
+
+class TestTwoSitesInOneProject:
+    @pytest.fixture(autouse=True)
+    def _routed(self, route: Callable[..., None], register: Callable[..., None]) -> None:
+        register(registered=Numbers(1))
+        inner = [path("maps/", include("django_sitemaps09.urls"), {"sitemaps": {"deep": Numbers(4)}})]
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("a/", include("django_sitemaps09.urls", namespace="a"), {"sitemaps": {"one": Numbers(2)}}),
+            path("b/", include("django_sitemaps09.urls", namespace="b"), {"sitemaps": {"one": Numbers(3)}}),
+            path("shop/", include((inner, "shop"))),
+        )
+
+    def test_name_their_own_pages(self) -> None:
+        assert found("/sitemap.xml") == ["/sitemap-registered-1.xml.gz"]
+        assert found("/a/sitemap.xml") == ["/a/sitemap-one-1.xml.gz"]
+        assert found("/b/sitemap.xml") == ["/b/sitemap-one-1.xml.gz"]
+        assert found("/shop/maps/sitemap.xml") == ["/shop/maps/sitemap-deep-1.xml.gz"]
+
+    def test_have_their_own_pages(self) -> None:
+        assert len(found("/a/sitemap-one-1.xml.gz")) == 2
+        assert len(found("/b/sitemap-one-1.xml")) == 3
+        assert len(found("/shop/maps/sitemap-deep-1.xml.gz")) == 4
+        for url in ("/sitemap-one-1.xml", "/a/sitemap-registered-1.xml", "/b/sitemap-two-1.xml"):
+            assert get(url).status_code == 404
+
+
+class TestTheIndex:
+    def test_has_the_newest_lastmod_of_each_page(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        configure(MAX_URLS=1)
+        write_articles("a", "b", "c", "d", "e")
+        Article.objects.filter(slug="d").update(updated=None)
+        Article.objects.filter(slug="e").update(updated=datetime.now(timezone.utc) + timedelta(days=1))
+        register(articles=Articles)
+        root = ElementTree.fromstring(get("/sitemap.xml").content)  # noqa: S314
+        found = [entry.findtext(f"{SPACE}lastmod") for entry in root]
+        assert found == [*(f"2026-01-0{day}T10:30:15Z" for day in (1, 2, 3)), None, None]
+
+    def test_does_not_name_a_section_without_urls_and_its_page_is_not_found(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(empty=Articles, none=Numbers(0), one=Numbers(1))
+        assert found() == ["/sitemap-one-1.xml.gz"]
+        for name in ("empty", "none"):
+            assert get(f"/sitemap-{name}-1.xml").status_code == 404
+            assert get(f"/sitemap-{name}-1.xml.gz").status_code == 404
+
+    def test_names_a_section_again_as_soon_as_it_has_rows(self, register: Callable[..., None]) -> None:
+        register(articles=Articles)
+        assert found() == []
+        write_articles("a")
+        assert found() == ["/sitemap-articles-1.xml.gz"]
+
+    def test_of_no_sections_is_there(self, register: Callable[..., None]) -> None:
+        register()
+        assert found() == []
+
+    def test_names_plain_pages_where_gzip_is_off(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        configure(GZIP=False)
+        register(one=Numbers(2))
+        assert found() == ["/sitemap-one-1.xml"]
+        assert len(listed()) == len(found("/sitemap-one-1.xml.gz")) == 2
+
+    def test_has_the_script_prefix_in_its_links(self, register: Callable[..., None]) -> None:
+        register(one=Numbers(1))
+        set_script_prefix("/app/")
+        try:
+            assert found() == ["/app/sitemap-one-1.xml.gz"]
+            assert f"Sitemap: {BASE}/app/sitemap.xml".encode() in get("/robots.txt").content
+        finally:
+            clear_script_prefix()
+
+
+class Broken(Numbers):
+    """A section that cannot be read."""
+
+    def items(self) -> Sequence[int]:
+        raise RuntimeError("\x1b[31mno items\nat all")
+
+
+class TestALimit:
+    @pytest.mark.parametrize("limit", ["3", " 3 ", 3.0, Decimal(3)], ids=repr)
+    def test_is_what_contribs_paginator_takes(
+        self, register: Callable[..., None], tmp_path: Path, limit: Any
+    ) -> None:
+        """A setting of an environment variable is a text, and `1e4` a float."""
+        declared = type("Declared", (Numbers,), {"limit": limit})(7)
+        assert declared.paginator.num_pages == 3
+        register(numbers=declared)
+        pages = [f"/sitemap-numbers-{number}.xml.gz" for number in (1, 2, 3)]
+        assert found() == pages
+        assert [len(found(page)) for page in pages] == [3, 3, 1]
+        report = export(output=tmp_path, sitemaps={"numbers": declared})
+        assert (report.failures, len(report.sections[0].files)) == ([], 3)
+
+
+class TestASectionThatFails:
+    def test_is_logged_and_costs_no_other_one(
+        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        register(one=Numbers(1), broken=Broken(1), two=Numbers(1))
+        assert found() == ["/sitemap-one-1.xml.gz", "/sitemap-two-1.xml.gz"]
+        (logged,) = [record for record in caplog.records if record.name == "django_sitemaps09.views.native"]
+        expected = r"Section 'broken' is missing in the index: RuntimeError: \x1b[31mno items\nat all"
+        assert logged.getMessage() == expected
+        assert logged.exc_info is not None
+
+    def test_fails_the_index_if_there_is_nothing_else_to_name(self, register: Callable[..., None]) -> None:
+        register(broken=Broken(1), empty=Numbers(0))
+        with pytest.raises(RuntimeError, match="no items"):
+            get("/sitemap.xml")
+
+    @pytest.mark.parametrize("limit", ["sixty", 60.5, None, 0, float("inf"), True])
+    def test_by_its_limit_costs_no_other_one(self, register: Callable[..., None], limit: Any) -> None:
+        """As contrib's class has it, where it fails a request of that section alone."""
+        register(wrong=type("Wrong", (Numbers,), {"limit": limit})(1), right=Numbers(1))
+        assert found() == ["/sitemap-right-1.xml.gz"]
+
+    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.parametrize("atomic", [False, True])
+    def test_by_its_queries_costs_no_other_one(
+        self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
+    ) -> None:
+        """On PostgreSQL a query that failed fails all behind it in its transaction."""
+
+        class Wrong(Articles):
+            queryset = Article.objects.extra(where=["no_such_column = 1"])
+
+        monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic)
+        write_articles("a")
+        register(wrong=Wrong, right=Articles, also_wrong=Wrong)
+        assert found() == ["/sitemap-right-1.xml.gz"]

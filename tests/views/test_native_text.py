@@ -1,0 +1,245 @@
+"""Live pages of text: a URL a line and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F
+from django.db.models.functions import Concat
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Sitemap
+from django_sitemaps09.export import export
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sources import source
+from django_sitemaps09.stores.remote import content_type
+from tests.models import Article
+from tests.support import published as looked_at
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.text import Articles, Paths, TextArticles, get, indexed, lines, of, text_of, urls, write
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
+
+
+def named_live(end: str | None = None) -> list[str]:
+    """The names of the live pages in the live index, with another end if one is given."""
+    root = ElementTree.fromstring(get("sitemap.xml").content)  # noqa: S314 our own output
+    names = [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{looked_at.SPACE}loc")]
+    return names if end is None else [name.partition(".")[0] + end for name in names]
+
+
+class TestALivePageOfText:
+    def test_has_the_urls_of_any_section_a_line_each(self, register: Callable[..., None]) -> None:
+        write(0, 15)
+        for sitemap in (Articles, TextArticles):
+            register(articles=sitemap)
+            response = get("sitemap-articles-1.txt")
+            assert response.status_code == 200
+            assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+            assert response.headers["X-Robots-Tag"] == get("sitemap-articles-1.xml").headers["X-Robots-Tag"]
+            assert "Content-Encoding" not in response.headers
+            assert "Content-Disposition" not in response.headers
+            pages = [get(name).content for name in named_live(".txt")]
+            assert pages[0] == response.content
+            assert b"".join(pages) == text_of(*(f"s{n}" for n in range(15)))
+
+    def test_has_no_time_in_it(self, register: Callable[..., None]) -> None:
+        ArticleFactory(slug="a", updated="2026-01-02T03:04:05Z")
+        register(articles=Articles)
+        assert get("sitemap-articles-1.txt").content == text_of("a")
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("articles-0", "articles-2", "articles-999999999", "articles-9999999999", "articles-01"),
+            *("nothing-1", "articles-", "articles", "empty-1", "articles-1.txt"),
+        ],
+    )
+    def test_is_404_where_there_is_none(self, register: Callable[..., None], name: str) -> None:
+        write(0, 5)
+        register(articles=Articles, empty=of())
+        assert get(f"sitemap-{name}.txt").status_code == 404
+        assert get(f"sitemap-{name}.txt.gz").status_code == 404
+
+    def test_is_empty_where_all_its_items_are_skipped(self, register: Callable[..., None]) -> None:
+        register(bad=of("https://elsewhere.example/"))
+        assert named_live(".txt") == ["sitemap-bad-1.txt"]
+        response = get("sitemap-bad-1.txt")
+        assert (response.status_code, response.content) == (200, b"")
+
+    def test_has_an_entry_for_each_language(self, register: Callable[..., None], settings: Any) -> None:
+        class Translated(Sitemap[str]):
+            i18n = alternates = x_default = True
+            languages = ["en", "de"]
+
+            def items(self) -> list[str]:
+                return ["a", "b"]
+
+            def location(self, item: str) -> str:
+                from django.utils.translation import get_language
+
+                return f"/{get_language()}/{item}/"
+
+        register(words=Translated)
+        found = get("sitemap-words-1.txt").content.decode().splitlines()
+        assert sorted(found) == sorted(f"{BASE}/{code}/{item}/" for code in ("en", "de") for item in "ab")
+        root = ElementTree.fromstring(get("sitemap-words-1.xml").content)  # noqa: S314
+        assert found == [loc.text for loc in root.iter(f"{looked_at.SPACE}loc")]
+
+    def test_has_those_of_what_others_wrote_for_contrib(self, register: Callable[..., None]) -> None:
+        class Foreign(ContribSitemap):
+            limit = 2
+
+            def items(self) -> list[str]:
+                return ["/a", "/b", "/c"]
+
+            def location(self, item: str) -> str:
+                return item
+
+        register(words=Foreign)
+        assert get("sitemap-words-1.txt").content == f"{BASE}/a\n{BASE}/b\n".encode()
+        assert get("sitemap-words-2.txt").content == f"{BASE}/c\n".encode()
+
+    def test_answers_head_as_any_page(self, register: Callable[..., None]) -> None:
+        write(0, 2)
+        register(articles=Articles)
+        response: Any = Client().head("/sitemap-articles-1.txt")
+        assert (response.status_code, response.content) == (200, b"")
+
+    def test_leaves_out_what_cannot_stand(self, register: Callable[..., None]) -> None:
+        bad = ("/b\n/c", "https://elsewhere.example/", "", "d", "/\ud800", f"/{'e' * 2_048}")
+        register(words=of("/a", *bad, "/z"))
+        assert get("sitemap-words-1.txt").content == f"{BASE}/a\n{BASE}/z\n".encode()
+
+    def test_leaves_out_a_row_whose_route_has_no_url(self, register: Callable[..., None]) -> None:
+        write(0, 3)
+        Article.objects.filter(slug="s1").update(slug="no slug")
+        register(articles=TextArticles)
+        assert get("sitemap-articles-1.txt").content == text_of("s0", "s2")
+        Article.objects.filter(slug="no slug").update(slug="")
+        assert get("sitemap-articles-1.txt").content == text_of("s0", "s2")
+
+    @pytest.mark.parametrize("compressed", [True, False])
+    def test_is_named_by_the_index_where_it_is_the_format_of_the_section(
+        self, register: Callable[..., None], configure: Callable[..., None], compressed: bool
+    ) -> None:
+        configure(GZIP=compressed)
+        write(0, 15)
+        register(articles=Articles, text=TextArticles)
+        xml = ".xml.gz" if compressed else ".xml"
+        first, second, *text = named_live()
+        assert first == f"sitemap-articles-1{xml}"
+        assert second.endswith(xml)
+        assert [name.removesuffix(".txt") for name in text] == [
+            name.removesuffix(xml).replace("articles", "text") for name in (first, second)
+        ]
+
+
+class TestLinesOfText:
+    @pytest.mark.parametrize(
+        ("location", "line"),
+        [
+            ("/ü/", f"{BASE}/%C3%BC/"),
+            ("/a b/", f"{BASE}/a%20b/"),
+            ("/?a=1&b='2'", f"{BASE}/?a=1&b='2'"),
+            ('/<">', f"{BASE}/%3C%22%3E"),
+            ("/%41%zz", f"{BASE}/%41%25zz"),
+            ("/\u2028", f"{BASE}/%E2%80%A8"),
+            ("/\U0001f600", f"{BASE}/%F0%9F%98%80"),
+            ("HTTPS://WWW.EXAMPLE.COM/A", f"{BASE}/A"),
+            (BASE, f"{BASE}/"),
+        ],
+    )
+    def test_are_uris_in_ascii(
+        self, register: Callable[..., None], folder: Path, location: str, line: str
+    ) -> None:
+        register(words=of(location))
+        assert get("sitemap-words-1.txt").content == f"{line}\n".encode()
+        export(output=folder)
+        assert (folder / "sitemap-words-1.txt").read_bytes() == f"{line}\n".encode()
+
+    def test_are_on_a_host_in_ascii(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(BASE_URL="https://bücher.example")
+        export(output=folder, sitemaps={"words": of("/a", "https://bücher.example/b")})
+        expected = ("https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example/b")
+        assert lines(folder, "sitemap-words-1.txt") == expected
+
+    @settings(
+        max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    )
+    @given(st.lists(st.text(max_size=8).map("/{}".format), max_size=12, unique=True))
+    def test_are_the_locations_of_xml_whatever_these_are(self, found: list[str]) -> None:
+        with looked_at.quick_folder() as folder:
+            sitemaps: dict[str, Any] = {"a": of(*found), "b": of(*found, format="xml"), "c": of("/")}
+            export(output=folder, sitemaps=sitemaps)
+            both = [
+                urls(folder, name) if (folder / name).exists() else ()
+                for name in ("sitemap-a-1.txt", "sitemap-b-1.xml.gz")
+            ]
+            assert both[0] == both[1]
+
+    def test_are_the_same_of_columns_and_of_methods(self, folder: Path) -> None:
+        write(0, 5)
+        by_method = type(
+            "ByMethod",
+            (TextArticles,),
+            {"location": lambda self, item: item.get_absolute_url(), "lastmod": None},
+        )
+        by_concat = type("ByConcat", (TextArticles,), {"location": Concat("slug", F("slug"))})
+        by_concat.location = Articles.location  # type: ignore[attr-defined]
+        export(output=folder, sitemaps={"a": TextArticles, "b": by_method, "c": by_concat})
+        assert len({(folder / f"sitemap-{name}-1.txt").read_bytes() for name in "abc"}) == 1
+
+    def test_have_nothing_beside_the_url(self, folder: Path) -> None:
+        class Rich(TextArticles):
+            changefreq = "daily"
+            priority = 0.5
+
+            def images(self, item: Article) -> list[Any]:
+                from django_sitemaps09 import Image
+
+                return [Image("/image.png")]
+
+        write(0, 2)
+        export(output=folder, sitemaps={"articles": Rich})
+        assert (folder / "sitemap-articles-1.txt").read_bytes() == text_of("s0", "s1")
+
+
+def test_the_type_of_a_text_file_names_its_encoding() -> None:
+    assert content_type("sitemap-a-1.txt") == "text/plain; charset=utf-8"
+
+
+class TestFormatOfAClassForContrib:
+    """What is called `format` there may be anything."""
+
+    @pytest.mark.parametrize(
+        "found", ["%Y-%m", "txt", "TEXT", "", None, 7, ["text"], lambda self, item: "text", property(str)]
+    )
+    @pytest.mark.parametrize("base", [Paths, ContribSitemap])
+    def test_means_something_else_and_is_ignored(
+        self, folder: Path, register: Callable[..., None], base: type, found: Any
+    ) -> None:
+        hooks = {"items": lambda self: ["/a"], "location": lambda self, item: item}
+        register(words=type("Other", (base,), {**hooks, "format": found}))
+        export(output=folder)
+        assert looked_at.pages(folder) == ["sitemap-words-1.xml.gz"]
+        assert f"{BASE}/sitemap-words-1.xml.gz".encode() in get("sitemap.xml").content
+
+    @pytest.mark.parametrize("found", ["txt", "TEXT", "xml.gz", ""])
+    def test_is_an_error_where_the_class_has_expressions(self, folder: Path, found: str) -> None:
+        write(0, 1)
+        sitemap = type("Wrong", (Articles,), {"format": found})
+        with pytest.raises(ImproperlyConfigured, match=r"^Wrong\.format is "):
+            source("articles", sitemap, Base("https", "www.example.com"), Limits(50_000, 10_000_000))
+        report = export(output=folder, sitemaps={"articles": sitemap, "words": of("/a")})
+        assert "not 'xml' or 'text'" in str(report.sections[0].failure)
+        assert indexed(folder) == {f"{BASE}/a"}

@@ -1,0 +1,480 @@
+"""Page maps of the native views: what is kept of them, who cuts them, and what crawlers get."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.cache import cache
+from django.core.cache.backends.locmem import LocMemCache
+from django.db import connection
+from django.test import Client, modify_settings, override_settings
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09 import ModelSitemap, sections, sources
+from django_sitemaps09.export import export
+from django_sitemaps09.views import caching, page_maps
+from tests.models import Article
+from tests.support.configuration import BASE
+from tests.support.exported_views import Articles
+from tests.support.factories import ArticleFactory
+from tests.support.keyed_rows import MODELS, delete, write
+from tests.support.published import SPACE
+from tests.support.services import require_packages
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def declare(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes these the registered sections."""
+
+    def only(**named: Any) -> None:
+        monkeypatch.setattr(sections, "_registered", named)
+
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
+    monkeypatch.setattr(sections, "_discovered", True)
+    only(articles=Articles)
+    return only
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "_paused_until", 0.0)
+    monkeypatch.setattr(caching, "_stand_in", LocMemCache("of one test", {}))
+    caching._stand_in.clear()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the age of what is kept; the seconds for which a cache keeps it are not over by that."""
+
+    class Clock:
+        now = 1_800_000_000.0
+
+        @classmethod
+        def time(cls) -> float:
+            return cls.now
+
+    def on(seconds: float) -> None:
+        Clock.now += seconds
+
+    monkeypatch.setattr(page_maps, "time", Clock)
+    return on
+
+
+def articles(*keys: int) -> None:
+    for key in keys:
+        ArticleFactory(pk=key, slug=f"s{key}")
+
+
+def get(url: str, **options: Any) -> Any:
+    return Client().get(f"/{url}", **options)
+
+
+def named(url: str) -> list[str]:
+    """The last parts of the URLs in a document that is there."""
+    response = get(url)
+    assert response.status_code == 200, url
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+def index() -> list[str]:
+    """The names of the pages in the index, uncompressed."""
+    return [name.removesuffix(".gz") for name in named("sitemap.xml")]
+
+
+def queries(url: str, **options: Any) -> int:
+    with CaptureQueriesContext(connection) as found:
+        get(url, **options)
+    return len(found)
+
+
+class TestWorkersWithCachesOfTheirOwn:
+    """A crawler that asks one for the index, and one after the other for pages."""
+
+    @pytest.fixture
+    def workers(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+        caches = [LocMemCache(f"worker {number}", {}) for number in range(2)]
+
+        def answers(number: int) -> None:
+            monkeypatch.setattr(caching, "cache", caches[number])
+
+        yield answers
+        for made in caches:
+            made.clear()
+
+    @pytest.mark.parametrize(
+        ("name", "change"), [*((name, "deletes") for name in MODELS), ("integer", "inserts")]
+    )
+    def test_disagree_near_a_change_alone(
+        self,
+        name: str,
+        change: str,
+        using: str,
+        workers: Callable[[int], None],
+        declare: Callable[..., None],
+    ) -> None:
+        """At most the rows of eight pages of some fifty are missed or come twice, all near the change."""
+        model, key, row = MODELS[name]
+        limit, last = 10, 401
+        rows = model._default_manager.using(using)
+        declare(
+            rows=type(
+                "Rows",
+                (ModelSitemap,),
+                {
+                    "queryset": rows.all(),
+                    "key": key,
+                    "limit": limit,
+                    "location": lambda self, item: f"/{self.names[item.pk]}/",
+                    "names": {model(**row(n)).pk: n for n in range(1, last)},
+                },
+            )
+        )
+        changed = range(200, 205) if change == "deletes" else range(200, 212)
+        write(name, using, [n for n in range(1, last) if change == "deletes" or n not in changed])
+        workers(0)
+        first = index()
+        (delete if change == "deletes" else write)(name, using, changed)
+        workers(1)
+        second = index()
+        assert len(first) > 45
+        assert len({*first} ^ {*second}) <= 16
+        for told in (first, second):
+            seen: Counter[int] = Counter()
+            for turn, page in enumerate(told):
+                workers(turn % 2)
+                if get(page).status_code == 200:
+                    seen.update(map(int, named(page)))
+            present = [n for n in range(1, last) if change == "inserts" or n not in changed]
+            wrong = [n for n in present if seen[n] != 1]
+            assert len(wrong) <= 8 * limit
+            assert all(200 - 2 * limit < n < 212 + 8 * limit for n in wrong)
+
+    def test_find_what_the_other_one_has_cut_after_a_minute(
+        self, workers: Callable[[int], None], clock: Callable[[float], None]
+    ) -> None:
+        articles(*range(1, 51))
+        workers(0)
+        before = index()
+        articles(*range(51, 61))
+        workers(1)
+        [*_, last] = after = index()
+        assert last not in before
+        workers(0)
+        assert get(last).status_code == 404
+        clock(61)
+        forget_when_it_was_asked()
+        assert named(last) == named(last)
+        assert {*after} == {*index()}
+
+
+def forget_when_it_was_asked() -> None:
+    """As if the seconds were over in which the cache keeps that, and where sections are published."""
+    kept: Any = caching.cache
+    for name in [*kept._cache]:
+        if name.endswith((":unknown", ":cut")) or ":published:" in name:
+            del kept._cache[name], kept._expire_info[name]
+
+
+class TestAMapThatIsKept:
+    def test_is_cut_anew_after_five_minutes_and_earlier_pages_still_answer(
+        self, clock: Callable[[float], None]
+    ) -> None:
+        articles(*range(1, 101))
+        before = {page: named(page) for page in index()}
+        Article.objects.filter(pk__range=(20, 45)).delete()
+        assert [*before] == index()
+        clock(301)
+        after = index()
+        gone = before.keys() - after
+        assert gone
+        for page in gone:
+            assert named(page) == [slug for slug in before[page] if not 20 <= int(slug[1:]) <= 45]
+        assert sorted(slug for page in after for slug in named(page)) == sorted(
+            f"s{n}" for n in (*range(1, 20), *range(46, 101))
+        )
+
+    def test_answers_while_somebody_cuts_the_next_one(
+        self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        articles(*range(1, 31))
+        before = index()
+        articles(*range(31, 61))
+        clock(301)
+        meanwhile = []
+        cut = sources.live_pages
+
+        def slow(*arguments: Any) -> Any:
+            if not meanwhile:
+                meanwhile.append([])
+                meanwhile.append(index())
+            return cut(*arguments)
+
+        monkeypatch.setattr(sources, "live_pages", slow)
+        assert len(index()) > len(before)
+        assert meanwhile == [[], before]
+
+    def test_is_not_cut_for_numbers_that_no_page_has(self, clock: Callable[[float], None]) -> None:
+        articles(*range(1, 31))
+        index()
+        for seconds in (0, 20, 30):
+            clock(seconds)
+            for number in (2, 31, 99_999_999, 100_000_000, 999_999_999):
+                assert queries(f"sitemap-articles-{number}.xml") == 0
+                assert get(f"sitemap-articles-{number}.xml").status_code == 404
+
+    def test_is_cut_once_a_minute_for_numbers_that_no_page_has(
+        self, clock: Callable[[float], None]
+    ) -> None:
+        articles(*range(1, 31))
+        index()
+        clock(100)
+        found = [queries(f"sitemap-articles-{number}.xml") for number in range(900_000_000, 900_000_020)]
+        assert sum(map(bool, found)) == 1
+
+    def test_is_not_asked_for_at_all_by_numbers_that_only_an_export_has(self) -> None:
+        articles(*range(1, 31))
+        assert queries("sitemap-articles-2.xml") == 0
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *(None, 7, "text", b"bytes", [], {}, (1, 2), (1.0, [], "x"), ("x", [], [])),
+            [["1", None, None]],
+            (1.9e9, [(1, None, "5")], []),
+            (1.9e9, [(1, None, None), (1, None, None)], []),
+            (1.9e9, [(1, None, ("5",)), (2, ("6",), None)], []),
+            (1.9e9, [(1, None, ("5",))], [(1,)]),
+            (1.9e9, [("x", None, None)], []),
+        ],
+    )
+    def test_is_cut_where_a_cache_has_something_else(
+        self, value: object, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Strange(LocMemCache):
+            def get(self, key: Any, default: Any = None, version: Any = None) -> Any:
+                return value
+
+        articles(*range(1, 31))
+        monkeypatch.setattr(caching, "cache", Strange("strange", {}))
+        found = index()
+        assert [slug for page in found for slug in named(page)] == [f"s{n}" for n in range(1, 31)]
+
+    def test_has_the_lastmods_of_pages_that_were_split_in_one_query_each(self) -> None:
+        articles(*range(1, 31))
+        *_, last = index()
+        articles(*range(31, 42))
+        get(last)
+        assert queries("sitemap.xml") == 2
+        assert queries("sitemap.xml") == 0
+
+
+class TestWhatAClientSays:
+    """Without `BASE_URL` and without sites, the host is the request's."""
+
+    @pytest.fixture(autouse=True)
+    def _host_of_the_request(self, settings: Any) -> Iterator[None]:
+        settings.SITEMAPS09 = {"MAX_BYTES": 20_000}
+        settings.ALLOWED_HOSTS = [".example.com"]
+        with modify_settings(INSTALLED_APPS={"remove": "django.contrib.sites"}):
+            yield
+
+    @pytest.fixture(autouse=True)
+    def _rows(self, declare: Callable[..., None]) -> None:
+        declare(articles=type("Large", (Articles,), {"limit": 1_000}))
+        articles(*range(1, 1_001))
+
+    def test_of_the_host_cuts_no_map_and_moves_no_bound(self) -> None:
+        get("sitemap.xml", headers={"host": "www.example.com"})
+        first = index_of("www.example.com")
+        for host in ("www.example.com:1", "www.example.com:65535", f"{'a' * 60}.{'b' * 60}.example.com"):
+            assert queries("sitemap.xml", headers={"host": host}) == 0
+            assert index_of(host) == first
+        cache.clear()
+        get("sitemap.xml", headers={"host": f"{'a' * 60}.{'b' * 60}.example.com"})
+        assert index_of("www.example.com") == first
+
+    @pytest.mark.parametrize("host", ["www.example.com:99999", "www.example.com:0x", "-.example.com:65536"])
+    @pytest.mark.parametrize("url", ["sitemap.xml", "sitemap-articles-1.xml", "robots.txt"])
+    def test_that_is_no_host_is_answered_400(self, url: str, host: str) -> None:
+        assert get(url, headers={"host": host}).status_code == 400
+
+    def test_of_the_prefix_cuts_no_map_and_moves_no_bound(self) -> None:
+        prefix = f"/{'x' * 300}"
+        get("sitemap.xml", headers={"host": "www.example.com"}, SCRIPT_NAME=prefix)
+        poisoned = index_of("www.example.com")
+        assert queries("sitemap.xml", headers={"host": "www.example.com"}) == 0
+        cache.clear()
+        assert index_of("www.example.com") == poisoned
+
+
+def index_of(host: str) -> list[str]:
+    """The names of the pages in the index of a host."""
+    root = ElementTree.fromstring(get("sitemap.xml", headers={"host": host}).content)  # noqa: S314
+    return [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+class Refusing(LocMemCache):
+    """A cache that fails in one of its methods."""
+
+    def __init__(self, name: str, params: dict[str, Any]) -> None:
+        super().__init__(name, params)
+        self.refused = params["OPTIONS"]["REFUSED"]
+        self.asked = 0
+
+    def _refuse(self, method: str) -> None:
+        self.asked += 1
+        if method in self.refused:
+            raise ConnectionResetError(f"{method}: \x1b[31mgone")
+
+    def get(self, *arguments: Any, **options: Any) -> Any:
+        self._refuse("get")
+        return super().get(*arguments, **options)
+
+    def add(self, *arguments: Any, **options: Any) -> Any:
+        self._refuse("add")
+        return super().add(*arguments, **options)
+
+    def set(self, *arguments: Any, **options: Any) -> Any:
+        self._refuse("set")
+        return super().set(*arguments, **options)
+
+
+def closed_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class TestACacheThatFails:
+    @pytest.fixture(autouse=True)
+    def _rows(self) -> None:
+        articles(*range(1, 31))
+
+    def crawl(self) -> list[str]:
+        return [slug for page in index() for slug in named(page)]
+
+    @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
+    @pytest.mark.parametrize("exporting", [False, True])
+    def test_is_logged_once_and_costs_nobody_an_error(
+        self,
+        refused: Sequence[str],
+        exporting: bool,
+        settings: Any,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        if exporting:
+            settings.SITEMAPS09 = {**settings.SITEMAPS09, "ROOT": tmp_path}
+            export()
+        failing = Refusing("refusing", {"OPTIONS": {"REFUSED": refused}})
+        failing.clear()
+        monkeypatch.setattr(caching, "cache", failing)
+        for _ in range(3):
+            assert self.crawl() == [f"s{n}" for n in range(1, 31)]
+            assert get("sitemap-articles-999999999.xml").status_code == 404
+        [logged] = [record for record in caplog.records if record.name == caching.__name__]
+        assert "The default cache failed" in logged.getMessage()
+        assert "\x1b" not in logged.getMessage()
+        assert queries("sitemap.xml") == 0
+
+    def test_is_asked_again_after_a_pause(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        failing = Refusing("refusing", {"OPTIONS": {"REFUSED": ["get"]}})
+        monkeypatch.setattr(caching, "cache", failing)
+        self.crawl()
+        assert failing.asked == 1
+        monkeypatch.setattr(caching, "_paused_until", 0.0)
+        failing.refused = []
+        self.crawl()
+        assert failing.asked > 1
+        assert len(caplog.records) == 1
+
+    @pytest.mark.services
+    def test_as_redis_does_where_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
+        require_packages("redis")
+        location = f"redis://127.0.0.1:{closed_port()}"
+        backend = "django.core.cache.backends.redis.RedisCache"
+        with (
+            override_settings(CACHES={"default": {"BACKEND": backend, "LOCATION": location}}),
+            caplog.at_level(logging.WARNING),
+        ):
+            assert self.crawl() == self.crawl() == [f"s{n}" for n in range(1, 31)]
+            assert queries("sitemap.xml") == 0
+        assert [record.name for record in caplog.records] == [caching.__name__]
+
+
+class TestAMapOfAnExport:
+    @pytest.fixture(autouse=True)
+    def _exported(self, settings: Any, tmp_path: Path) -> None:
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, "ROOT": tmp_path}
+        articles(*range(1, 61))
+        export()
+        cache.clear()
+
+    @pytest.mark.parametrize("deleted", [range(1, 11), range(11, 26), range(45, 61)])
+    def test_is_kept_where_a_page_has_no_rows_left(self, deleted: range) -> None:
+        Article.objects.filter(pk__in=deleted).delete()
+        pages = index()
+        assert queries("sitemap.xml") == 0
+        assert [queries(page) for page in pages] == [1] * len(pages)
+        assert queries("sitemap-articles-2000.xml") == 0
+        assert [slug for page in pages for slug in named(page)] == [
+            f"s{n}" for n in range(1, 61) if n not in deleted
+        ]
+
+    def test_has_rows_that_are_added_where_all_of_a_page_were_deleted(self) -> None:
+        Article.objects.filter(pk__range=(11, 25)).delete()
+        pages = index()
+        articles(12)
+        assert [slug for page in pages for slug in named(page)] == [
+            f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
+        ]
+
+    def test_costs_few_queries_where_all_rows_are_gone(self) -> None:
+        Article.objects.all().delete()
+        assert index() == []
+        assert queries("sitemap.xml") <= 3
+        assert queries("sitemap-articles-2.xml") <= 6
+
+
+class TestACrawlThatSpansAnExport:
+    """Whoever has read the index before finds its pages after it."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, settings: Any, tmp_path: Path) -> None:
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, "ROOT": tmp_path}
+
+    @staticmethod
+    def crawl(pages: Sequence[str]) -> set[str]:
+        return {slug for page in pages for slug in named(page)}
+
+    def test_finds_the_pages_from_before_the_first_one(self) -> None:
+        articles(*range(1, 101))
+        pages = index()
+        export()
+        forget_when_it_was_asked()
+        assert index() != pages
+        assert self.crawl(pages) == {f"s{n}" for n in range(1, 101)}
+        assert [queries(page) for page in pages] == [1] * len(pages)
+
+    def test_finds_the_parts_of_a_page_that_had_outgrown_its_limit(self) -> None:
+        articles(*range(100, 4_000, 100))
+        export()
+        articles(*range(801, 851))
+        pages = index()
+        assert len(self.crawl(pages)) == 89
+        export()
+        forget_when_it_was_asked()
+        assert len(self.crawl(pages)) == 89

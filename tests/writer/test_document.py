@@ -1,0 +1,393 @@
+"""Documents within limits: where they are cut, and that no entry is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09.entries import Alternate, Batch, Column, ItemError, Localization
+from django_sitemaps09.protocol import Limits
+from django_sitemaps09.writer import FORMATS, URLSET, Format, Written, elements, urlset_head
+from tests.support.writing import BASES, LINKS, bases, entries, languages, read, single, write, write_all
+
+# Pages
+
+
+class Item(NamedTuple):
+    """The locations of one item, one for each version, and a lastmod where it has one."""
+
+    locations: tuple[str | None, ...]
+    lastmod: str | None
+
+
+class Shape(NamedTuple):
+    """Items with their keys, how many make a batch each time, and how their versions are linked."""
+
+    items: dict[int, Item]
+    cuts: tuple[int, ...]
+    versions: tuple[tuple[str, bool], ...]
+    alternates: bool
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        return LINKS if self.alternates or any(language for language, _ in self.versions) else {}
+
+    def batches(self, after: int | None = None) -> list[Batch]:
+        """The items behind a key, as a source gives them."""
+        keys = [key for key in self.items if after is None or key > after]
+        ends = list(accumulate(self.cuts))
+        groups = [[key for key in keys if low <= key < high] for low, high in pairwise([0, *ends, 10**9])]
+        return [self.batch(group) for group in groups]
+
+    def batch(self, keys: Sequence[int]) -> Batch:
+        columns = [
+            [self.items[key].locations[place] for key in keys] for place in range(len(self.versions))
+        ]
+        links = [
+            [Alternate("de", loc) for loc in self.items[key].locations if loc is not None] for key in keys
+        ]
+        return Batch(
+            keys=keys,
+            versions=[
+                Localization(language, column, listed)
+                for (language, listed), column in zip(self.versions, columns, strict=True)
+            ],
+            lastmods=[self.items[key].lastmod for key in keys],
+            alternates=links if self.alternates else None,
+        )
+
+    def locations(self, key: int) -> list[str]:
+        """Those of an item's entries."""
+        pairs = zip(self.versions, self.items[key].locations, strict=True)
+        return [location for (_, listed), location in pairs if listed and location is not None]
+
+    def size(self, key: int, kind: Format = URLSET, base: str = "") -> int:
+        """The bytes of all entries of an item."""
+        [text] = elements(kind, self.batch([key]), base)
+        return len(text.encode())
+
+    def empty(self, kind: Format = URLSET) -> int:
+        """The bytes of a document without entries."""
+        [(document, _)] = write_all(kind, [], [""], namespaces=self.namespaces)
+        return len(document)
+
+
+locations = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["", "/"]),
+    st.sampled_from(["a", "ü", "&<", "😀"]),
+    st.text("ab", max_size=60),
+)
+
+
+@st.composite
+def shapes_of(draw: Callable[..., Any], most: int = 14) -> Shape:
+    versions = draw(st.lists(st.tuples(st.just("") | languages, st.booleans()), max_size=3).map(tuple))
+    # One that every item has, so that each has an entry.
+    place = draw(st.integers(0, len(versions)))
+    versions = (*versions[:place], (draw(st.just("") | languages), True), *versions[place:])
+    columns = [locations if i == place else st.none() | locations for i in range(len(versions))]
+    item = st.builds(
+        Item,
+        st.tuples(*columns),
+        st.none() | st.sampled_from(["2026-01-01", "2026-01-01T00:00:00Z", "2025-12-31"]),
+    )
+    return Shape(
+        dict(enumerate(draw(st.lists(item, max_size=most)), 1)),
+        draw(st.lists(st.integers(0, 5), max_size=5).map(tuple)),
+        versions,
+        draw(st.booleans()),
+    )
+
+
+shapes = shapes_of()
+
+
+@st.composite
+def limits_for(
+    draw: Callable[..., Any], shape: Shape, kind: Format = URLSET, bases: Sequence[str] = ("",)
+) -> Limits:
+    """Limits near to what the items need, so that they bite."""
+    sizes = sorted({shape.size(key, kind, base) for key in shape.items for base in bases})
+    size = draw(st.integers(0, 500) | st.sampled_from(sizes or [0]))
+    return Limits(draw(st.integers(1, 12)), shape.empty(kind) + size)
+
+
+shaped = shapes.flatmap(lambda shape: st.tuples(st.just(shape), limits_for(shape)))
+
+
+def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, Written]]:
+    """All pages of a shape, each from where the one before was cut."""
+    found: list[tuple[bytes, Written]] = []
+    after: Any = None
+    while True:
+        found.append(write(shape.batches(after), limits, namespaces=shape.namespaces))
+        cut = found[-1][1].cut
+        if cut is None:
+            return found
+        assert after is None or cut > after
+        after = cut
+
+
+def fits(shape: Shape, key: int, limits: Limits) -> bool:
+    """Whether an item fits a page of its own."""
+    return len(shape.locations(key)) <= limits.urls and shape.empty() + shape.size(key) <= limits.bytes
+
+
+@given(shaped)
+def test_no_page_is_over_its_limits_the_closing_tag_included(shaped: tuple[Shape, Limits]) -> None:
+    shape, limits = shaped
+    for document, written in pages(shape, limits):
+        assert written.urls == len(read(document)) <= limits.urls
+        assert written.bytes == len(document) <= limits.bytes
+        assert document.endswith(b"</urlset>\n")
+
+
+@given(shaped)
+def test_going_on_behind_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
+    shaped: tuple[Shape, Limits],
+) -> None:
+    shape, limits = shaped
+    found = [entry for document, _ in pages(shape, limits) for entry in read(document)]
+    fitting = [key for key in shape.items if fits(shape, key, limits)]
+    assert found == entries(shape.batch(fitting))
+
+
+@given(shaped)
+def test_an_item_is_left_out_with_an_error_only_where_it_fits_no_page(
+    shaped: tuple[Shape, Limits],
+) -> None:
+    shape, limits = shaped
+    errors = [error for _, written in pages(shape, limits) for error in written.errors]
+    assert errors == [
+        ItemError(str(key), "location", "fits no page")
+        for key in shape.items
+        if not fits(shape, key, limits)
+    ]
+
+
+@given(shaped)
+def test_a_cut_is_the_key_of_the_last_item_written_and_the_next_one_would_not_fit(
+    shaped: tuple[Shape, Limits],
+) -> None:
+    shape, limits = shaped
+    for document, written in pages(shape, limits):
+        if written.cut is None:
+            continue
+        last = shape.locations(written.cut)
+        assert [entry.loc for entry in read(document)][-len(last) :] == last
+        following = min(key for key in shape.items if key > written.cut)
+        assert (
+            written.urls + len(shape.locations(following)) > limits.urls
+            or written.bytes + shape.size(following) > limits.bytes
+        )
+
+
+@given(shaped)
+def test_the_entries_of_an_item_are_never_parted(shaped: tuple[Shape, Limits]) -> None:
+    shape, limits = shaped
+    unique = {
+        key: Item(tuple(loc and f"{key}-{i}-{loc}" for i, loc in enumerate(item.locations)), item.lastmod)
+        for key, item in shape.items.items()
+    }
+    shape = shape._replace(items=unique)
+    for document, _ in pages(shape, limits):
+        found = [entry.loc for entry in read(document)]
+        for key in shape.items:
+            own = shape.locations(key)
+            assert set(own) <= set(found) or not set(own) & set(found)
+
+
+@given(shaped=shaped, cuts=st.lists(st.integers(0, 5), max_size=5).map(tuple))
+def test_how_entries_are_batched_changes_nothing(
+    shaped: tuple[Shape, Limits], cuts: tuple[int, ...]
+) -> None:
+    shape, limits = shaped
+    found = [pages(one, limits) for one in (shape, shape._replace(cuts=cuts))]
+    assert found[0] == found[1]
+
+
+@given(shaped)
+def test_the_middle_of_a_page_is_half_way_to_its_cut_and_without_a_cut_there_is_none(
+    shaped: tuple[Shape, Limits],
+) -> None:
+    shape, limits = shaped
+    after = 0
+    for _, written in pages(shape, limits):
+        if written.cut is None:
+            assert written.middle is None
+            continue
+        keys = [key for key in shape.items if after < key <= written.cut and fits(shape, key, limits)]
+        assert abs(2 * (keys.index(written.middle) + 1) - len(keys)) <= 1
+        assert written.middle != written.cut or len(keys) == 1
+        after = written.cut
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 999, 1_000, 1_001, 2_003, 4_999, 12_345])
+@pytest.mark.parametrize("at_a_time", [1, 7, 1_000, 20_000])
+def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_time: int) -> None:
+    some = [
+        Batch(keys, [Localization("", ["a"] * len(keys)), Localization("", ["b"] * len(keys))])
+        for start in range(1, count + 2, at_a_time)
+        if (keys := range(start, min(start + at_a_time, count + 2)))
+    ]
+    _, written = write(some, Limits(2 * count + 1, 10**9))
+    assert (written.cut, written.urls) == (count, 2 * count)
+    assert isinstance(written.middle, int)
+    assert 0.498 * count - 1 <= written.middle <= max(count / 2, 1)
+
+
+def test_limits_count_entries_and_not_items() -> None:
+    versions = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
+    batch = Batch([1, 2, 3, 4], [*versions, Localization("x-default", list("ijkl"), listed=False)])
+    cuts = {urls: write([batch], Limits(urls, 10_000))[1][:4:3] for urls in range(2, 8)}
+    assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
+    _, written = write([batch], Limits(1, 10_000))
+    assert (written.urls, written.cut) == (1, 2)
+    assert written.errors == (ItemError("1", "location", "fits no page"),)
+
+
+# Several documents at once
+
+
+@st.composite
+def shaped_for_several(draw: Callable[..., Any], kind: Format) -> tuple[Shape, Sequence[str], Limits]:
+    shape = draw(shapes)
+    several = draw(st.lists(bases, min_size=1, max_size=3))
+    return shape, several, draw(limits_for(shape, kind, several))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+def test_several_documents_have_the_same_items_each_as_if_it_were_written_alone(
+    name: str, data: st.DataObject
+) -> None:
+    """They are cut at the same key, behind which the next item would not fit at least one of them."""
+    kind = FORMATS[name]
+    shape, several, limits = data.draw(shaped_for_several(kind))
+    sizes = {key: [shape.size(key, kind, base) for base in several] for key in shape.items}
+    fitting = [
+        key
+        for key in shape.items
+        if len(shape.locations(key)) <= limits.urls and shape.empty(kind) + max(sizes[key]) <= limits.bytes
+    ]
+    errors: list[ItemError] = []
+    after: Any = 0
+    while after is not None:
+        found = write_all(kind, shape.batches(after), several, limits, shape.namespaces)
+        first = found[0][1]
+        keys = [key for key in fitting if after < key <= (first.cut or 10**9)]
+        for base, (document, written) in zip(several, found, strict=True):
+            assert written == first._replace(bytes=len(document))
+            assert len(document) <= limits.bytes
+            [(alone, _)] = write_all(kind, [shape.batch(keys)], [base], namespaces=shape.namespaces)
+            assert document == alone
+            if kind is URLSET:
+                assert document == write([shape.batch(keys)], base=base, namespaces=shape.namespaces)[0]
+        assert first.urls == sum(len(shape.locations(key)) for key in keys) <= limits.urls
+        if first.cut is not None:
+            assert first.cut == keys[-1]
+            following = first.cut + 1
+            assert first.urls + len(shape.locations(following)) > limits.urls or any(
+                written.bytes + size > limits.bytes
+                for (_, written), size in zip(found, sizes[following], strict=True)
+            )
+        errors += first.errors
+        after = first.cut
+    left_out = [key for key in shape.items if key not in fitting]
+    assert errors == [ItemError(str(key), "location", "fits no page") for key in left_out]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (1, 3), (2, 2), (1, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("several", [BASES[:2], BASES[1::-1]], ids=["short first", "long first"])
+def test_several_documents_are_cut_where_the_first_of_them_is_full(
+    several: Sequence[str], sizes: tuple[int, ...]
+) -> None:
+    texts = ["/a", "/b", "c:/", "/d"]
+    some = [
+        single(range(start + 1, stop + 1), texts[start:stop])
+        for start, stop in pairwise(accumulate(sizes, initial=0))
+    ]
+    room = len(urlset_head({})) + len(b"</urlset>\n")
+    whole = single([1, 2, 3, 4], texts)
+    short, long = (sum(len(text) for text in elements(URLSET, whole, base)[:3]) for base in BASES[:2])
+    for size, cut in ((short, 1), (long - 1, 2), (long, 3)):
+        found = write_all(URLSET, some, several, Limits(9, room + size))
+        assert [written.cut for _, written in found] == [cut, cut]
+    found = write_all(URLSET, some, [BASES[0]] * 2, Limits(9, room + short))
+    assert [written.cut for _, written in found] == [3, 3]
+
+
+@pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
+def test_batches_are_asked_for_once_however_many_documents_they_fill(kind: Format) -> None:
+    some = iter([single([1], ["/a"]), single([2], ["/b"])])
+    found = write_all(kind, some, BASES)
+    assert [written.urls for _, written in found] == [2, 2, 2]
+    assert write_all(kind, [single([1], ["/a"])], []) == []
+
+
+# What a page tells of itself
+
+
+@given(shaped)
+def test_the_newest_lastmod_is_told_only_if_all_entries_of_the_page_have_one(
+    shaped: tuple[Shape, Limits],
+) -> None:
+    shape, limits = shaped
+    for document, written in pages(shape, limits):
+        lastmods = [entry.lastmod for entry in read(document)]
+        dated = [lastmod for lastmod in lastmods if lastmod]
+        assert written.lastmod == (max(dated) if lastmods and len(dated) == len(lastmods) else None)
+
+
+@pytest.mark.parametrize(
+    ("lastmods", "newest"),
+    [
+        ([["2026-01-02", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-02"),
+        ([["2026-01-01", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-01T00:00:00Z"),
+        (["2026-01-01", "2026-01-03"], "2026-01-03"),
+        (["2026-01-01", None], None),
+        ([None, "2026-01-01"], None),
+        ([["2026-01-01", None], "2026-01-01"], None),
+        ([["2026-01-01", ""], "2026-01-01"], None),
+        (["2026-01-01", ""], None),
+    ],
+)
+def test_the_newest_lastmod_is_that_of_all_batches(lastmods: list[Column], newest: str | None) -> None:
+    some = [single([i, -i], ["a", "b"], lastmods=column) for i, column in enumerate(lastmods, 1)]
+    assert write(some)[1].lastmod == newest
+
+
+def test_a_lastmod_that_no_entry_of_the_page_has_counts_for_nothing() -> None:
+    batch = single([1, 2, 3], ["a", "b", "c"], lastmods=["2026-01-01", "2027-01-01", None])
+    _, written = write([batch], Limits(1, 1_000))
+    assert (written.lastmod, written.cut) == ("2026-01-01", 1)
+    empty = single([], [], lastmods="2028-01-01")
+    assert write([empty])[1].lastmod is None
+    assert write([empty, batch], Limits(2, 1_000))[1].lastmod == "2027-01-01"
+
+
+def test_without_limits_there_is_no_cut() -> None:
+    count = 60_000
+    document, written = write([single(range(count), ["https://example.com/"] * count)])
+    assert (written.urls, written.cut, written.bytes) == (count, None, len(document))
+
+
+def test_batches_behind_a_cut_are_not_asked_for() -> None:
+    def endless() -> Iterable[Batch]:
+        for key in range(3):
+            yield single([key], ["a"])
+        raise AssertionError("a batch too many was read")
+
+    assert write(endless(), Limits(2, 1_000))[1].cut == 1
+
+
+def test_errors_of_the_batches_are_handed_on() -> None:
+    errors = [ItemError("1", "location", "is bad"), ItemError("2", "priority", "is bad too")]
+    some = [single([], [], errors=errors[:1]), single([2], ["a"], errors=errors[1:])]
+    assert write(some)[1].errors == tuple(errors)

@@ -1,0 +1,145 @@
+"""Links between the languages of an item, and locations joined to their base."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from django_sitemaps09.entries import Alternate, Batch, Localization, SafeColumn, TemplateColumn
+from django_sitemaps09.writer import TEXT, URLSET, elements
+from tests.support.writing import LINKS, Site, alone, bases, behind, read, sites, write, write_all
+
+
+@given(sites(), bases)
+def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_versions_itself_included(
+    site: Site, base: str
+) -> None:
+    found = iter(read(write([site.batch], base=base, namespaces=LINKS)[0]))
+    for item in site.batch.keys:
+        there = site.locations(item, base)
+        links = tuple((version.language, location) for version, location in there if version.language)
+        for version, location in there:
+            if version.listed:
+                entry = next(found)
+                own = () if alone(version, site.batch) else links
+                assert (entry.loc, entry.alternates) == (location, own)
+                assert ((version.language, location) in entry.alternates) == bool(version.language)
+    assert next(found, None) is None
+
+
+@given(sites(), bases)
+def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_never(
+    site: Site, base: str
+) -> None:
+    found = read(write([site.batch], base=base, namespaces=LINKS)[0])
+    locs = [entry.loc for entry in found]
+    hrefs = {href for entry in found for _, href in entry.alternates}
+    assert all(language for entry in found for language, _ in entry.alternates)
+    for item in site.batch.keys:
+        for version, location in site.locations(item, base):
+            assert locs.count(location) == version.listed
+            # What nobody lists is linked by those that are in the set.
+            linked = any(
+                other.listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
+            )
+            assert (location in hrefs) == (bool(version.language) and linked)
+
+
+@given(sites(), bases)
+def test_links_that_a_project_names_follow_those_between_versions_in_every_entry(
+    site: Site, base: str
+) -> None:
+    batch = site.batch
+    named = [[Alternate("fr", f"/{item}/&"), Alternate("it", "https://e.example/")] for item in batch.keys]
+    own = read(write([batch], base=base, namespaces=LINKS)[0])
+    both = read(write([replace(batch, alternates=named)], base=base, namespaces=LINKS)[0])
+    counts = batch.counts()
+    items = [item for item, count in zip(batch.keys, counts, strict=True) for _ in range(count)]
+    versions = [
+        version for item in batch.keys for version, _ in site.locations(item, base) if version.listed
+    ]
+    assert both == [
+        entry
+        if alone(version, batch)
+        else entry._replace(
+            alternates=(*entry.alternates, ("fr", f"{base}/{item}/&"), ("it", "https://e.example/"))
+        )
+        for entry, item, version in zip(own, items, versions, strict=True)
+    ]
+
+
+@given(sites(), bases)
+def test_paths_are_joined_to_the_base_and_absolute_locations_are_not(site: Site, base: str) -> None:
+    without = read(write([site.batch], namespaces=LINKS)[0])
+    joined = read(write([site.batch], base=base, namespaces=LINKS)[0])
+    assert joined == [
+        entry._replace(
+            loc=behind(base, entry.loc),
+            alternates=tuple((language, behind(base, href)) for language, href in entry.alternates),
+        )
+        for entry in without
+    ]
+    for entry in joined:
+        for location in (entry.loc, *(href for _, href in entry.alternates)):
+            assert location.startswith("/") == (not base and "://" not in location)
+            assert location.count("://") <= 1
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(
+    ("locations", "joined"),
+    [
+        (["/a", "b:/c"], ["x:/a", "b:/c"]),
+        (["/a", None], ["x:/a", None]),
+        ([None, "b:/c"], [None, "b:/c"]),
+        (SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
+        (TemplateColumn(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
+        (TemplateColumn(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
+        (TemplateColumn(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
+    ],
+    ids=str,
+)
+def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
+    locations: Any, joined: list[str | None], listed: bool
+) -> None:
+    versions = [Localization("en", ["c:/1", "c:/2"]), Localization("de", locations, listed)]
+    found = read(write([Batch([1, 2], versions)], base="x:", namespaces=LINKS)[0])
+    expected = []
+    for first, location in zip(["c:/1", "c:/2"], joined, strict=True):
+        links = (("en", first), *(() if location is None else (("de", location),)))
+        expected.append((first, links))
+        expected += [(location, links)] if location is not None and listed else []
+    assert [(entry.loc, entry.alternates) for entry in found] == expected
+
+
+def test_whether_composed_texts_are_paths_is_told_by_what_all_share() -> None:
+    batch = Batch([1], [Localization("de", TemplateColumn(["", ""], [["/a"]]))])
+    [(text, _)] = write_all(TEXT, [batch], ["https://example.com"])
+    assert text == b"/a\n"
+    [entry] = read(write([batch], base="https://example.com", namespaces=LINKS)[0])
+    assert (entry.loc, entry.alternates) == ("/a", (("de", "/a"),))
+
+
+def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
+    for kind in (URLSET, TEXT):
+        with pytest.raises(ValueError, match="2"):
+            write_all(kind, [Batch([1, 2, 3], [Localization("", ["a", "b"])])], [""])
+    with pytest.raises(ValueError, match="argument"):
+        write([Batch([1, 2, 3], [Localization("", ["a", None, "c"])], lastmods=["x", "y"])])
+
+
+def test_what_an_item_has_in_other_namespaces_is_in_each_of_its_entries_behind_the_links() -> None:
+    versions = [
+        Localization("en", ["a", "b"]),
+        Localization("de", [None, "c"]),
+        Localization("fr", ["d", None], False),
+    ]
+    batch = Batch([1, 2], versions, priorities=["0.1", None], foreign=["<x:y>1</x:y>", ""])
+    link = '<xhtml:link rel="alternate" hreflang="{}" href="{}"/>'.format
+    assert elements(URLSET, batch, "") == [
+        f"<url><loc>a</loc><priority>0.1</priority>{link('en', 'a')}{link('fr', 'd')}<x:y>1</x:y></url>\n",
+        "".join(f"<url><loc>{loc}</loc>{link('en', 'b')}{link('de', 'c')}</url>\n" for loc in "bc"),
+    ]

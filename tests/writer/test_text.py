@@ -1,0 +1,76 @@
+"""Text files: a URL a line and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_sitemaps09.entries import Batch, Localization, TemplateColumn
+from django_sitemaps09.protocol import Limits
+from django_sitemaps09.writer import TEXT, Written, elements
+from tests.support.writing import (
+    LINKS,
+    Site,
+    bases,
+    batches_of,
+    entries,
+    read,
+    single,
+    sites,
+    write,
+    write_all,
+)
+
+# Text files
+
+lines = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), min_size=1, max_size=20)
+
+
+@given(batches_of(lines, lines, lines), bases)
+@example(single([1], ["/?a=1&b=<'\">"]), "")
+@example(
+    Batch(
+        [1, 2],
+        [Localization("de", ["a", None]), Localization("", TemplateColumn(["/%", "%s"], [["&", "{}"]]))],
+    ),
+    "b:",
+)
+def test_a_text_file_is_the_locations_of_the_listed_versions_a_line_each_and_nothing_else(
+    batch: Batch, base: str
+) -> None:
+    [(document, written)] = write_all(TEXT, [batch], [base], namespaces=LINKS)
+    found = [entry.loc for entry in entries(batch, base)]
+    assert document == "".join(f"{location}\n" for location in found).encode()
+    assert (written.urls, written.bytes) == (len(found), len(document))
+    assert "".join(elements(TEXT, batch, base)).encode() == document
+
+
+@given(sites(), bases)
+def test_a_text_file_has_the_locations_of_the_urlset_in_its_order(site: Site, base: str) -> None:
+    [(document, _)] = write_all(TEXT, [site.batch], [base])
+    found = read(write([site.batch], base=base, namespaces=LINKS)[0])
+    assert document.decode().splitlines() == [entry.loc for entry in found]
+
+
+@pytest.mark.parametrize(
+    "some",
+    [[], [single([], [])], [single([], [], lastmods="2026-01-01")]],
+    ids=["no batch", "an empty batch", "a constant"],
+)
+def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
+    [(document, written)] = write_all(TEXT, some, ["https://example.com"], Limits(1, 0), LINKS)
+    assert document == b""
+    assert written == Written(0, 0, None, None, ())
+
+
+def test_a_text_file_is_cut_at_its_very_last_byte() -> None:
+    batch = Batch([1, 2], [Localization("", ["/a", "/b"]), Localization("", ["/ü", None])])
+    found = [write_all(TEXT, [batch], ["c:"], Limits(9, size))[0] for size in (16, 15, 11, 10)]
+    assert [document.decode() for document, _ in found] == [
+        "c:/a\nc:/ü\nc:/b\n",
+        "c:/a\nc:/ü\n",
+        "c:/a\nc:/ü\n",
+        "c:/b\n",
+    ]
+    assert [written.cut for _, written in found] == [None, 1, 1, None]

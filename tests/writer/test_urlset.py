@@ -1,0 +1,324 @@
+"""The urlset: any text in, well-formed and valid XML out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timezone
+from itertools import chain
+from typing import Any
+from xml.parsers import expat
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_sitemaps09.entries import Alternate, Batch, Column, Localization, TemplateColumn
+from django_sitemaps09.exceptions import SitemapError, TextError
+from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, XHTML_NAMESPACE, priority_text, w3c
+from django_sitemaps09.writer import URLSET, Written, elements, urlset_head
+from tests.support.writing import (
+    DECLARATION,
+    FIELDS,
+    LINKS,
+    NOT_XML,
+    XML_CHARACTERS,
+    Entry,
+    anything,
+    batches_of,
+    columns,
+    entries,
+    is_xml,
+    items_of,
+    languages,
+    lastmod_texts,
+    parse,
+    read,
+    single,
+    tag,
+    uris,
+    versions_of,
+    writable,
+    write,
+)
+
+writable_batches = batches_of(writable, writable, writable.filter(bool))
+
+
+@given(writable_batches)
+@example(single([1], ["a\r\nb\rc\td"], alternates=[[Alternate("a\tb", "a\r\nb\rc\td\n")]]))
+@example(Batch([1], [Localization("a\tb", ["a\r\nb\rc\td\n"])]))
+@example(Batch([1, 2], [Localization("{}%s", TemplateColumn(["%s{}", "%"], [["%d", "{0}"]]))]))
+@example(single([1, 2], ["a", "b"], lastmods="", changefreqs=["", None], priorities=["", ""]))
+def test_every_text_is_read_again_as_it_was(batch: Batch) -> None:
+    document, written = write([batch], namespaces=LINKS)
+    assert read(document) == entries(batch)
+    assert (written.urls, written.bytes, written.cut) == (len(entries(batch)), len(document), None)
+
+
+@given(batches_of(anything, writable, st.sampled_from(["de", "x-default"])))
+@example(
+    Batch([1], [Localization("", [""]), Localization("de", [None])], alternates=[[Alternate("", "\x00")]])
+)
+def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -> None:
+    bad = [
+        key
+        for key, item in zip(batch.keys, items_of(batch), strict=True)
+        if not is_xml(
+            "".join(
+                "".join(filter(None, entry[:-1])) + "".join(map("".join, entry.alternates))
+                for entry in item
+            )
+        )
+    ]
+    try:
+        document, _ = write([batch], namespaces=LINKS)
+    except TextError as error:
+        # Links are refused where the item has no entry that holds them, too.
+        links = zip(batch.keys, batch.alternates or (), strict=False)
+        bad += [key for key, found in links if not is_xml("".join(map("".join, found)))]
+        named = [key for key in bad if str(key) in str(error)]
+        assert named
+    else:
+        assert not bad
+        assert read(document) == entries(batch)
+
+
+@pytest.mark.parametrize("character", NOT_XML, ids=ascii)
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("locations", "gaps", "parts of locations", "links"),
+        *("lastmods", "changefreqs", "priorities", "alternates"),
+    ],
+)
+def test_a_character_that_xml_cannot_hold_is_refused_wherever_it_stands(field: str, character: str) -> None:
+    bad = f"a{character}b"
+    values: list[Any] = ["a", bad, "c"]
+    fine = Localization("", ["a", "b", "c"])
+    changed: dict[str, Any] = {
+        "locations": {"versions": [Localization("", values)]},
+        "gaps": {"versions": [fine, Localization("de", [None, bad, None])]},
+        "parts of locations": {
+            "versions": [Localization("", TemplateColumn(["/", "", "/"], [["a"] * 3, values]))]
+        },
+        "links": {"versions": [fine, Localization("x-default", values, listed=False)]},
+        "alternates": {"alternates": [[], [Alternate("de", "a"), Alternate("en", bad)], []]},
+    }.get(field, {field: values})
+    batch = replace(Batch(["first", "second", "third"], [fine]), **changed)
+    with pytest.raises(TextError, match="second") as raised:
+        write([batch], namespaces=LINKS)
+    assert isinstance(raised.value, (SitemapError, ValueError))
+    assert repr(bad) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        single([], [], lastmods="\x00"),
+        Batch([], [Localization("\x00", [])]),
+        Batch([], [Localization("", TemplateColumn(["\x00", ""], [[]]))]),
+    ],
+    ids=["lastmod", "language", "location"],
+)
+def test_a_constant_that_xml_cannot_hold_is_refused_even_without_entries(batch: Batch) -> None:
+    with pytest.raises(TextError):
+        write([batch])
+
+
+def test_every_character_of_xml_is_read_again_as_it_was() -> None:
+    text = "".join(chr(c) for low, high in XML_CHARACTERS[:-1] for c in range(low, high + 1))
+    text += "".join(chr(c) for c in range(0x10000, 0x110000, 97))
+    batch = Batch([1], [Localization(text, [text])], alternates=[[Alternate(text, text)]])
+    document, _ = write([batch], namespaces=LINKS)
+    assert read(document) == [Entry(text, None, None, None, ((text, text),) * 2)]
+
+
+@pytest.mark.parametrize("namespaces", [{}, LINKS], ids=["plain", "links"])
+def test_a_document_starts_at_byte_0_with_its_declaration_and_has_no_byte_order_mark(
+    namespaces: dict[str, str],
+) -> None:
+    document, _ = write([single([1], ["https://example.com/ü"])], namespaces=namespaces)
+    assert document.startswith(DECLARATION)
+    assert document.startswith(urlset_head(namespaces))
+    assert "https://example.com/ü".encode() in document
+    assert not re.search(rb"<!DOCTYPE|<!ENTITY|<!\[CDATA\[|\xef\xbb\xbf", document)
+
+
+def test_the_protocols_namespace_is_the_default_one_and_has_no_prefix() -> None:
+    document, _ = write([single([1], ["a"])])
+    assert parse(document).nsmap == {None: SITEMAP_NAMESPACE}
+    assert b"<urlset xmlns=" in document
+    assert b"<url><loc>a</loc></url>" in document
+
+
+def test_the_namespace_of_links_is_declared_only_where_entries_can_have_some() -> None:
+    for batch in (
+        single([1], ["a"], alternates=[[Alternate("de", "b")]]),
+        Batch([1], [Localization("", ["a"]), Localization("de", ["b"])]),
+    ):
+        found = parse(write([batch], namespaces=LINKS)[0]).nsmap
+        assert found == {None: SITEMAP_NAMESPACE, "xhtml": XHTML_NAMESPACE}
+    batch = Batch([1], [Localization("", ["a"]), Localization("", ["b"])])
+    for namespaces in (None, {}):
+        assert b"xhtml" not in write([batch], namespaces=namespaces)[0]
+
+
+prefixes = st.from_regex(r"[a-w][a-z0-9.-]{0,4}", fullmatch=True)
+
+
+@given(st.dictionaries(prefixes, writable.filter(bool), max_size=4), st.randoms(use_true_random=False))
+@example({"video": "a", "image": "&<\">'\r\n\t", "a-b": "c", "a": "d"}, None)
+def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_as_they_were(
+    spaces: dict[str, str], random: Any
+) -> None:
+    pairs = list(spaces.items())
+    if random is not None:
+        random.shuffle(pairs)
+    document, _ = write([], namespaces=dict(pairs))
+    assert document.startswith(urlset_head(spaces))
+    found: list[tuple[str, list[str]]] = []
+    parser = expat.ParserCreate()
+    parser.ordered_attributes = True
+    parser.StartElementHandler = lambda name, attributes: found.append((name, attributes))
+    parser.Parse(document, True)
+    declared = [("xmlns", SITEMAP_NAMESPACE)]
+    declared += [(f"xmlns:{prefix}", spaces[prefix]) for prefix in sorted(spaces)]
+    assert found == [("urlset", [*chain(*declared)])]
+
+
+def test_a_namespace_that_xml_cannot_hold_is_refused_with_its_prefix() -> None:
+    with pytest.raises(TextError, match="second"):
+        urlset_head({"first": "a", "second": "\x00"})
+
+
+@given(writable_batches)
+def test_elements_stand_in_the_order_of_the_schema(batch: Batch) -> None:
+    order = [*(tag(name) for name in ("loc", *FIELDS)), f"{{{XHTML_NAMESPACE}}}link"]
+    for url in parse(write([batch], namespaces=LINKS)[0]):
+        positions = [order.index(child.tag) for child in url]
+        assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize("column", ["", None, [None, None], ["", ""], ["", None]], ids=repr)
+@pytest.mark.parametrize("field", ["lastmods", "changefreqs", "priorities"])
+def test_an_element_without_text_is_not_written(field: str, column: Column) -> None:
+    batch = single([1, 2], ["a", "b"])
+    document, written = write([replace(batch, **{field: column})])
+    assert document == write([batch])[0]
+    assert written.lastmod is None
+
+
+@given(
+    locations=st.lists(writable, max_size=5),
+    texts=st.tuples(*[st.none() | writable.filter(bool)] * 3),
+)
+def test_a_constant_gives_the_bytes_of_a_column_that_repeats_it(
+    locations: list[str], texts: tuple[str | None, ...]
+) -> None:
+    keys = range(len(locations))
+    repeated = [[text] * len(locations) for text in texts]
+    versions = [Localization("", locations)]
+    assert write([Batch(keys, versions, *texts)]) == write([Batch(keys, versions, *repeated)])
+
+
+@given(writable_batches)
+@example(Batch([], [Localization("de", [])]))
+def test_elements_are_the_text_of_each_item_and_all_of_them_that_of_the_document(batch: Batch) -> None:
+    found = elements(URLSET, batch, "https://example.com")
+    assert len(found) == len(batch.keys)
+    whole = urlset_head(LINKS) + "".join(found).encode() + b"</urlset>\n"
+    assert write([batch], base="https://example.com", namespaces=LINKS)[0] == whole
+    for key, text, item in zip(batch.keys, found, items_of(batch, "https://example.com"), strict=True):
+        assert text.count("<url>") == len(item), key
+
+
+@given(writable_batches)
+def test_the_counts_of_a_batch_are_the_entries_of_each_item(batch: Batch) -> None:
+    assert list(batch.counts()) == [len(item) for item in items_of(batch)]
+    assert sum(batch.counts()) == write([batch], namespaces=LINKS)[1].urls
+
+
+def test_nothing_at_all_is_still_a_document() -> None:
+    document, written = write([])
+    assert read(document) == []
+    assert written == Written(0, len(document), None, None, ())
+
+
+priorities = st.builds(priority_text, st.floats(0, 1) | st.decimals(0, 1))
+
+
+@st.composite
+def valid_batches(draw: Callable[..., Any]) -> Batch:
+    count = draw(st.integers(1, 3))
+    located = uris | uris.map(lambda uri: uri.removeprefix("https://example.com"))
+    links = st.lists(st.builds(Alternate, languages, located), max_size=3)
+    return Batch(
+        keys=range(count),
+        versions=draw(versions_of(located, located, languages, count)),
+        lastmods=draw(columns(lastmod_texts, count)),
+        changefreqs=draw(columns(st.sampled_from(CHANGEFREQS), count)),
+        priorities=draw(columns(priorities, count)),
+        alternates=draw(st.none() | st.lists(links, min_size=count, max_size=count)),
+    )
+
+
+@given(batch=valid_batches())
+def test_what_the_protocol_admits_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
+    site = "https://example.com"
+    schema.assertValid(parse(write([batch], base=site, namespaces=LINKS)[0]))
+    unlinked = [version._replace(language="") for version in batch.versions]
+    batch = replace(batch, versions=unlinked, alternates=None)
+    schema.assertValid(parse(write([batch], base=site)[0]))
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        single([1], ["https://example.com/"], lastmods="2026-01"),
+        single([1], ["https://example.com/"], changefreqs="Weekly"),
+        single([1], ["https://example.com/"], priorities="1e-05"),
+        single([1], ["https://example.com/"], alternates=[[Alternate("pt_BR", "https://a.b/")]]),
+        Batch([1], [Localization("pt_BR", ["https://example.com/"])]),
+    ],
+    ids=["lastmod", "changefreq", "priority", "alternates", "languages"],
+)
+def test_the_schema_of_these_tests_refuses_what_the_protocol_does(schema: Any, batch: Batch) -> None:
+    assert not schema.validate(parse(write([batch], namespaces=LINKS)[0]))
+
+
+def test_a_known_page_has_these_very_bytes() -> None:
+    batch = Batch(
+        keys=[7, 8],
+        versions=[
+            Localization("en", TemplateColumn(["/en/", "/?a=1&b=2"], [["7", "8"]])),
+            Localization("de", ["https://example.de/7/?a=1&b=2", None]),
+            Localization("x-default", ["/7/", "/8/"], listed=False),
+        ],
+        lastmods=w3c(date(2026, 1, 31), timezone.utc),
+        changefreqs="weekly",
+        priorities=["0.8", None],
+        alternates=[[], [Alternate("fr", "/fr/8/?a=1&b=2")]],
+    )
+    document, _ = write([batch], base="https://example.com", namespaces=LINKS)
+    links = (
+        '<xhtml:link rel="alternate" hreflang="en" href="https://example.com/en/7/?a=1&amp;b=2"/>'
+        '<xhtml:link rel="alternate" hreflang="de" href="https://example.de/7/?a=1&amp;b=2"/>'
+        '<xhtml:link rel="alternate" hreflang="x-default" href="https://example.com/7/"/>'
+    )
+    assert document.decode() == (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        ' xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
+        "<url><loc>https://example.com/en/7/?a=1&amp;b=2</loc><lastmod>2026-01-31</lastmod>"
+        f"<changefreq>weekly</changefreq><priority>0.8</priority>{links}</url>\n"
+        "<url><loc>https://example.de/7/?a=1&amp;b=2</loc><lastmod>2026-01-31</lastmod>"
+        f"<changefreq>weekly</changefreq><priority>0.8</priority>{links}</url>\n"
+        "<url><loc>https://example.com/en/8/?a=1&amp;b=2</loc><lastmod>2026-01-31</lastmod>"
+        "<changefreq>weekly</changefreq>"
+        '<xhtml:link rel="alternate" hreflang="en" href="https://example.com/en/8/?a=1&amp;b=2"/>'
+        '<xhtml:link rel="alternate" hreflang="x-default" href="https://example.com/8/"/>'
+        '<xhtml:link rel="alternate" hreflang="fr" href="https://example.com/fr/8/?a=1&amp;b=2"/></url>\n'
+        "</urlset>\n"
+    )
