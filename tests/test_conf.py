@@ -1,4 +1,4 @@
-"""Laws of the settings: a default each, read anew at each use, refused by name where they are wrong."""
+"""The settings: a default each, read anew at each use, refused by name where they are wrong."""
 
 from __future__ import annotations
 

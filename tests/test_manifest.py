@@ -228,7 +228,7 @@ DAMAGED_SECTIONS = {
 @pytest.mark.django_db
 class TestAManifestThatCannotBeRead:
     def recovered(self, folder: Path, sitemaps: dict[str, Any]) -> None:
-        """All laws of a run that knows nothing but what the files tell."""
+        """All invariants of a run that knows nothing but what the files tell."""
         before = touched(folder)
         report = export(output=folder, sitemaps=sitemaps)
         assert (report.failures, report.published) == ([], True)

@@ -1,4 +1,4 @@
-"""Laws of pages, for any keys, any limit, and any inserts and deletes, without a database."""
+"""Pages, for any keys, any limit, and any inserts and deletes, without a database."""
 
 from __future__ import annotations
 

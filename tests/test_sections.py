@@ -326,7 +326,7 @@ def test_what_another_thread_registers_while_an_app_is_asked_is_kept(
     assert list(sections.registered()) == ["other"]
 
 
-# Names on our road
+# Names on the native views
 
 
 @pytest.mark.parametrize(

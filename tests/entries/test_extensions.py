@@ -1,4 +1,4 @@
-"""Laws of a project's own extensions: no text of theirs breaks, or changes, the document around it."""
+"""Extensions of a project's own: no text of theirs breaks, or changes, the document around it."""
 
 from __future__ import annotations
 

@@ -20,10 +20,11 @@ from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support import published as looked_at
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 from tests.support.stores import Overwriting, saved, storage
-from tests.support.text import Articles, TextArticles, get, indexed, lines, names, of, text_of, urls, write
+from tests.support.text import TextArticles, get, indexed, lines, names, of, text_of, urls, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 DAY = 24 * 3600

@@ -1,4 +1,4 @@
-"""Laws of hosts: which URLs a section may list, and how whatever a project has becomes one of them."""
+"""Allowed hosts: which URLs a section may list, and how whatever a project has becomes one of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) 
     return found[0] if found else None
 
 
-# 8. Sections that are read through `get_urls()`.
+# Sections that are read through `get_urls()`.
 
 
 class Opaque(ContribSitemap):  # type: ignore[type-arg]
@@ -107,7 +107,7 @@ def test_a_location_of_get_urls_is_judged_as_any_other(sitemap: Any, urls: list[
     assert [error[1] for error in errors(pages)] == ["location"] * (total - len(urls))
 
 
-# 9. Which hosts.
+# Which hosts.
 
 SCHEMES = ["http", "https"]
 NAMES = ["www.example.com", "shop.example.com", "example.com", "xn--bcher-kva.example"]
@@ -401,11 +401,11 @@ class TestQuoting:
             assert len(errors(pages)) == more
 
 
-# 10. What locations are measured against.
+# What locations are measured against.
 
 
 def answered(section: Any, *, secure: bool = False, host: str = "testserver") -> list[str]:
-    """The locations of the only page, on our road."""
+    """The locations of the only page, on the native views."""
     request = RequestFactory().get("/", secure=secure, headers={"host": host})
     content = views.page(request, "things", "1", {"things": section}).content.decode()
     return [part.split("</loc>")[0] for part in content.split("<loc>")[1:]]
@@ -479,7 +479,7 @@ class TestTheBase:
         assert all("is not on https://example.com" in text for text in left_out)
 
 
-# 11. Classes that were written for contrib.
+# Classes that were written for contrib.
 
 
 class Unreadable:

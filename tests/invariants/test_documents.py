@@ -90,7 +90,7 @@ class TestEveryCombination:
         # What nobody quotes is not valid there, as with contrib's own view.
         found.queryset = Article.objects.exclude(slug__in=["100%", "a[1]"])
         if declared.alternates == "method":
-            # What such links are checked against is not quoted: a law of its own, below.
+            # What such links are checked against is not quoted, which has a test of its own below.
             found.queryset = Article.objects.filter(slug__in=["plain", "a+b;c=d,e"])
         serve(found)
         root = parsed(by_contrib(found))

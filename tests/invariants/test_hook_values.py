@@ -98,7 +98,7 @@ def same_url(written: str, given_url: str) -> bool:
     """Whether an absolute URI leads where a path, a URL or a name of a file was meant to."""
     assert re.fullmatch(r"https?://[a-z0-9.\-:\[\]_]+/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]*", written)
     if re.match("[A-Za-z]+:", given_url) and not re.match("https?://[^/?#]", given_url, re.IGNORECASE):
-        # Taken for the name of a file, which is what a law below is about.
+        # Taken for the name of a file, which is what a test below is about.
         return written.startswith(f"{BASE}/")
     if given_url.startswith("//"):
         given_url = f"https:{given_url}"

@@ -1,4 +1,4 @@
-"""Law 4: pages cover all keys once, within their limits, whatever happens to the rows; few files change."""
+"""Stable pages: each key is on one page, within limits, whatever happens to the rows; few files change."""
 
 from __future__ import annotations
 

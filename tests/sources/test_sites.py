@@ -1,4 +1,4 @@
-"""Laws of the site that a project's `get_urls()` is called with: what contrib gives, on the host served."""
+"""The site that a project's `get_urls()` is called with: what contrib gives, on the host served."""
 
 from __future__ import annotations
 

@@ -56,8 +56,6 @@ def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
 SLUG = Route("article", slug=F("slug"))
 
 
-# Each law below is of a kind: attributes of a class, and the ids that they give.
-
 Declared = tuple[dict[str, Any], list[str]]
 
 

@@ -323,9 +323,6 @@ ELEMENT = {
 }
 
 
-# What is left out is counted and named
-
-
 def wrong(self: Any, item: Article) -> Any:
     return _wrong(item)
 
@@ -345,9 +342,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "shop": {"extensions": [Extension("shop", SHOP, _wrong)]},
     "lastmod": {"lastmod": wrong},
 }
-
-
-# Extensions of a project
 
 
 def shop(xml: Callable[[Any], Any], *others: Extension) -> dict[str, Any]:

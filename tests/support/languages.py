@@ -70,6 +70,4 @@ def named(attributes: dict[str, Any]) -> str:
     return "-".join(names) or "nothing"
 
 
-# 4. Languages of each item.
-
 SEVERAL = [["en", "de"], ["de"], [], ["fr", "en"], ["es-419", "zh-hans", "de"], ["pt-br"], ["zz", "en"]]

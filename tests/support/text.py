@@ -7,22 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import F
 from django.test import Client
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09 import Sitemap
 from tests.models import Article
 from tests.support import published as looked_at
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
-
-
-class Articles(ModelSitemap[Article]):
-    """Ranges of a key."""
-
-    queryset = Article.objects.filter(published=True)
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
-    limit = 10
 
 
 class TextArticles(Articles):

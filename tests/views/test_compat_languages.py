@@ -28,7 +28,7 @@ from tests.support.databases import parameter, require
 from tests.support.languages import PREFIXED, SEVERAL, TEN, articles_in, by_route, named, page_of
 from tests.support.sources import alternates, in_language, listing, through_get_urls
 
-# 7. Contrib's road.
+# The compatibility views.
 
 
 def on_both(items: Callable[[], Any], **attributes: Any) -> tuple[Any, Any]:
@@ -277,12 +277,12 @@ class TestViewsOfContrib:
         assert len(entries(ours)) == 1
 
     def test_take_a_pair_that_is_a_list(self, answers: Any) -> None:
-        """As they do without i18n, and as our own road does."""
+        """As they do without i18n, and as the native views do."""
         _, ours = answers(lambda: "a", languages=["en"], alternates=lambda self, item: [["fr", "/fr"]])
         assert 'hreflang="fr" href="http://example.com/fr"' in ours.decode()
 
     def test_leave_out_links_that_name_a_language_twice(self, answers: Any) -> None:
-        """As our own road does."""
+        """As the native views do."""
         _, ours = answers(lambda: "a", languages=["en"], alternates=lambda self, item: [("en", "/other/")])
         assert "/other/" not in ours.decode()
 
@@ -291,7 +291,7 @@ class TestViewsOfContrib:
     def test_leave_out_links_that_are_no_whole_set_of_a_class_with_its_own_machinery(
         self, links: Any
     ) -> None:
-        """As our own road does."""
+        """As the native views do."""
         section = through_get_urls(listing("a", alternates=lambda self, item: links))
         assert alternates(page_of(section).text) == [[]]
 

@@ -15,8 +15,8 @@ from django.test import Client
 from django_sitemaps09 import ModelSitemap, Route, sections
 from django_sitemaps09.export import export
 from tests.models import Article, Word
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
-from tests.support.exported_views import Articles
 from tests.support.factories import ArticleFactory, WordFactory
 from tests.support.published import SPACE
 

@@ -1,4 +1,4 @@
-"""Laws of the urlset of contrib's road: it is the list that contrib has, made when somebody looks."""
+"""The urlset of the compatibility views: it is the list that contrib has, made when somebody looks."""
 
 from __future__ import annotations
 

@@ -23,9 +23,10 @@ from django_sitemaps09.sources import source
 from django_sitemaps09.stores.remote import content_type
 from tests.models import Article
 from tests.support import published as looked_at
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
-from tests.support.text import Articles, Paths, TextArticles, get, indexed, lines, of, text_of, urls, write
+from tests.support.text import Paths, TextArticles, get, indexed, lines, of, text_of, urls, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 

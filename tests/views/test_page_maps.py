@@ -21,8 +21,8 @@ from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching, page_maps
 from tests.models import Article
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
-from tests.support.exported_views import Articles
 from tests.support.factories import ArticleFactory
 from tests.support.keyed_rows import MODELS, delete, write
 from tests.support.published import SPACE

@@ -14,21 +14,18 @@ from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import Published, Report, UrlChange, export
 from django_sitemaps09.signals import published
 from tests.models import Article
+from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 
-class Articles(ModelSitemap[Article]):
-    queryset = Article.objects.filter(published=True)
-    location = Route("article", slug=F("slug"))
+class DatedArticles(Articles):
     lastmod = F("day")
-    limit = 10
 
 
 class Told:
@@ -58,7 +55,7 @@ class Told:
 def run(tmp_path: Path) -> Callable[..., tuple[Report, Told]]:
     def exported(**options: Any) -> tuple[Report, Told]:
         told = Told()
-        given = {"changes": True, "on_published": told, "sitemaps": {"articles": Articles}, **options}
+        given = {"changes": True, "on_published": told, "sitemaps": {"articles": DatedArticles}, **options}
         return export(output=tmp_path / "public", **given), told
 
     return exported
@@ -175,7 +172,7 @@ class TestUrlsThatAreTold:
     def test_have_the_characters_that_they_have(self, run: Any) -> None:
         ArticleFactory(slug="a&b'c")
         location = {"location": lambda self, item: item.get_absolute_url()}
-        by_method = type("ByMethod", (Articles,), location)
+        by_method = type("ByMethod", (DatedArticles,), location)
         _, told = run(sitemaps={"articles": by_method})
         assert [change.url for change in told.urls] == [f"{BASE}/articles/a&b'c/"]
 
@@ -207,7 +204,7 @@ class TestUrlsThatAreTold:
             told = Told()
             export(
                 output=folder,
-                sitemaps={"articles": Articles},
+                sitemaps={"articles": DatedArticles},
                 force=["articles"],
                 changes=True,
                 on_published=told,

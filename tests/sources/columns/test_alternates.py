@@ -39,7 +39,7 @@ def linked(section: Any) -> list[dict[str, str]]:
     return [dict(links) for links in found]
 
 
-# 1. What entries link to.
+# What entries link to.
 
 
 class TestTheLinksOfAnItem:
@@ -108,7 +108,7 @@ class TestTheLinksOfAnItem:
         assert "xhtml" not in done.text
 
 
-# 2. The link for everybody else.
+# The link for everybody else.
 
 
 class TestXDefault:
@@ -227,7 +227,7 @@ class TestXDefault:
         assert page_of(section).text == whole
 
 
-# 3. Links that the project names.
+# Links that the project names.
 
 
 class TestAlternatesOfAMethod:

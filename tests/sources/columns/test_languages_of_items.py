@@ -129,7 +129,7 @@ class TestLanguagesOfEachItem:
         assert page_of(sitemap).locations == [f"{BASE}/de/a/"]
 
 
-# 5. Pages.
+# Pages.
 
 
 class TestPages:
@@ -241,7 +241,7 @@ class TestPagesOfItemsWithFewOfTheLanguages:
         assert names == [file.name for file in exported.files]
 
 
-# 6. What it costs.
+# What it costs.
 
 
 def read(section: Any) -> int:
@@ -332,7 +332,7 @@ class TestTheCosts:
         assert sizes == [150, 150, 150, 150]
 
 
-# 8. The ways of declaring (7 is contrib's road, below).
+# The ways of declaring.
 
 
 @pytest.mark.parametrize("size", [1, 3, 1_500])

@@ -95,7 +95,7 @@ def by_instances(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Ou
 
 
 def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
-    """The law, and what both ways agree on."""
+    """Both ways agree on this outcome, which is returned."""
     found, wanted = by_columns(rows, expression, slug), by_instances(rows, expression, slug)
     assert found == wanted
     return found

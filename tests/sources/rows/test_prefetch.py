@@ -1,4 +1,4 @@
-"""Laws of slices that are read while those before them are used: the same rows, whoever reads them."""
+"""Slices that are read while those before them are used: the same rows, whoever reads them."""
 
 from __future__ import annotations
 

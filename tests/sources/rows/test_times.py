@@ -75,7 +75,7 @@ def near_misses(draw: st.DrawFn, *, times: bool, zone: str) -> str:
     return text[:place] + into + text[place + draw(st.integers(0, 1)) :]
 
 
-def law(texts: Sequence[str | None], *, times: bool, zone: str = "") -> None:
+def check(texts: Sequence[str | None], *, times: bool, zone: str = "") -> None:
     """All texts as they should be, or none at all."""
     wanted = [None if text is None else strict(text, times=times, zone=zone) for text in texts]
     found = w3c_texts(texts, times=times, zone=zone)
@@ -105,18 +105,18 @@ class TestAColumnOfTexts:
     @given(data=st.data())
     def test_of_times_is_no_column_where_one_is_no_time(self, zone: str, data: st.DataObject) -> None:
         odd = st.none() | instants.map(lambda moment: written(moment, zone))
-        law(
+        check(
             data.draw(st.lists(near_misses(times=True, zone=zone) | odd, max_size=3)), times=True, zone=zone
         )
 
     @given(texts=st.lists(st.none() | near_misses(times=False, zone="") | st.dates().map(str), max_size=3))
     @example(texts=["2026-01-31\n2026-01-30", "2026-01-3"])
     def test_of_dates_is_no_column_where_one_is_no_date(self, texts: list[str | None]) -> None:
-        law(texts, times=False)
+        check(texts, times=False)
 
     @given(texts=st.lists(st.text(max_size=30), max_size=2), times=st.booleans())
     def test_of_anything_is_never_a_wrong_text(self, texts: list[str], times: bool) -> None:
-        law(texts, times=times)
+        check(texts, times=times)
 
     @pytest.mark.parametrize("year", [1, 4, 100, 400, 999, 1000, 1900, 2000, 2023, 2024, 9999])
     def test_has_each_day_of_a_year_and_no_other_one(self, year: int) -> None:

@@ -1,4 +1,4 @@
-"""A section of which there is an export."""
+"""A section of the published articles, as ranges of a key."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tests.models import Article
 
 
 class Articles(ModelSitemap[Article]):
+    """Ten published articles on a page."""
+
     queryset = Article.objects.filter(published=True)
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
