@@ -19,7 +19,7 @@ from lxml import etree
 
 from django_sitemaps09 import NewsSitemap, Route, views
 from django_sitemaps09.export import api as exports
-from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.hooks import extensions
 from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.factories import ArticleFactory
