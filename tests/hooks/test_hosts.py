@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from django_sitemaps09 import Route, Sitemap, sources, views
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
-from tests.contrib_road import roads
+from tests.compat import projects
 from tests.models import Article
 from tests.support.factories import ArticleFactory
 from tests.support.sources import BASE, LIMITS, declaration, errors, listing, locations, rendered
@@ -515,7 +515,7 @@ class TestAnAttributeOfAnotherMeaning:
 
     @pytest.mark.parametrize("hosts", [*MEANINGS.values(), Unreadable()], ids=[*MEANINGS, "unreadable"])
     def test_takes_no_part_on_contribs_road(self, hosts: Any, settings: Any) -> None:
-        settings.ROOT_URLCONF = roads.OURS.urlconf
+        settings.ROOT_URLCONF = projects.COMPAT.urlconf
         section = listing(["/a"], location=lambda self, item: item, hosts=hosts)
         response = views.sitemap(RequestFactory().get("/"), {"things": section}).render()
         assert b"<loc>http://example.com/a</loc>" in response.content

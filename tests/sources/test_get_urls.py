@@ -268,7 +268,7 @@ def test_flatpages_are_a_section() -> None:
     for number in range(5):
         page = FlatPage.objects.create(url=f"/info/{number}/", title=str(number))
         page.sites.add(site)
-    with override_settings(ROOT_URLCONF="tests.contrib_road.urls_ours"):
+    with override_settings(ROOT_URLCONF="tests.compat.urls_compat"):
         done = rendered(compiled(type("Limited", (FlatPageSitemap,), {"limit": 2})))
     assert [len(part.locations) for part in done] == [2, 2, 1]
     assert [url.removesuffix("/").rsplit("/", 1)[1] for url in locations(done)] == list("01234")

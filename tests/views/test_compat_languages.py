@@ -22,7 +22,7 @@ from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
 from django_sitemaps09.sitemaps.translated import Translated
-from tests.contrib_road import roads
+from tests.compat import projects
 from tests.models import Article
 from tests.support.databases import parameter, require
 from tests.support.languages import PREFIXED, SEVERAL, TEN, articles_in, by_route, named, page_of
@@ -224,7 +224,7 @@ def answers(settings: Any, db: None) -> Any:
             on_both(items, **attributes), (contrib_views.sitemap, views.sitemap), strict=True
         ):
             theirs = view is contrib_views.sitemap
-            settings.TEMPLATES = roads.templates(*([roads.STOCK] if theirs else []))
+            settings.TEMPLATES = projects.templates(*([projects.CONTRIB_TEMPLATES] if theirs else []))
             found.append(view(request, {"things": sitemap}).render().content)
         return tuple(found)  # type: ignore[return-value]
 

@@ -34,7 +34,7 @@ from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
 from django_sitemaps09.views import lazy_urlset
 from django_sitemaps09.views.lazy_urlset import LOOKS, Urlset
-from tests.contrib_road import roads
+from tests.compat import projects
 from tests.models import Article
 from tests.support.batches import locations
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
@@ -390,7 +390,7 @@ def test_a_template_of_the_project_gets_contribs_own_list(
     template: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitemap.xml").write_text(template)
-    settings.TEMPLATES = roads.templates(tmp_path)
+    settings.TEMPLATES = projects.templates(tmp_path)
     monkeypatch.setattr(Counting, "asked", 0)
     response = views.sitemap(request(), {"s": Counting})
     assert type(response.context_data["urlset"]) is list

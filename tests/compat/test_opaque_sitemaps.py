@@ -1,4 +1,4 @@
-"""Laws of classes with a `get_urls()` of their own: nothing that contrib's view lists goes missing."""
+"""Opaque sitemaps, with a `get_urls()` of their own: nothing that contrib's view lists goes missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ urlpatterns = [
 
 BASE = "https://www.example.com"
 BASES = pytest.mark.parametrize(
-    "base", [contrib.Sitemap, django_sitemaps09.Sitemap], ids=["contrib", "ours"]
+    "base", [contrib.Sitemap, django_sitemaps09.Sitemap], ids=["contrib", "compat"]
 )
 
 
@@ -261,7 +261,7 @@ class TestAPatch:
 
     @pytest.mark.parametrize("name", ["get_urls", "_urls"])
     @pytest.mark.parametrize(
-        "base", [contrib.Sitemap, django_sitemaps09.Sitemap, Things], ids=["contrib", "ours", "own"]
+        "base", [contrib.Sitemap, django_sitemaps09.Sitemap, Things], ids=["contrib", "compat", "own"]
     )
     def test_of_a_class_is_called_as_long_as_it_is_there(
         self, base: Any, name: str, serve: Any, tmp_path: Path

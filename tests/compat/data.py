@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.contrib.flatpages.models import FlatPage
 
-from tests.contrib_road.cases import NEW_YORK, UTC, ZURICH
+from tests.compat.cases import NEW_YORK, UTC, ZURICH
 from tests.models import Article, Category
 
 UPDATED = {

@@ -1,4 +1,4 @@
-"""Laws of patches: what a project or its tests put in the place of a method is called everywhere."""
+"""Patches: what a project or its tests put in the place of a method is called everywhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from django.urls import include, path
 import django_sitemaps09
 from django_sitemaps09 import ModelSitemap, NewsSitemap, views
 from django_sitemaps09.export import export
+from tests.support.paths import ROOT
 from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
-ROOT = Path(__file__).parents[1]
 BASE = "https://www.example.com"
 SITEMAPS: dict[str, Any] = {}
 urlpatterns = [

@@ -1,4 +1,4 @@
-"""The rest of where contrib's road leaves `django.contrib.sitemaps`, beside `test_contrib_road.py`."""
+"""Deviations of the compatibility views, beside those of `test_deviations_times.py`."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_lastmod_that_is_no_date_is_left_out(caplog: pytest.LogCaptureFixture)
 
 
 @override_settings(
-    ROOT_URLCONF="tests.test_contrib_deviations",
+    ROOT_URLCONF=__name__,
     LOGIN_URL="/login/",
     MIDDLEWARE=[
         "django.contrib.sessions.middleware.SessionMiddleware",

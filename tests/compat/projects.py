@@ -1,4 +1,4 @@
-"""The same request on both roads, and what their answers are compared by."""
+"""The same request to a project on contrib and to one on this package, and how the answers compare."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from django.test import Client, override_settings
 from django.utils import timezone as zones
 from lxml import etree
 
-from tests.contrib_road.cases import CASES
-from tests.contrib_road.urls import case_routes
+from tests.compat.cases import CASES
+from tests.compat.urls import case_routes
 
 HERE = Path(__file__).parent
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-STOCK = Path(contrib_package.__file__).parent / "templates"
+CONTRIB_TEMPLATES = Path(contrib_package.__file__).parent / "templates"
 RENDERED = (200, 203)
-BY_ARGUMENT = HERE / "templates"
-PROJECT = HERE / "project"
+ARGUMENT_TEMPLATES = HERE / "templates"
+PROJECT_TEMPLATES = HERE / "project"
 
 
-class Road(NamedTuple):
-    """A project's routes, and where its templates are looked for before the apps'."""
+class Project(NamedTuple):
+    """The URLconf of a project, and the folders of templates that are found before those of apps."""
 
     urlconf: str
     templates: tuple[Path, ...]
 
 
-# Our app brings templates of the same names, so contrib's own are put before them.
-CONTRIB = Road("tests.contrib_road.urls_contrib", (STOCK,))
-OURS = Road("tests.contrib_road.urls_ours", ())
+# This package has templates of the same names, so contrib's own are put before them.
+CONTRIB = Project("tests.compat.urls_contrib", (CONTRIB_TEMPLATES,))
+COMPAT = Project("tests.compat.urls_compat", ())
 
 
 @cache
-def urlconf(road: Road, name: str) -> Any:
-    """The URLconf that has the case of that name, or else the road's own."""
+def urlconf(project: Project, name: str) -> Any:
+    """Return the URLconf of the case of that name, or that of the project."""
     if name not in CASES:
-        return road.urlconf
-    own: Any = import_module(road.urlconf)
-    made: Any = ModuleType(f"{road.urlconf}.{name}")
+        return project.urlconf
+    own: Any = import_module(project.urlconf)
+    made: Any = ModuleType(f"{project.urlconf}.{name}")
     made.urlpatterns = case_routes(name, own.BASES, own.views)
     return made
 
@@ -65,7 +65,7 @@ def templates(*folders: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def fetch(
-    road: Road,
+    project: Project,
     url: str,
     *,
     folders: Iterable[Path] = (),
@@ -73,12 +73,12 @@ def fetch(
     look: bool = False,
     **extra: Any,
 ) -> Any:
-    """The road's answer to a request; with a look at its context, made while the road's URLs are there."""
+    """Return the response of a project; with `look`, its context is read while the URLs are active."""
     Site.objects.clear_cache()
     with ExitStack() as stack:
-        routes = urlconf(road, url.split("/")[1])
+        routes = urlconf(project, url.split("/")[1])
         stack.enter_context(override_settings(ROOT_URLCONF=routes))
-        places = (BY_ARGUMENT, *folders, *road.templates)
+        places = (ARGUMENT_TEMPLATES, *folders, *project.templates)
         stack.enter_context(override_settings(TEMPLATES=templates(*places)))
         response = getattr(Client(), method)(url, **extra)
         if look:
@@ -96,10 +96,10 @@ class Answer(NamedTuple):
     refusal: tuple[str, str] | None = None
 
 
-def answer(road: Road, url: str, **options: Any) -> Answer:
-    """The road's answer as it is."""
+def answer(project: Project, url: str, **options: Any) -> Answer:
+    """Return the answer of a project as it is."""
     try:
-        response = fetch(road, url, look=True, **options)
+        response = fetch(project, url, look=True, **options)
     except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
         return Answer(0, {}, b"", None, (type(problem).__name__, without_advice(problem)))
     return Answer(response.status_code, dict(response.headers), response.content, context(response))
@@ -131,17 +131,17 @@ def pairs(entries: Iterable[Any]) -> list[tuple[Any, Any]]:
     ]
 
 
-def expected(url: str, **options: Any) -> Answer:
-    """Contrib's answer, its times written as ours are: the first and second deviation."""
-    given = answer(CONTRIB, url, **options)
-    if given.status not in RENDERED or not given.body:
-        return given
-    return given._replace(body=canonical(given.body, [w3c(value) for value in lastmods(given)]))
+def contrib_answer(url: str, **options: Any) -> Answer:
+    """Return contrib's answer with its times written as ours are, by the first and second deviation."""
+    found = answer(CONTRIB, url, **options)
+    if found.status not in RENDERED or not found.body:
+        return found
+    return found._replace(body=canonical(found.body, [w3c(value) for value in lastmods(found)]))
 
 
-def given(url: str, **options: Any) -> Answer:
-    """Our answer, comparable with `expected`."""
-    found = answer(OURS, url, **options)
+def compat_answer(url: str, **options: Any) -> Answer:
+    """Return the answer of this package in a form that compares with `contrib_answer`."""
+    found = answer(COMPAT, url, **options)
     if found.status not in RENDERED or not found.body:
         return found
     return found._replace(body=canonical(found.body))

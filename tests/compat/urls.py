@@ -1,4 +1,4 @@
-"""The routes of a project, made for contrib's views and for ours; a case has a URLconf of its own."""
+"""The routes of a project, for contrib's views and for ours. Each case has a URLconf of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
-from tests.contrib_road.cases import CASES, LEAVES, Bases, Leaf
+from tests.compat.cases import CASES, LEAVES, Bases, Leaf
 
 
 def page(request: HttpRequest, **values: Any) -> HttpResponse:
@@ -85,29 +85,29 @@ def routes(bases: Bases, views: ModuleType) -> list[Any]:
         path(
             "templates/index.xml",
             views.index,
-            {"sitemaps": some, "template_name": "contrib_road/index.xml"},
+            {"sitemaps": some, "template_name": "compat/index.xml"},
         ),
         path(
             "templates/sitemap.xml",
             views.sitemap,
-            {"sitemaps": some, "template_name": "contrib_road/urls.txt"},
+            {"sitemaps": some, "template_name": "compat/urls.txt"},
         ),
         path(
             "templates/several.xml",
             views.sitemap,
-            {"sitemaps": some, "template_name": ["contrib_road/none.xml", "sitemap.xml"]},
+            {"sitemaps": some, "template_name": ["compat/none.xml", "sitemap.xml"]},
         ),
         path(
             "templates/several-index.xml",
             views.index,
-            {"sitemaps": some, "template_name": ("contrib_road/index.xml", "sitemap_index.xml")},
+            {"sitemaps": some, "template_name": ("compat/index.xml", "sitemap_index.xml")},
         ),
         path(
             "templates/extending.xml",
             views.sitemap,
             {
                 "sitemaps": CASES["times_with_zones"](bases),
-                "template_name": "contrib_road/extending.xml",
+                "template_name": "compat/extending.xml",
             },
         ),
         path("templates/no.xml", views.sitemap, {"sitemaps": some, "template_name": "no.xml"}),
@@ -122,7 +122,7 @@ def routes(bases: Bases, views: ModuleType) -> list[Any]:
             views.sitemap,
             {
                 "sitemaps": CASES["locations_to_escape"](bases),
-                "template_name": "contrib_road/urls.txt",
+                "template_name": "compat/urls.txt",
                 "content_type": "text/plain; charset=utf-16",
             },
         ),

@@ -1,6 +1,7 @@
-"""Where contrib's road leaves what `django.contrib.sitemaps` does, on purpose.
+"""Deviations of the compatibility views in times, and in the argument `sitemaps`.
 
-Everything else is contrib's: see `test_contrib_road_views.py`, `test_contrib_road_declarations.py`.
+The other deviations are in `test_deviations.py`. Everything else is as with contrib: see
+`test_answers.py` and `test_declarations.py`.
 
 Deviations
 ==========
@@ -9,17 +10,17 @@ Deviations
    `2026-01-01T10:30:00Z`. Contrib writes the date only into a sitemap, in the active zone, and in
    an index a time with microseconds. This is what our stock templates write; a template of the
    project, and the context, get what they get from contrib.
-2. Times do not depend on who asks: aware ones are written in UTC, whatever `timezone.activate()`
-   was told, and naive ones are taken in `TIME_ZONE`, in the body and in `Last-Modified`. Contrib
+2. Times do not depend on the request: aware ones are written in UTC, whatever time zone is active,
+   and naive ones are taken in `TIME_ZONE`, in the body and in `Last-Modified`. Contrib
    writes a naive one as it is, and takes it for UTC in the header. A plain date stays a date, and
    counts as midnight UTC in the header, as with contrib.
-3. The argument `sitemaps` of the views may be left out: then it is what the setting `SITEMAPS`
+3. The argument `sitemaps` of the views is optional. Its default is what the setting `SITEMAPS`
    names, or else the registered sections. An empty mapping is a mapping.
 """
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -28,15 +29,11 @@ from django.contrib.sitemaps import views as contrib_views
 from django.test import RequestFactory
 from django.utils import timezone as zones
 
-from django_sitemaps09 import GenericSitemap, Sitemap, sections, views
-from tests.contrib_road import roads
-from tests.contrib_road.cases import LEAVES, Bases, Leaf, constant, timed
+from django_sitemaps09 import Sitemap, sections, views
+from tests.compat import projects
+from tests.compat.cases import COMPAT_BASES, LEAVES, NEW_YORK, UTC, Leaf, constant, timed
 
 pytestmark = pytest.mark.django_db
-
-BASES = Bases(Sitemap, GenericSitemap)
-UTC = timezone.utc
-NEW_YORK = ZoneInfo("America/New_York")
 
 HALF_PAST_TEN = datetime(2026, 1, 1, 10, 30, tzinfo=UTC)
 
@@ -53,13 +50,13 @@ CONFIGURED = {"configured": Configured}
 
 @pytest.fixture(autouse=True)
 def _routes(settings: Any) -> None:
-    settings.ROOT_URLCONF = roads.OURS.urlconf
+    settings.ROOT_URLCONF = projects.COMPAT.urlconf
 
 
 @pytest.fixture(params=[timed, constant], ids=["method", "attribute"])
 def section(request: pytest.FixtureRequest) -> Any:
     """Makes a section whose `lastmod` is a method or an attribute."""
-    return lambda value: request.param(BASES, value)
+    return lambda value: request.param(COMPAT_BASES, value)
 
 
 def answered(view: Any, *declared: Any) -> Any:
@@ -68,7 +65,7 @@ def answered(view: Any, *declared: Any) -> Any:
 
 
 def written(view: Any, *declared: Any) -> set[str]:
-    return set(roads.texts(answered(view, *declared).content, "lastmod"))
+    return set(projects.texts(answered(view, *declared).content, "lastmod"))
 
 
 both_views = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
@@ -103,7 +100,7 @@ class TestDeviation1:
         self, view: Any, section: Any, settings: Any
     ) -> None:
         """Deviation 1: what a template makes of a time stays the template's."""
-        settings.TEMPLATES = roads.templates(roads.PROJECT)
+        settings.TEMPLATES = projects.templates(projects.PROJECT_TEMPLATES)
         text = "2026-01-01T11:30:00+01:00" if view is views.index else "2026-01-01"
         assert written(view, section(HALF_PAST_TEN)) == {text}
 
@@ -117,7 +114,7 @@ class TestDeviation2:
         """Deviation 2: contrib writes it in the active zone, on the day that it is there."""
         with zones.override(ZoneInfo(active) if active else None):
             found = answered(view, section(datetime(2025, 12, 31, 20, 0, tzinfo=NEW_YORK)))
-        assert set(roads.texts(found.content, "lastmod")) == {"2026-01-01T01:00:00Z"}
+        assert set(projects.texts(found.content, "lastmod")) == {"2026-01-01T01:00:00Z"}
         assert found.headers["Last-Modified"] == "Thu, 01 Jan 2026 01:00:00 GMT"
 
     @pytest.mark.parametrize("active", ["America/New_York", None])
@@ -147,7 +144,7 @@ class TestDeviation2:
         settings.USE_TZ = use_tz
         with zones.override(ZoneInfo(active) if active else None):
             found = answered(view, section(datetime.fromisoformat(value)))
-        assert set(roads.texts(found.content, "lastmod")) == {text}
+        assert set(projects.texts(found.content, "lastmod")) == {text}
         assert found.headers["Last-Modified"] == header
 
     def test_a_time_is_written_alike_whoever_renders_it(
@@ -166,15 +163,15 @@ class TestDeviation2:
         """Deviation 2: dates are as with contrib."""
         with zones.override(ZoneInfo(active) if active else None):
             found = answered(view, section(date(2026, 1, 1)))
-        assert set(roads.texts(found.content, "lastmod")) == {"2026-01-01"}
+        assert set(projects.texts(found.content, "lastmod")) == {"2026-01-01"}
         assert found.headers["Last-Modified"] == "Thu, 01 Jan 2026 00:00:00 GMT"
 
     def test_naive_aware_and_plain_dates_are_compared_by_that(self, view: Any) -> None:
         """Deviation 2: to contrib the naive one would be an hour later, and the newest."""
         declared = [
-            timed(BASES, datetime(2026, 1, 1, 1, 30)),
-            timed(BASES, datetime(2026, 1, 1, 0, 45, tzinfo=UTC)),
-            timed(BASES, date(2026, 1, 1)),
+            timed(COMPAT_BASES, datetime(2026, 1, 1, 1, 30)),
+            timed(COMPAT_BASES, datetime(2026, 1, 1, 0, 45, tzinfo=UTC)),
+            timed(COMPAT_BASES, date(2026, 1, 1)),
         ]
         for order in (declared, declared[::-1]):
             found = answered(view, *order).headers["Last-Modified"]
@@ -197,7 +194,7 @@ class TestDeviation3:
         request = RequestFactory().get("/")
         assert views.index(request).context_data == views.index(request, CONFIGURED).context_data
         found = views.sitemap(request, section="configured").render()
-        assert len(roads.texts(found.content, "loc")) == len(LEAVES)
+        assert len(projects.texts(found.content, "loc")) == len(LEAVES)
         with pytest.raises(Exception, match="No sitemap available for section: 'other'"):
             views.sitemap(request, section="other")
 

@@ -1,0 +1,1 @@
+"""Tests that the compatibility views and the classes behave as `django.contrib.sitemaps` does."""

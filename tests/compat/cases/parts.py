@@ -1,0 +1,105 @@
+"""What the cases are made of: the pairs of base classes, the register of cases, and items to list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from django.contrib import sitemaps as contrib
+from django.urls import reverse
+
+import django_sitemaps09
+
+UTC = timezone.utc
+ZURICH = ZoneInfo("Europe/Zurich")
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+class Bases(NamedTuple):
+    """The base classes that a project imports, from contrib or from this package."""
+
+    Sitemap: Any
+    GenericSitemap: Any
+
+
+CONTRIB_BASES = Bases(contrib.Sitemap, contrib.GenericSitemap)
+COMPAT_BASES = Bases(django_sitemaps09.Sitemap, django_sitemaps09.GenericSitemap)
+
+Sections = Mapping[Any, Any]
+CASES: dict[str, Callable[[Bases], Sections]] = {}
+
+
+def case(declare: Callable[[Bases], Sections]) -> Callable[[Bases], Sections]:
+    """Register a case under the name of its function."""
+    CASES[declare.__name__] = declare
+    return declare
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An item that is not an instance of a model."""
+
+    slug: str
+    updated: Any = None
+
+    def get_absolute_url(self) -> str:
+        return f"/leaf/{self.slug}/"
+
+
+EARLY = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
+MIDDLE = datetime(2025, 6, 1, 12, 0, 1, tzinfo=ZURICH)
+LATE = datetime(2026, 1, 1, 21, 15, 59, tzinfo=NEW_YORK)
+
+LEAVES = [Leaf("oak", EARLY), Leaf("elm", LATE), Leaf("ash", MIDDLE)]
+BARE = [Leaf("fir"), Leaf("yew")]
+SEVEN = [Leaf(f"n{number}", EARLY + timedelta(days=number)) for number in range(7)]
+
+
+class Localized:
+    """A mixin of sections with an entry for each language."""
+
+    i18n = True
+
+    def items(self) -> list[Leaf]:
+        return LEAVES
+
+    def location(self, item: Leaf) -> str:
+        return reverse("localized", kwargs={"slug": item.slug})
+
+
+def timed(bases: Bases, *values: Any) -> Any:
+    """Return a section with an item for each value, which is the `lastmod` of the item."""
+
+    class Section(bases.Sitemap):
+        def items(self) -> list[Leaf]:
+            return [Leaf(f"t{number}", value) for number, value in enumerate(values)]
+
+        def lastmod(self, item: Leaf) -> Any:
+            return item.updated
+
+    return Section
+
+
+def constant(bases: Bases, value: Any) -> Any:
+    """Return a section whose `lastmod` is an attribute."""
+
+    class Section(bases.Sitemap):
+        lastmod = value
+
+        def items(self) -> list[Leaf]:
+            return BARE
+
+    return Section
+
+
+def bare_section(bases: Bases) -> Any:
+    """Return a section with items and no hooks."""
+
+    class Section(bases.Sitemap):
+        def items(self) -> list[Leaf]:
+            return BARE
+
+    return Section

@@ -1,0 +1,352 @@
+"""The compatibility views answer as those of `django.contrib.sitemaps` do.
+
+Most tests ask both for the same and compare. Where the answers differ by a deviation of
+`test_deviations_times.py`, contrib's are brought into the form of ours first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.contrib.flatpages.sitemaps import FlatPageSitemap
+from django.contrib.sites.models import Site
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test import RequestFactory, modify_settings, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+
+from django_sitemaps09 import views
+from tests.compat import projects
+from tests.compat.cases import (
+    CASES,
+    CONTRIB_BASES,
+    LATE,
+    UTC,
+    Tree,
+)
+from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
+
+
+def urls_of(name: str) -> Iterator[str]:
+    """The URLs of a case: its index, all its sections at once, and each alone."""
+    for path in ("index.xml", "sitemap.xml", *map("sitemap-{}.xml".format, CASES[name](CONTRIB_BASES))):
+        yield f"/{name}/{quote(path)}"
+
+
+URLS = [url for name in CASES for url in urls_of(name)]
+
+
+class TestEveryAnswer:
+    @pytest.mark.parametrize("url", URLS)
+    def test_is_contribs(self, url: str) -> None:
+        for page in ("", "?p=2", "?p=3", "?p=99"):
+            assert compat_answer(f"{url}{page}") == contrib_answer(f"{url}{page}")
+
+    @pytest.mark.parametrize("url", URLS)
+    def test_is_contribs_to_the_byte_under_templates_of_the_project(self, url: str) -> None:
+        for page in ("", "?p=2"):
+            ours = answer(COMPAT, f"{url}{page}", folders=[PROJECT_TEMPLATES])
+            assert ours == answer(projects.CONTRIB, f"{url}{page}", folders=[PROJECT_TEMPLATES])
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_over_https_is_contribs(self, name: str) -> None:
+        for path in ("index.xml", "sitemap.xml"):
+            url = f"/{name}/{path}"
+            assert compat_answer(url, secure=True) == contrib_answer(url, secure=True)
+
+    @pytest.mark.parametrize("language", ["de", "pt-br", "fr"])
+    @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("languages")])
+    def test_under_another_active_language_is_contribs(self, name: str, language: str) -> None:
+        with translation.override(language):
+            for path in ("index.xml", "sitemap.xml"):
+                assert compat_answer(f"/{name}/{path}") == contrib_answer(f"/{name}/{path}")
+
+    @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("languages")])
+    @override_settings(LANGUAGE_CODE="de", LANGUAGES=[("de", "German"), ("it", "Italian")])
+    def test_under_other_settings_of_languages_is_contribs(self, name: str) -> None:
+        for path in ("index.xml", "sitemap.xml"):
+            assert compat_answer(f"/{name}/{path}") == contrib_answer(f"/{name}/{path}")
+
+    @pytest.mark.parametrize("name", CASES)
+    @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]})
+    def test_without_the_sites_framework_is_contribs(self, name: str) -> None:
+        for path in ("index.xml", "sitemap.xml"):
+            url = f"/{name}/{path}"
+            ours = compat_answer(url, HTTP_HOST="shop.example.org:8000")
+            assert ours == contrib_answer(url, HTTP_HOST="shop.example.org:8000")
+            assert ours.status != 200 or b"//example.com/leaf" not in ours.body
+
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml", "sitemap-two.xml"])
+    def test_without_a_row_for_the_site_is_contribs_refusal(self, path: str) -> None:
+        Site.objects.all().delete()
+        ours = compat_answer(f"/limits/{path}")
+        assert ours.refusal is not None
+        assert ours == contrib_answer(f"/limits/{path}")
+
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml"])
+    def test_names_the_site_of_the_request_when_no_site_id_is_set(self, path: str, settings: Any) -> None:
+        del settings.SITE_ID
+        Site.objects.create(domain="second.example.org", name="second")
+        url, host = f"/hooks_as_methods/{path}", {"HTTP_HOST": "second.example.org"}
+        assert compat_answer(url, **host) == contrib_answer(url, **host)
+        assert b"//second.example.org/" in compat_answer(url, **host).body
+
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml"])
+    def test_names_the_domain_of_the_current_site_not_of_the_request(self, path: str) -> None:
+        Site.objects.filter(pk=1).update(domain="shop.example.org:8443")
+        url = f"/hooks_as_methods/{path}"
+        assert compat_answer(url, HTTP_HOST="evil.example") == contrib_answer(url, HTTP_HOST="evil.example")
+        assert b"//shop.example.org:8443/" in compat_answer(url, HTTP_HOST="evil.example").body
+
+    @pytest.mark.parametrize("method", ["head", "post", "put", "delete", "options"])
+    def test_to_any_method_is_contribs(self, method: str) -> None:
+        for path in ("index.xml", "sitemap.xml"):
+            url = f"/limits/{path}"
+            assert compat_answer(url, method=method) == contrib_answer(url, method=method)
+
+    @pytest.mark.parametrize("name", ["items_as_a_queryset", "generic", "flatpages", "limits"])
+    def test_asks_the_database_no_more_than_contribs(self, name: str) -> None:
+        for path in ("index.xml", "sitemap.xml"):
+            asked = []
+            for project in (COMPAT, projects.CONTRIB):
+                with CaptureQueriesContext(connection) as queries:
+                    # Not answer(), which looks at the context.
+                    assert projects.fetch(project, f"/{name}/{path}").status_code == 200
+                asked.append(len(queries))
+            assert asked[0] <= asked[1]
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "/sitemap.xml",
+            "/sitemap-two.xml",
+            "/fixed.xml",
+            "/fixed.xml?p=4",
+            "/fixed-unknown.xml",
+            "/fixed-empty.xml",
+            "/whole/",
+            "/nested.xml",
+            "/nested-well.xml",
+            "/nested/sitemap-two.xml",
+            "/nested/sitemap-a/b.xml",
+            "/unnamed.xml",
+            "/unnamed-empty.xml",
+            "/templates/several.xml",
+            "/templates/no.xml",
+            "/types/index.xml",
+            "/types/sitemap.xml",
+        ],
+    )
+    def test_on_every_way_of_routing_is_contribs(self, url: str) -> None:
+        assert compat_answer(url) == contrib_answer(url)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "/templates/index.xml",
+            "/templates/sitemap.xml",
+            "/templates/several-index.xml",
+            "/types/latin.xml",
+        ],
+    )
+    def test_by_a_template_given_as_argument_is_contribs_to_the_byte(self, url: str) -> None:
+        theirs = answer(projects.CONTRIB, url)
+        assert theirs.status == 200
+        assert answer(COMPAT, url) == theirs
+
+
+class TestPage:
+    """The parameter `p`."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *("0", "-1", "1", "3", "4", "999", "abc", "", "1.0", "1.5", "last", "None", "1e1"),
+            *("%201%20", "01", "%2B1", "1_0", "%D9%A2", "9" * 30, "9" * 5000, "%00", "'", "&p=3"),
+            *("2&p=3", "3&p=abc", "1&q=2", "%3Cb%3E"),
+        ],
+    )
+    @pytest.mark.parametrize("path", ["sitemap-one.xml", "sitemap.xml"])
+    def test_means_what_it_means_to_contrib(self, path: str, value: str) -> None:
+        url = f"/one_section_in_pages/{path}?p={value}"
+        assert compat_answer(url) == contrib_answer(url)
+
+    @pytest.mark.parametrize(
+        ("url", "text"),
+        [
+            ("/limits/sitemap-three.xml", "No sitemap available for section: 'three'"),
+            ("/limits/sitemap-two.xml?p=0", "Page 0 empty"),
+            ("/limits/sitemap-two.xml?p=5", "Page 5 empty"),
+            ("/limits/sitemap-two.xml?p=-1", "Page -1 empty"),
+            ("/limits/sitemap-two.xml?p=abc", "No page 'abc'"),
+            ("/limits/sitemap-two.xml?p=", "No page ''"),
+            ("/limits/sitemap.xml?p=2", "Page 2 empty"),
+            ("/no_items/sitemap-base.xml?p=2", "Page 2 empty"),
+        ],
+    )
+    def test_that_there_is_not_is_refused_in_these_words(self, url: str, text: str) -> None:
+        found = compat_answer(url)
+        assert (found.status, found.context) == (404, text)
+
+    def test_is_read_by_index_as_by_contribs_not_at_all(self) -> None:
+        assert compat_answer("/limits/index.xml?p=9") == contrib_answer("/limits/index.xml?p=9")
+
+    def test_covers_the_items_in_their_order_once(self) -> None:
+        found = [
+            text
+            for page in (1, 2, 3)
+            for text in projects.texts(
+                answer(COMPAT, f"/one_section_in_pages/sitemap.xml?p={page}").body, "loc"
+            )
+        ]
+        assert found == [f"http://example.com/leaf/n{number}/" for number in range(7)]
+
+    def test_that_an_index_names_is_answered(self) -> None:
+        found = projects.texts(answer(COMPAT, "/limits/index.xml").body, "loc")
+        assert len(found) == 4 + 1 + 1
+        for location in found:
+            assert answer(COMPAT, location.removeprefix("http://example.com")).status == 200
+
+
+class TestIndex:
+    def test_names_contribs_view_by_default(self) -> None:
+        found = projects.texts(answer(COMPAT, "/sitemap.xml").body, "loc")
+        assert "http://example.com/sitemap-two.xml?p=4" in found
+
+    def test_asks_the_attribute_protocol_not_the_method(self) -> None:
+        found = projects.texts(answer(COMPAT, "/overridden_get_protocol/index.xml").body, "loc")
+        assert found == ["http://example.com/overridden_get_protocol/sitemap-one.xml"]
+
+
+class TestHeaders:
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml", "sitemap-two.xml"])
+    def test_keep_sitemaps_out_of_results(self, path: str) -> None:
+        assert answer(COMPAT, f"/limits/{path}").headers == {
+            "Content-Type": "application/xml",
+            "X-Robots-Tag": "noindex, noodp, noarchive",
+            "Last-Modified": answer(projects.CONTRIB, f"/limits/{path}").headers["Last-Modified"],
+        }
+
+    @pytest.mark.parametrize(
+        ("url", "value"),
+        [
+            ("/times_as_dates/sitemap-method.xml", "Thu, 13 Mar 2025 00:00:00 GMT"),
+            ("/times_as_dates/sitemap.xml", "Wed, 06 May 2026 00:00:00 GMT"),
+            ("/times_as_dates/index.xml", "Wed, 06 May 2026 00:00:00 GMT"),
+            ("/times_with_zones/sitemap-method.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
+            ("/times_with_zones/sitemap-attribute.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
+            ("/times_with_zones/index.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
+            (
+                "/times_mixed_across_sections_ascending/sitemap.xml",
+                "Fri, 02 Jan 2026 02:15:59 GMT",
+            ),
+            (
+                "/times_mixed_across_sections_descending/index.xml",
+                "Fri, 02 Jan 2026 02:15:59 GMT",
+            ),
+            (
+                "/times_with_a_date_after_all_datetimes/sitemap.xml",
+                "Sat, 03 Jan 2026 00:00:00 GMT",
+            ),
+            ("/times_missing_on_one_item/sitemap-first.xml", None),
+            ("/times_missing_on_one_item/sitemap-last.xml", None),
+            ("/times_missing_on_one_item/index.xml", None),
+            ("/times_missing_on_the_first_section/sitemap.xml", None),
+            ("/times_missing_on_the_last_section/sitemap.xml", None),
+            ("/times_missing_on_the_last_section/index.xml", None),
+            ("/times_of_which_one_section_has_no_items/sitemap.xml", None),
+            ("/newest_time_by_a_method/index.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
+            ("/newest_time_denied_by_a_method/index.xml", None),
+            ("/newest_time_as_a_class_attribute/sitemap.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
+            ("/nothing_at_all/sitemap.xml", None),
+            ("/nothing_at_all/index.xml", None),
+            ("/generic_dated_everywhere/index.xml", "Sun, 01 Mar 2026 04:59:59 GMT"),
+            ("/generic_dated_everywhere/sitemap.xml", "Sun, 01 Mar 2026 04:59:59 GMT"),
+            ("/tree_with_a_newest_time/sitemap.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
+        ],
+    )
+    def test_last_modified_is_the_newest_time_if_all_have_one(self, url: str, value: str | None) -> None:
+        assert answer(COMPAT, url).headers.get("Last-Modified") == value
+
+    def test_last_modified_of_a_page_is_the_newest_of_that_page(self) -> None:
+        found = [
+            answer(COMPAT, f"/one_section_in_pages/sitemap-one.xml?p={page}").headers.get("Last-Modified")
+            for page in (1, 2, 3)
+        ]
+        assert found == ["Sat, 02 Mar 2024 23:30:00 GMT", "Tue, 05 Mar 2024 23:30:00 GMT", None]
+
+    @override_settings(MIDDLEWARE=["django.middleware.http.ConditionalGetMiddleware"])
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml"])
+    def test_last_modified_lets_a_client_keep_what_it_has(self, path: str) -> None:
+        url = f"/times_with_zones/{path}"
+        newest = answer(COMPAT, url).headers["Last-Modified"]
+        assert answer(COMPAT, url, HTTP_IF_MODIFIED_SINCE=newest).status == 304
+
+
+class TestPriority:
+    @pytest.mark.parametrize("language", ["fr", "de"])
+    @override_settings(USE_THOUSAND_SEPARATOR=True)
+    def test_is_never_localized(self, language: str) -> None:
+        with translation.override(language):
+            for url in ("/hooks_as_attributes/sitemap.xml", "/hooks_as_methods/sitemap.xml"):
+                found = projects.texts(answer(COMPAT, url).body, "priority")
+                assert found
+                assert set(found) <= {"0.5", "0.3"}
+
+    def test_as_a_number_in_an_entry_that_others_wrote_is_never_localized(self) -> None:
+        """Deviation 9: contrib writes 0,5 where that is the language's way."""
+        with translation.override("fr"):
+            found = answer(COMPAT, "/tree_as_class_and_instance/sitemap-class.xml").body
+        assert set(projects.texts(found, "priority")) == {"0.5"}
+
+    def test_changed_to_a_number_in_the_context_is_never_localized(
+        self, editing: Callable[..., None]
+    ) -> None:
+        def change(response: Any) -> None:
+            response.context_data["urlset"][0]["priority"] = 0.3
+
+        editing(change)
+        with translation.override("fr"):
+            found = answer(COMPAT, "/hooks_missing/sitemap.xml").body
+        assert projects.texts(found, "priority") == ["0.3"]
+
+
+class TestOtherPeoplesObjects:
+    def test_may_be_subclasses_of_nothing(self) -> None:
+        made = views.sitemap(RequestFactory().get("/"), {"tree": Tree}).render()
+        assert projects.texts(made.content, "loc") == [
+            "https://root.example.net/?a=1&b=2",
+            "http://example.com/root",
+            "//root/",
+            "https://shop.example.net/?a=1&b=2",
+            "http://example.com/shop",
+            "//shop/",
+        ]
+        assert projects.texts(made.content, "priority") == ["0.5", "0.5"]
+        assert projects.texts(made.content, "lastmod") == ["2024-02-29T23:30:00Z"] * 2
+
+    def test_may_be_flatpages(self) -> None:
+        found = projects.texts(answer(COMPAT, "/flatpages/sitemap-class.xml").body, "loc")
+        assert found == ["http://example.com/about/", "http://example.com/a&b/"] or sorted(found) == [
+            "http://example.com/a&b/",
+            "http://example.com/about/",
+        ]
+
+    @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites"]})
+    def test_say_what_they_need(self) -> None:
+        with pytest.raises(ImproperlyConfigured, match=r"requires django\.contrib\.sites"):
+            views.sitemap(RequestFactory().get("/"), {"flat": FlatPageSitemap}).render()
+
+    def test_may_give_times_of_any_zone(self) -> None:
+        class Zoned(Tree):
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                return [{"location": "https://x/", "lastmod": LATE.astimezone(UTC)}]
+
+        made = views.sitemap(RequestFactory().get("/"), {"tree": Zoned}).render()
+        assert projects.texts(made.content, "lastmod") == ["2026-01-02T02:15:59Z"]

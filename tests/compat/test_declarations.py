@@ -1,0 +1,277 @@
+"""Our base classes are what those of `django.contrib.sitemaps` are.
+
+Contrib's own behaviour is tested on its classes as well.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import subprocess
+import sys
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+import django_sitemaps09
+from django_sitemaps09 import (
+    GenericSitemap,
+    ModelSitemap,
+    Sitemap,
+    StaticViewSitemap,
+    views,
+)
+from tests.compat import projects
+from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, UTC, Bases, Leaf
+from tests.compat.declared import Host
+from tests.models import Article
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
+
+
+def outcome(call: Any) -> Any:
+    """What a call returns, or raises."""
+    try:
+        found = call()
+        return list(found) if not isinstance(found, (date, type(None), int)) else found
+    except Exception as error:  # noqa: BLE001 - whatever contrib raises, we raise too
+        return type(error), projects.without_advice(error)
+
+
+class TestPackage:
+    def test_classes_are_contribs_too(self) -> None:
+        assert issubclass(Sitemap, contrib.Sitemap)
+        assert issubclass(GenericSitemap, contrib.GenericSitemap)
+        assert issubclass(GenericSitemap, Sitemap)
+        assert issubclass(ModelSitemap, Sitemap)
+        assert issubclass(StaticViewSitemap, Sitemap)
+        assert isinstance(Sitemap(), contrib.Sitemap)
+        made = GenericSitemap({"queryset": Article.objects.all()})
+        assert isinstance(made, contrib.GenericSitemap)
+        assert isinstance(made, contrib.Sitemap)
+
+    def test_names_are_where_contribs_are(self) -> None:
+        for name in ("Sitemap", "GenericSitemap"):
+            assert name in django_sitemaps09.__all__
+        assert callable(views.index)
+        assert callable(views.sitemap)
+        assert views.x_robots_tag is contrib.views.x_robots_tag
+        assert views.SitemapIndexItem is contrib.views.SitemapIndexItem
+
+    @pytest.mark.parametrize(
+        "name",
+        ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.compat"],
+    )
+    def test_a_project_can_write_an_index_of_its_own_with_the_names_of_contribs_module(
+        self, name: str
+    ) -> None:
+        module = importlib.import_module(name)
+        newest = None
+        for lastmod in (date(2026, 2, 1), datetime(2026, 3, 1, 12), datetime(2026, 1, 1, tzinfo=UTC)):
+            newest = module._get_latest_lastmod(newest, lastmod)
+        # A naive time is in UTC there.
+        assert newest == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+        @module.x_robots_tag
+        def index(request: HttpRequest, sitemaps: Any) -> HttpResponse:
+            """An index of the project."""
+            items = [module.SitemapIndexItem(location, last_mod=newest) for location in sitemaps]
+            return HttpResponse(f"{items[0].location} {items[0].last_mod:%Y-%m-%d}")
+
+        response = index(RequestFactory().get("/"), ["/a.xml"])
+        assert response.content == b"/a.xml 2026-03-01"
+        assert response.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+        assert index.__name__ == "index"
+
+    def test_is_imported_without_settings(self) -> None:
+        code = "import django_sitemaps09 as d; d.Sitemap; d.GenericSitemap; class_ = d.ModelSitemap"
+        done = subprocess.run(  # noqa: S603 - our own interpreter and code
+            [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}
+        )
+        assert done.returncode == 0
+
+
+class TestDefaults:
+    @pytest.mark.parametrize(
+        "name", sorted({name for name in dir(contrib.Sitemap) if not name.startswith("__")})
+    )
+    def test_have_every_name_of_contribs(self, name: str) -> None:
+        theirs = getattr(contrib.Sitemap, name)
+        assert hasattr(Sitemap, name)
+        if not callable(theirs) and not isinstance(theirs, property):
+            assert getattr(Sitemap, name) == theirs
+
+    @pytest.mark.parametrize("name", ["lastmod", "changefreq", "priority", "latest_lastmod"])
+    def test_have_no_hook_that_contribs_has_not(self, bases: Bases, name: str) -> None:
+        assert not hasattr(bases.Sitemap(), name)
+
+    def test_are_a_section_without_items(self, bases: Bases) -> None:
+        section = bases.Sitemap()
+        assert list(section.items()) == []
+        assert section.get_latest_lastmod() is None
+        assert section.paginator.num_pages == 1
+        assert section.get_urls(site=Host()) == []
+
+    def test_location_is_that_of_the_item(self, bases: Bases) -> None:
+        assert bases.Sitemap().location(LEAVES[0]) == "/leaf/oak/"
+
+
+SECTIONS = [
+    (name, key)
+    for name in CASES
+    if not name.startswith(("tree", "flatpages", "entries", "section"))
+    for key in CASES[name](CONTRIB_BASES)
+]
+
+
+class TestEveryDeclaration:
+    """Each section of each case, called as somebody does who wants the entries and no view."""
+
+    @pytest.mark.parametrize(("name", "key"), SECTIONS)
+    def test_gives_what_contribs_gives(self, name: str, key: str) -> None:
+        def found(bases: Bases) -> Any:
+            declared = CASES[name](bases)[key]
+            section = declared() if callable(declared) else declared
+            return {
+                "urls": outcome(lambda: section.get_urls(site=Host(), protocol="http")),
+                "default": outcome(section.get_urls),
+                "second": outcome(lambda: section.get_urls(2, Host(), "https")),
+                "items": outcome(section.items),
+                "languages": outcome(section._languages),
+                "latest": outcome(section.get_latest_lastmod),
+                "after": getattr(section, "latest_lastmod", None),
+                "pages": outcome(lambda: section.paginator.num_pages),
+            }
+
+        assert found_or_refused(found, COMPAT_BASES) == found_or_refused(found, CONTRIB_BASES)
+
+
+def found_or_refused(found: Any, bases: Bases) -> Any:
+    try:
+        return found(bases)
+    except TypeError as error:
+        return type(error), projects.without_advice(error)
+
+
+class TestOverriding:
+    def test_of_internal_methods_may_call_what_it_overrides(self, leaves: Any) -> None:
+        called: list[str] = []
+
+        class Noted(leaves):
+            i18n = True
+            languages = ["de"]
+
+            def _get(self, name: str, item: Any, default: Any = None) -> Any:
+                called.append(f"_get {name}")
+                return super()._get(name, item, default)
+
+            def _items(self) -> Any:
+                called.append("_items")
+                return super()._items()
+
+            def _location(self, item: Any, force_lang_code: str | None = None) -> Any:
+                called.append("_location")
+                return super()._location(item, force_lang_code)
+
+            def _languages(self) -> Any:
+                called.append("_languages")
+                return super()._languages()
+
+            def _urls(self, page: Any, protocol: str, domain: str) -> Any:
+                called.append("_urls")
+                return super()._urls(page, protocol, domain)
+
+            def get_protocol(self, protocol: str | None = None) -> str:
+                called.append("get_protocol")
+                return super().get_protocol(protocol)
+
+            def get_domain(self, site: Any = None) -> str:
+                called.append("get_domain")
+                return super().get_domain(site)
+
+            @property
+            def paginator(self) -> Paginator:
+                called.append("paginator")
+                return super().paginator
+
+            def location(self, item: Leaf) -> str:
+                called.append("location")
+                return super().location(item)
+
+        assert Noted().get_urls() == [{**url, "item": (url["item"], "de")} for url in leaves().get_urls()]
+        assert set(called) == {
+            *("_get location", "_get lastmod", "_get changefreq", "_get priority"),
+            *("_items", "_location", "_languages", "_urls", "get_protocol", "get_domain"),
+            *("paginator", "location"),
+        }
+
+    def test_may_name_any_hook_to_get(self, leaves: Any) -> None:
+        """`_get` reads whatever a project adds, with the default for what is missing."""
+
+        class Added(leaves):
+            rating = 5
+
+            def title(self, item: Leaf) -> str:
+                return item.slug.upper()
+
+        section = Added()
+        assert section._get("rating", LEAVES[0]) == 5
+        assert section._get("title", LEAVES[0]) == "OAK"
+        assert section._get("none", LEAVES[0]) is None
+        assert section._get("none", LEAVES[0], "default") == "default"
+        assert section._get(name="none", item=LEAVES[0], default=3) == 3
+
+    def test_takes_a_project_base_on_contribs_class_as_a_mixin(self) -> None:
+        class Theirs(contrib.Sitemap):
+            limit = 1
+
+            def location(self, item: Leaf) -> str:
+                return "/theirs" + super().location(item)
+
+        class Both(Theirs, Sitemap):
+            def items(self) -> list[Leaf]:
+                return LEAVES
+
+        found = Both().get_urls(2, Host())
+        assert [url["location"] for url in found] == ["https://shop.example.org/theirs/leaf/elm/"]
+
+    def test_of_names_that_we_add_leaves_the_compatibility_views_alone(self, bases: Bases) -> None:
+        """A project may have had attributes that the native views give a meaning to."""
+
+        class Named(bases.Sitemap):
+            key = "anything"
+            images = "not callable"
+            model = None
+
+            def items(self) -> list[Leaf]:
+                return LEAVES
+
+            def videos(self, item: Leaf) -> list[str]:
+                raise AssertionError
+
+            def news(self) -> str:
+                raise AssertionError
+
+        assert [url["location"] for url in Named().get_urls(site=Host())] == [
+            f"https://shop.example.org/leaf/{leaf.slug}/" for leaf in LEAVES
+        ]
+        made = views.sitemap(RequestFactory().get("/"), {"one": Named}).render()
+        assert len(projects.texts(made.content, "loc")) == 3
+
+    def test_may_subscript_the_class_with_the_type_of_its_items(self) -> None:
+        class Typed(Sitemap[Article]):
+            def items(self) -> Any:
+                return Article.objects.order_by("pk")
+
+        assert len(Typed().get_urls()) == 5
+
+    def test_leaves_sitemaps_that_can_be_copied(self, leaves: Any) -> None:
+        section = leaves()
+        assert copy.copy(section).get_urls() == section.get_urls()
+        assert copy.deepcopy(section).get_urls() == section.get_urls()

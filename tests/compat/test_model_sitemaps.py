@@ -1,0 +1,321 @@
+"""`ModelSitemap`, `StaticViewSitemap` and `Route` on the compatibility views and by `get_urls()`."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.models import Case, Count, F, Value, When
+from django.db.models.functions import Coalesce, Concat
+from django.test import RequestFactory, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse, set_script_prefix
+from django.utils.translation import override
+
+from django_sitemaps09 import (
+    ModelSitemap,
+    Route,
+    StaticViewSitemap,
+    views,
+)
+from tests.compat import projects
+from tests.compat.cases import EARLY
+from tests.compat.data import UPDATED
+from tests.compat.declared import KEYS, Host, Shop, ShopByMethods
+from tests.models import Article, Comment
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
+
+
+class TestModelSitemap:
+    """Hooks that are expressions."""
+
+    def test_gives_the_dicts_that_methods_would_give(self) -> None:
+        assert Shop().get_urls() == ShopByMethods().get_urls()
+        assert [list(url) for url in Shop().get_urls()] == [KEYS] * 5
+
+    def test_gives_instances_whose_fields_are_their_own(self) -> None:
+        for url in Shop().get_urls():
+            item = url["item"]
+            assert type(item) is Article
+            assert item.get_absolute_url() == f"/articles/{item.slug}/"
+            assert url["lastmod"] == item.updated
+            item.slug = "changed"
+            item.save()
+        assert Article.objects.filter(slug="changed").count() == 5
+
+    def test_is_answered_by_the_views_as_methods_are(self) -> None:
+        def body(section: Any) -> Any:
+            made = views.sitemap(RequestFactory().get("/"), {"one": section}).render()
+            return made.content, made.headers
+
+        assert body(Shop) == body(ShopByMethods)
+
+    def test_is_indexed_by_the_views_as_methods_are(self) -> None:
+        class Paged(Shop):
+            limit = 2
+
+        class PagedByMethods(ShopByMethods):
+            limit = 2
+
+        def body(section: Any) -> Any:
+            made = views.index(RequestFactory().get("/"), {"one": section}).render()
+            return made.content, made.headers
+
+        assert body(Paged) == body(PagedByMethods)
+        assert body(Paged)[0].count(b"<loc>") == 3
+
+    def test_is_read_under_a_template_of_the_project(self, settings: Any) -> None:
+        settings.TEMPLATES = projects.templates(projects.PROJECT_TEMPLATES)
+        made = views.sitemap(RequestFactory().get("/"), {"one": Shop}).render()
+        assert "<news:title>gamma-ü</news:title>".encode() in made.content
+
+    def test_asks_for_the_rows_of_a_page_once(self) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            Shop().get_urls(site=Host())
+        assert len(queries) == 2  # the paginator's count, and the rows
+
+    def test_pages_in_the_order_of_its_items(self) -> None:
+        class Paged(Shop):
+            limit = 2
+
+        found = [url["item"].code for page in (1, 2, 3) for url in Paged().get_urls(page)]
+        assert found == ["c4", "c3", "c2", "c1", "c0"]
+
+    def test_without_an_order_is_paged_by_its_key(self) -> None:
+        class Paged(ModelSitemap[Article]):
+            model = Article
+            limit = 2
+
+        class ByCode(Paged):
+            key = "code"
+
+        for section in (Paged, ByCode):
+            found = [url["item"].code for page in (1, 2, 3) for url in section().get_urls(page)]
+            assert found == [f"c{number}" for number in range(5)]
+
+    def test_takes_its_rows_from_model_queryset_or_method(self) -> None:
+        class Model(ModelSitemap[Article]):
+            model = Article
+
+        class Queryset(ModelSitemap[Article]):
+            queryset = Article.objects.filter(code="c1")
+
+        class Method(ModelSitemap[Article]):
+            def get_queryset(self) -> Any:
+                return Article.objects.filter(code__in=["c1", "c2"])
+
+        assert [len(s().get_urls()) for s in (Model, Queryset, Method)] == [5, 1, 2]
+
+    def test_without_rows_to_take_says_what_to_set(self) -> None:
+        class Lacking(ModelSitemap[Article]):
+            pass
+
+        with pytest.raises(ImproperlyConfigured, match=r"Lacking.*queryset"):
+            Lacking().get_urls(site=Host())
+
+    def test_sees_rows_that_came_later(self, articles: list[Article]) -> None:
+        before = len(Shop().get_urls())
+        Article.objects.create(slug="later", category=articles[0].category)
+        assert len(Shop().get_urls()) == before + 1
+
+    def test_takes_methods_beside_expressions(self) -> None:
+        class Mixed(Shop):
+            def priority(self, item: Article) -> float:
+                return 0.5 if item.code == "c0" else 0.1
+
+            def location(self, item: Article) -> str:
+                return f"/mixed/{item.code}"
+
+        found = Mixed().get_urls(site=Host())
+        assert found[-1]["priority"] == "0.5"
+        assert found[-1]["location"] == "https://shop.example.org/mixed/c0"
+        assert found[-1]["lastmod"] == UPDATED["alpha"]
+
+    def test_takes_constants_alone(self) -> None:
+        class Constants(ModelSitemap[Article]):
+            model = Article
+            lastmod = EARLY
+            changefreq = "daily"
+            priority = 0.5
+
+        for url in Constants().get_urls():
+            assert (url["lastmod"], url["changefreq"], url["priority"]) == (EARLY, "daily", "0.5")
+
+    def test_takes_expressions_of_every_kind(self) -> None:
+        class Every(ModelSitemap[Article]):
+            queryset = Article.objects.order_by("pk").annotate(shout=Concat("code", Value("!")))
+            location = Route("article", category=Value("all"), slug=F("shout"))
+            lastmod = Coalesce(F("updated"), Value(EARLY))
+            changefreq = Case(When(code="c0", then=Value("daily")), default=Value("never"))
+            priority = Case(When(weight__gt=Decimal("0.3"), then=Value(0.9)), default=Value(0.1))
+
+        found = Every().get_urls(site=Host())
+        assert found[0]["location"] == "https://shop.example.org/shop/all/c0!/"
+        assert [url["changefreq"] for url in found] == ["daily", *["never"] * 4]
+        assert [url["lastmod"] for url in found] == [*list(UPDATED.values())[:4], EARLY]
+        assert [url["priority"] for url in found] == ["0.1", "0.1", "0.1", "0.9", "0.9"]
+
+    def test_takes_aggregates(self, articles: list[Article]) -> None:
+        Comment.objects.create(article=articles[1])
+        Comment.objects.create(article=articles[1])
+
+        class Counted(ModelSitemap[Article]):
+            model = Article
+            priority = Count("comments")
+
+        assert [url["priority"] for url in Counted().get_urls()] == ["0", "2", "0", "0", "0"]
+
+    def test_tells_the_newest_time_by_the_database(self) -> None:
+        class Dated(Shop):
+            queryset = Article.objects.filter(updated__isnull=False)
+
+        with CaptureQueriesContext(connection) as queries:
+            assert Dated().get_latest_lastmod() == UPDATED["gamma-ü"]
+        assert len(queries) <= 2
+
+    def test_tells_no_newest_time_if_a_row_has_none_or_there_is_no_row(self) -> None:
+        class Empty(Shop):
+            queryset = Article.objects.none()
+
+        assert Shop().get_latest_lastmod() is None
+        assert Empty().get_latest_lastmod() is None
+
+    def test_gives_dates_as_dates(self) -> None:
+        class Days(ModelSitemap[Article]):
+            queryset = Article.objects.filter(day__isnull=False)
+            lastmod = F("day")
+
+        assert [type(url["lastmod"]) for url in Days().get_urls()] == [date] * 4
+        assert Days().get_latest_lastmod() == date(2025, 1, 4)
+
+    def test_does_not_collide_with_annotations_of_the_project(self) -> None:
+        class Annotated(Shop):
+            queryset = Article.objects.filter(category__isnull=False).annotate(
+                lastmod=Value("a"), location=Value("b"), priority=Value("c"), changefreq=Value("d")
+            )
+
+        found = Annotated().get_urls()
+        assert [url["item"].location for url in found] == ["b"] * 5
+        assert [url["lastmod"] for url in found] == list(UPDATED.values())
+
+    @pytest.mark.parametrize("path", ["get_urls", "index", "sitemap"])
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            pytest.param(lambda: Article.objects.order_by("pk")[1:4], id="slice"),
+            pytest.param(
+                lambda: (
+                    Article.objects.filter(code="c1")
+                    .union(Article.objects.filter(code__in=["c2", "c3"]))
+                    .order_by("code")
+                ),
+                id="union",
+            ),
+            pytest.param(
+                lambda: Article.objects.filter(code__in=["c1", "c2", "c3"]).distinct().order_by("code"),
+                id="distinct",
+            ),
+            pytest.param(
+                lambda: Article.objects.filter(code__in=["c1", "c2", "c3"]).only("code").order_by("code"),
+                id="only",
+            ),
+        ],
+    )
+    def test_takes_querysets_that_are_more_than_filters(self, rows: Any, path: str) -> None:
+        class Special(ModelSitemap[Article]):
+            location = Route("article", category=F("code"), slug=F("code"))
+            lastmod = F("updated")
+
+            def get_queryset(self) -> Any:
+                return rows()
+
+        if path == "get_urls":
+            assert [url["lastmod"] for url in Special().get_urls()] == list(UPDATED.values())[1:4]
+        else:
+            view = getattr(views, path)
+            made = view(RequestFactory().get("/"), {"one": Special}).render()
+            number = 1 if path == "index" else 3
+            assert len(projects.texts(made.content, "loc")) == number
+            assert len(projects.texts(made.content, "lastmod")) == number
+
+    def test_in_languages_gives_an_entry_for_each(self) -> None:
+        class Localized(ModelSitemap[Article]):
+            queryset = Article.objects.filter(code__in=["c0", "c1"])
+            location = Route("localized-article", pk=F("pk"))
+            lastmod = F("updated")
+            i18n = True
+            alternates = True
+            x_default = True
+            languages = ["en", "de"]
+
+        class ByMethods(Localized):
+            def location(self, item: Article) -> str:
+                return reverse("localized-article", kwargs={"pk": item.pk})
+
+            def lastmod(self, item: Article) -> Any:
+                return item.updated
+
+        found = Localized().get_urls()
+        assert found == ByMethods().get_urls()
+        assert [url["item"][1] for url in found] == ["en", "de", "en", "de"]
+        assert [link["lang_code"] for link in found[0]["alternates"]] == ["en", "de", "x-default"]
+        assert "/de/article/" in found[1]["location"]
+
+    @pytest.mark.parametrize("language", ["en", "de"])
+    def test_without_i18n_is_located_in_the_active_language_as_methods_are(self, language: str) -> None:
+        class Active(ModelSitemap[Article]):
+            model = Article
+            location = Route("localized-article", pk=F("pk"))
+
+        with override(language):
+            for url in Active().get_urls(site=Host()):
+                path = reverse("localized-article", kwargs={"pk": url["item"].pk})
+                assert url["location"] == f"https://shop.example.org{path}"
+                assert f"/{language}/" in path
+
+    def test_is_located_under_the_script_prefix(self) -> None:
+        set_script_prefix("/mounted/")
+        try:
+            found = Shop().get_urls(site=Host())
+            assert found == ShopByMethods().get_urls(site=Host())
+        finally:
+            set_script_prefix("/")
+        assert all("/mounted/shop/" in url["location"] for url in found)
+
+    @override_settings(USE_TZ=False)
+    def test_reads_naive_times_without_time_zones(self) -> None:
+        assert [url["lastmod"] for url in Shop().get_urls()] == [
+            url["lastmod"] for url in ShopByMethods().get_urls()
+        ]
+
+
+class TestStaticViewSitemap:
+    def test_gives_the_names_and_their_urls(self) -> None:
+        class Pages(StaticViewSitemap):
+            viewnames = ["home", "about"]
+            changefreq = "daily"
+
+        found = Pages().get_urls(site=Host(), protocol="http")
+        assert [url["item"] for url in found] == ["home", "about"]
+        assert [url["location"] for url in found] == [
+            "http://shop.example.org/home/",
+            "http://shop.example.org/about/",
+        ]
+        assert {url["changefreq"] for url in found} == {"daily"}
+
+    def test_without_names_is_empty(self) -> None:
+        assert StaticViewSitemap().get_urls(site=Host()) == []
+
+    def test_is_answered_by_the_views(self) -> None:
+        class Pages(StaticViewSitemap):
+            viewnames = ("home",)
+            lastmod = EARLY
+
+        made = views.sitemap(RequestFactory().get("/"), {"pages": Pages}).render()
+        assert projects.texts(made.content, "loc") == ["http://example.com/home/"]
+        assert made.headers["Last-Modified"] == "Thu, 29 Feb 2024 23:30:00 GMT"

@@ -1,0 +1,244 @@
+"""The compatibility views as functions: their arguments, what they return, and how that is cached."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import views as contrib_views
+from django.core.cache import cache
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.template.response import ContentNotRenderedError, TemplateResponse
+from django.test import RequestFactory, override_settings
+from django.urls import resolve
+
+from django_sitemaps09 import Sitemap, views
+from tests.compat import projects
+from tests.compat.cases import (
+    LEAVES,
+    Leaf,
+)
+from tests.compat.projects import COMPAT, answer, compat_answer, contrib_answer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
+
+
+class Section(Sitemap[Leaf]):
+    made: int = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+    def items(self) -> list[Leaf]:
+        return LEAVES
+
+    def lastmod(self, item: Leaf) -> Any:
+        return item.updated
+
+
+@pytest.fixture(params=["index", "sitemap"])
+def response(request: pytest.FixtureRequest, settings: Any) -> Any:
+    """What a view has returned, not rendered yet."""
+    settings.ROOT_URLCONF = COMPAT.urlconf
+    return getattr(views, request.param)(RequestFactory().get("/"), {"one": Section})
+
+
+class TestResponse:
+    """The `TemplateResponse` that the views return."""
+
+    def test_is_one_and_not_rendered(self, response: Any) -> None:
+        assert isinstance(response, TemplateResponse)
+        assert not response.is_rendered
+        with pytest.raises(ContentNotRenderedError):
+            _ = response.content
+        with pytest.raises(ContentNotRenderedError):
+            list(response)
+
+    def test_renders_itself_once_and_returns_itself(self, response: Any) -> None:
+        assert response.render() is response
+        assert response.is_rendered
+        content = response.content
+        response.context_data.clear()
+        assert response.render().content == content
+
+    def test_tells_its_template(self, response: Any) -> None:
+        assert response.template_name in ("sitemap.xml", "sitemap_index.xml")
+        assert response.resolve_template(response.template_name).render(
+            response.resolve_context(response.context_data)
+        )
+
+    def test_gives_its_content_without_being_rendered(self, response: Any) -> None:
+        content = response.rendered_content
+        assert not response.is_rendered
+        as_bytes = content if isinstance(content, bytes) else content.encode()
+        assert response.render().content == as_bytes
+
+    def test_tells_callbacks_when_it_is_rendered(self, response: Any) -> None:
+        told: list[Any] = []
+        response.add_post_render_callback(told.append)
+        assert told == []
+        response.render()
+        assert told == [response]
+        response.add_post_render_callback(told.append)
+        assert told == [response, response]
+
+    def test_is_replaced_by_what_a_callback_returns(self, response: Any) -> None:
+        other = HttpResponse(b"other")
+        response.add_post_render_callback(lambda rendered: other)
+        assert response.render() is other
+
+    def test_keeps_content_that_is_set_before(self, response: Any) -> None:
+        response.content = b"<mine/>"
+        assert response.is_rendered
+        assert response.render().content == b"<mine/>"
+
+    def test_takes_headers_and_status(self, response: Any) -> None:
+        response.headers["Cache-Control"] = "private"
+        response.status_code = 203
+        response.render()
+        assert (response.status_code, response["Cache-Control"]) == (203, "private")
+
+    def test_is_pickled_once_rendered_and_not_before(self, response: Any) -> None:
+        with pytest.raises(ContentNotRenderedError):
+            pickle.dumps(response)
+        response.render()
+        copied = pickle.loads(pickle.dumps(response))  # noqa: S301 - our own bytes
+        assert copied.content == response.content
+        assert copied.headers == response.headers
+
+
+class TestViews:
+    @pytest.mark.parametrize("name", ["index", "sitemap"])
+    def test_take_contribs_arguments_and_may_do_without_sections(self, name: str) -> None:
+        theirs = inspect.signature(getattr(contrib_views, name)).parameters
+        ours = inspect.signature(getattr(views, name)).parameters
+        assert list(ours) == list(theirs)
+        assert all(ours[key].kind is theirs[key].kind for key in theirs)
+        assert {key: ours[key].default for key in ours} == {
+            **{key: theirs[key].default for key in theirs},
+            "sitemaps": None,
+        }
+
+    def test_take_their_arguments_by_position(self) -> None:
+        request = RequestFactory().get("/")
+        with override_settings(ROOT_URLCONF=COMPAT.urlconf):
+            index = views.index(request, {"one": Section}, "i.xml", "text/xml", "cached")
+            assert index.context_data["sitemaps"][0].location.endswith("/cached/sitemap-one.xml")
+        sitemap = views.sitemap(request, {"one": Section}, "one", "s.xml", "text/plain")
+        assert (index.template_name, index["Content-Type"]) == ("i.xml", "text/xml")
+        assert (sitemap.template_name, sitemap["Content-Type"]) == ("s.xml", "text/plain")
+
+    @pytest.mark.parametrize("view", ["index", "sitemap"])
+    def test_make_a_class_anew_once_for_each_request(self, view: str) -> None:
+        with override_settings(ROOT_URLCONF=COMPAT.urlconf):
+            for _ in range(3):
+                before = Section.made
+                getattr(views, view)(RequestFactory().get("/"), {"one": Section}).render()
+                assert Section.made == before + 1
+
+    def test_make_no_section_that_is_not_asked_for(self) -> None:
+        def never() -> Any:
+            raise AssertionError
+
+        sections = {"never": never, "one": Section}
+        assert views.sitemap(RequestFactory().get("/"), sections, section="one").render()
+
+    def test_keep_nothing_of_a_request(self) -> None:
+        class Growing(Section):
+            def __init__(self) -> None:
+                self.seen: list[str] = []
+
+            def location(self, item: Leaf) -> str:
+                self.seen.append(item.slug)
+                return f"/{len(self.seen)}"
+
+        found = [
+            views.sitemap(RequestFactory().get("/"), {"one": Growing}).render().content for _ in range(2)
+        ]
+        assert found[0] == found[1]
+
+    def test_use_an_instance_for_every_request(self) -> None:
+        sections = {"one": Section()}
+        found = [views.sitemap(RequestFactory().get("/"), sections).render().content for _ in range(2)]
+        assert found[0] == found[1]
+        assert b"/leaf/elm/" in found[0]
+
+    def test_read_a_mapping_at_each_request(self) -> None:
+        sections: dict[str, Any] = {}
+        first = views.sitemap(RequestFactory().get("/"), sections).render().content
+        sections["one"] = Section
+        second = views.sitemap(RequestFactory().get("/"), sections).render().content
+        assert projects.texts(first, "loc") == []
+        assert len(projects.texts(second, "loc")) == 3
+
+    def test_refuse_a_section_before_reading_any(self) -> None:
+        def never() -> Any:
+            raise AssertionError
+
+        url = "/sitemap-none.xml"
+        assert compat_answer(url) == contrib_answer(url)
+        with pytest.raises(Exception, match="No sitemap available for section: 'none'"):
+            views.sitemap(RequestFactory().get("/"), {"never": never}, section="none")
+
+    def test_give_the_page_as_it_stands_in_the_request(self) -> None:
+        """Whoever overrides `get_urls()` or the paginator gets the text, as from contrib."""
+        told: list[Any] = []
+
+        class Telling(Section):
+            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+                told.append((page, site.domain, protocol))
+                return []
+
+        views.sitemap(RequestFactory().get("/?p=x"), {"one": Telling}).render()
+        views.sitemap(RequestFactory().get("/", secure=True), {"one": Telling}).render()
+        assert told == [("x", "example.com", "http"), (1, "example.com", "https")]
+
+    def test_read_the_pages_of_the_paginator_that_a_class_has(self) -> None:
+        class Named(Paginator):
+            def validate_number(self, number: Any) -> int:
+                return {"first": 1, "second": 2}.get(str(number)) or super().validate_number(number)
+
+        class Lettered(Section):
+            @property
+            def paginator(self) -> Paginator:
+                return Named(LEAVES, 2)
+
+        made = views.sitemap(RequestFactory().get("/?p=second"), {"one": Lettered}).render()
+        assert projects.texts(made.content, "loc") == ["http://example.com/leaf/ash/"]
+
+
+class TestCaching:
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
+    def test_by_cache_page_asks_the_section_once(self, path: str) -> None:
+        url = f"/cached/{path}"
+        made = resolve(url, urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"].made
+        made.clear()
+        first, second = answer(COMPAT, url), answer(COMPAT, url)
+        assert len(made) == 1
+        assert second.body == first.body
+        assert {**second.headers, "Age": "0"} == {**first.headers, "Age": "0"}
+        cache.clear()
+        assert set(first.headers) == set(answer(projects.CONTRIB, url).headers)
+        assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+
+    @pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
+    def test_by_cache_page_gives_what_is_given_without(self, path: str) -> None:
+        cached = answer(COMPAT, f"/cached/{path}").body
+        assert cached == answer(COMPAT, f"/counted/{path}").body.replace(b"/counted/", b"/cached/")
+
+    def test_of_the_whole_site_asks_the_section_once(self, settings: Any) -> None:
+        settings.MIDDLEWARE = [
+            "django.middleware.cache.UpdateCacheMiddleware",
+            "django.middleware.gzip.GZipMiddleware",
+            "django.middleware.common.CommonMiddleware",
+            "django.middleware.cache.FetchFromCacheMiddleware",
+        ]
+        url = "/counted/sitemap-counted.xml"
+        made = resolve(url, urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"].made
+        made.clear()
+        first, second = answer(COMPAT, url), answer(COMPAT, url)
+        assert len(made) == 1
+        assert first.body == second.body
