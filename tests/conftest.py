@@ -9,15 +9,15 @@ from django.core.cache import cache
 from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
-from tests.oracles import schema
-from tests.strict import sitemap_js
 from tests.support import services
 from tests.support.clock import clock
 from tests.support.configuration import _configured, configure, folder, register, umask
 from tests.support.databases import SERVERS, using
 from tests.support.examples import EXAMPLES, THOROUGH
 from tests.support.replicas import replica
+from tests.support.schemas import schema
 from tests.support.services import bucket, declare, s3, shared_cache
+from tests.support.strict_readers import sitemap_js
 
 __all__ = [
     "_configured", "bucket", "clock", "configure", "declare", "folder", "register", "replica",

@@ -31,7 +31,7 @@ INSTALLED_APPS = [
     "django_sitemaps09",
     "tests",
     "tests.shop",
-    "tests.fuzz",
+    "tests.invariants.fuzz",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

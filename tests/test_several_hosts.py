@@ -40,9 +40,8 @@ from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.stores import STATE, host_folder, is_folder
 from django_sitemaps09.views import compat
-from tests import killed
 from tests.models import Article
-from tests.support import engine_project
+from tests.support import engine_project, killing
 from tests.support import published as looked_at
 from tests.support.stores import Overwriting, saved, storage
 
@@ -1020,10 +1019,10 @@ class TestAnExportThatIsKilled:
             shutil.copytree(kept, public)
 
             def work(point: int = point) -> None:
-                killed.die_at(point, public / FOLDERS[host])
+                killing.die_at(point, public / FOLDERS[host])
                 run(public)
 
-            dead = killed.killed(killed.child(work))
+            dead = killing.was_killed(killing.forked(work))
             for one in (A, B):
                 found = slugs(public / FOLDERS[one])
                 assert {f"s{key}" for key in range(100, 3_100, 100)} <= set(found)

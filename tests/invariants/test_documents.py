@@ -16,7 +16,7 @@ from django.urls import reverse
 from django_sitemaps09 import NewsSitemap, Route
 from django_sitemaps09.entries import NAMESPACES
 from tests.models import Article
-from tests.strict import SitemapJs, usp_pages
+from tests.support.clients import require
 from tests.support.configuration import BASE
 from tests.support.documents import (
     COMBINATIONS,
@@ -38,7 +38,7 @@ from tests.support.documents import (
     texts,
     videos,
 )
-from tests.test_clients import require
+from tests.support.strict_readers import SitemapJs, usp_pages
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from tests.fuzz import models
+from tests.invariants.fuzz import models
 
 UTC = timezone.utc
 ROWS = 24

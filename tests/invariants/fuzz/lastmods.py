@@ -19,8 +19,8 @@ from django.db.models.functions import (
     TruncYear,
 )
 
-from tests.fuzz import models
-from tests.fuzz.facts import KINDS, UTC, Fact, stored
+from tests.invariants.fuzz import models
+from tests.invariants.fuzz.facts import KINDS, UTC, Fact, stored
 
 #: A clock on the wall, as in `Fact`.
 OLD = datetime(2019, 5, 17, 22, 30)

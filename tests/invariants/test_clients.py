@@ -11,21 +11,22 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
 
 import django_sitemaps09
+from tests.invariants.readers import READERS
+from tests.support.clients import require
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "example_project"
 ARTICLES, PRODUCTS = 3_000, 60
 SETTINGS = """
@@ -34,65 +35,6 @@ SITEMAPS09 = {**SITEMAPS09, "MAX_URLS": 1_000}
 """
 #: What a path holds as it is (RFC 3986, pchar and the slash), beside letters, digits and "-._~".
 PATH = "/!$&'()*+,;=:@"
-
-
-# The readers: from the base of a site to all URLs that they find. What each is installed as is beside.
-
-
-def usp(base: str) -> list[str]:
-    """As far as robots.txt leads."""
-    from usp.tree import sitemap_tree_for_homepage
-
-    return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
-
-
-def usp_guessing(base: str) -> list[str]:
-    """And beyond: it also asks for the names that sitemaps often have."""
-    from usp.tree import sitemap_tree_for_homepage
-
-    return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]
-
-
-def advertools(base: str) -> list[str]:
-    from advertools import sitemap_to_df
-
-    frame = sitemap_to_df(f"{base}/robots.txt")
-    assert "errors" not in frame or frame["errors"].isna().all()
-    return list(frame["loc"])
-
-
-def scrapy(base: str) -> list[str]:
-    from scrapy.crawler import CrawlerProcess
-    from scrapy.spiders import SitemapSpider
-
-    found: list[str] = []
-
-    class Reader(SitemapSpider):
-        name = "reader"
-        sitemap_urls = [f"{base}/robots.txt"]
-
-        def sitemap_filter(self, entries: Any) -> Iterator[Any]:
-            # The files are asked for, the pages that they list are not.
-            if entries.type == "urlset":
-                found.extend(entry["loc"] for entry in entries)
-            else:
-                yield from entries
-
-    process = CrawlerProcess(
-        {"LOG_LEVEL": "ERROR", "COOKIES_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
-    )
-    process.crawl(Reader)
-    process.start()
-    return found
-
-
-READERS: dict[str, tuple[Callable[[str], list[str]], str]] = {
-    "usp": (usp, "ultimate-sitemap-parser"),
-    "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
-    "advertools": (advertools, "advertools"),
-    "scrapy": (scrapy, "scrapy"),
-}
-MODULES = {"ultimate-sitemap-parser": "usp"}
 
 
 class Site(NamedTuple):
@@ -196,28 +138,9 @@ def test_finds_every_url_of_the_database_and_none_twice(
     # Made only where there is a reader for it.
     site: Site = request.getfixturevalue("site")
     site.requested.clear()
-    said = run(site.public.parent, site.base, "-m", "tests.test_clients", reader, site.base)
+    said = run(site.public.parent, site.base, "-m", "tests.invariants.readers", reader, site.base)
     found: Sequence[str] = json.loads(said.splitlines()[-1])
     expected = site.expected()
     assert len(expected) == len(set(expected)) == 3 + 4 + ARTICLES * 49 // 50 + 2 * PRODUCTS
     assert sorted(found) == sorted(expected)
     assert {"/robots.txt", "/sitemap.xml", "/sitemap-articles-3.xml.gz"} < set(site.requested)
-
-
-def require(package: str) -> None:
-    """Skips a test without the package, or fails it where all are promised to be there."""
-    if find_spec(MODULES.get(package, package)) is not None:
-        return
-    lacking(f"{package} is not installed; it is in the extra `test-clients`")
-
-
-def lacking(reason: str) -> NoReturn:
-    """Skips a test that has no reader, or fails it where all are promised to be there."""
-    if os.environ.get("SITEMAPS09_REQUIRE_CLIENTS") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-if __name__ == "__main__":
-    read, _ = READERS[sys.argv[1]]
-    sys.stdout.write("\n" + json.dumps(read(sys.argv[2])))

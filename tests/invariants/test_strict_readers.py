@@ -11,9 +11,9 @@ import pytest
 from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer import write_urlset
-from tests import strict
-from tests.strict import SitemapJs, usp_pages
-from tests.test_clients import require
+from tests.support import strict_readers
+from tests.support.clients import require
+from tests.support.strict_readers import SitemapJs, usp_pages
 
 pytestmark = pytest.mark.slow
 
@@ -238,7 +238,7 @@ def test_where_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
     with pytest.raises(pytest.skip.Exception, match="there is no npm"):
-        strict.ready(tmp_path)
+        strict_readers.ready(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_an_npm_that_does_not_install_is_told_with_its_reason(
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(outcome, match=r"npm does not install sitemap\.js: .*\w"):
-        strict.ready(folder)
+        strict_readers.ready(folder)
 
 
 def test_usp_gives_every_value_but_of_videos() -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, Window
 from django.db.models.functions import DenseRank, Lower, Now, Rank
 
-from tests.fuzz.facts import KINDS
+from tests.invariants.fuzz.facts import KINDS
 
 Rng = random.Random
 Build = Callable[[QuerySet[Any]], Any]

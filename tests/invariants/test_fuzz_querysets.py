@@ -37,9 +37,9 @@ from django_sitemaps09.sources import QuerySource, positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.views import compat
-from tests.fuzz.facts import KINDS, UTC, Fact, facts, write
-from tests.fuzz.lastmods import Lastmod, of_kind
-from tests.fuzz.querysets import Made, queryset
+from tests.invariants.fuzz.facts import KINDS, UTC, Fact, facts, write
+from tests.invariants.fuzz.lastmods import Lastmod, of_kind
+from tests.invariants.fuzz.querysets import Made, queryset
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.published import SPACE, pages, plain, quick_folder
 

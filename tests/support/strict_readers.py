@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 import pytest
 from lxml import etree
 
-from tests.test_clients import lacking
+from tests.support.clients import lacking
 
 __all__ = ["Reading", "SitemapJs", "sitemap_js", "usp_pages"]
 

@@ -1,0 +1,1 @@
+"""Exports that are killed: `python -m tests.invariants.killing DATABASE FUNCTION ARGUMENTS`."""

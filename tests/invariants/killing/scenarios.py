@@ -1,0 +1,99 @@
+"""Exports to kill: the rows that each run finds, with its options, settings and sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+BASE = "https://www.example.com"
+#: URLs of a page.
+PAGE = 10
+
+
+class Row(NamedTuple):
+    slug: str
+    section: str = "a"
+
+
+Rows = Mapping[int, Row]
+
+
+class Run(NamedTuple):
+    """One export: the rows it finds, its options, settings and sections."""
+
+    rows: Rows
+    options: Mapping[str, Any] = {}
+    keys: Mapping[str, Any] = {}
+    sections: tuple[str, ...] = ("a",)
+    model: str = "Parent"
+
+    def urls(self) -> set[str]:
+        return {f"{BASE}/{row.slug}/" for row in self.rows.values() if row.section in self.sections}
+
+
+def many(*keys: int, section: str = "a", longer: int = 0) -> dict[int, Row]:
+    return {key: Row(f"{section}{key}{'x' * longer}", section) for key in keys}
+
+
+def without(rows: Rows, *gone: int) -> dict[int, Row]:
+    return {key: row for key, row in rows.items() if key not in gone}
+
+
+# What is killed: the last run of each. Keys are far apart, so that others come in between.
+
+THIRTY = many(*range(100, 3_100, 100))
+SIXTY = many(*range(100, 6_100, 100))
+# Of each page only some, so that several fit one.
+THIN = without(SIXTY, *(key for key in SIXTY if key // 100 % 10 not in (3, 6)))
+BOTH = THIRTY | many(*range(10_100, 13_100, 100), section="b")
+TWO = ("a", "b")
+# The second page keeps three rows, the last one two: so they are merged.
+TAPERED = without(THIRTY, *range(1_400, 2_900, 100))
+
+SCENARIOS: dict[str, list[Run]] = {
+    "first": [Run(many(*range(1, 36)))],
+    "split": [Run(THIRTY), Run(THIRTY | many(*range(1_301, 1_340)) | many(*range(101, 104)))],
+    "split-by-bytes": [
+        Run(THIRTY, keys={"MAX_BYTES": 1_500}),
+        Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys={"MAX_BYTES": 1_500}),
+    ],
+    "merge": [Run(SIXTY), Run(THIN), Run(THIN)],
+    "merge-and-grow": [
+        Run(SIXTY),
+        Run(THIN),
+        Run(THIN | many(*range(301, 320)) | many(*range(2_301, 2_312))),
+    ],
+    "merge-and-overflow": [Run(SIXTY), Run(THIN), Run(THIN | many(301))],
+    "merge-of-the-tail-and-grow": [
+        Run(THIRTY),
+        Run(TAPERED),
+        Run(TAPERED | many(*range(1_101, 1_115))),
+    ],
+    "deleted": [Run(SIXTY), Run(without(SIXTY, *range(1_100, 2_100, 100), 100, *range(5_100, 6_100, 100)))],
+    "tail": [Run(THIRTY), Run(THIRTY | many(*range(2_801, 2_830)) | many(*range(1_301, 1_304)))],
+    "rebalance": [Run(THIN), Run(without(SIXTY, 500), {"rebalance": True})],
+    "identity": [Run(THIRTY), Run(without(THIRTY, 500) | many(250), model="Child")],
+    "lower-limit": [Run(THIRTY), Run(THIRTY | many(150), keys={"MAX_URLS": 5})],
+    "removed": [Run(BOTH, sections=TWO), Run(BOTH | many(150), {"remove": ["b"]})],
+    "gzip-off": [Run(THIRTY), Run(THIRTY | many(*range(1_301, 1_304)), {"gzip": False})],
+    "two": [
+        Run(BOTH, sections=TWO),
+        Run(BOTH | many(*range(1_301, 1_304)) | many(11_350, 14_000, section="b"), sections=TWO),
+    ],
+    "cascade-and-less": [
+        Run(BOTH, keys={"CASCADE": True}, sections=TWO),
+        Run(without(BOTH, *range(12_100, 13_100, 100)) | many(150), keys={"CASCADE": True}, sections=TWO),
+    ],
+    "cascade": [
+        Run(BOTH, keys={"CASCADE": True}, sections=TWO),
+        Run(
+            BOTH | many(*range(1_301, 1_304)) | many(11_350, section="b"),
+            keys={"CASCADE": True},
+            sections=TWO,
+        ),
+    ],
+}
+
+
+#: Rows of `at_random` that are never touched.
+EVERGREEN = many(*range(500, 6_001, 500))

@@ -1,0 +1,70 @@
+"""Real readers of sitemaps, each for `python -m tests.invariants.readers READER BASE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+# The readers: from the base of a site to all URLs that they find. What each is installed as is beside.
+
+
+def usp(base: str) -> list[str]:
+    """As far as robots.txt leads."""
+    from usp.tree import sitemap_tree_for_homepage
+
+    return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
+
+
+def usp_guessing(base: str) -> list[str]:
+    """And beyond: it also asks for the names that sitemaps often have."""
+    from usp.tree import sitemap_tree_for_homepage
+
+    return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]
+
+
+def advertools(base: str) -> list[str]:
+    from advertools import sitemap_to_df
+
+    frame = sitemap_to_df(f"{base}/robots.txt")
+    assert "errors" not in frame or frame["errors"].isna().all()
+    return list(frame["loc"])
+
+
+def scrapy(base: str) -> list[str]:
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.spiders import SitemapSpider
+
+    found: list[str] = []
+
+    class Reader(SitemapSpider):
+        name = "reader"
+        sitemap_urls = [f"{base}/robots.txt"]
+
+        def sitemap_filter(self, entries: Any) -> Iterator[Any]:
+            # The files are asked for, the pages that they list are not.
+            if entries.type == "urlset":
+                found.extend(entry["loc"] for entry in entries)
+            else:
+                yield from entries
+
+    process = CrawlerProcess(
+        {"LOG_LEVEL": "ERROR", "COOKIES_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
+    )
+    process.crawl(Reader)
+    process.start()
+    return found
+
+
+READERS: dict[str, tuple[Callable[[str], list[str]], str]] = {
+    "usp": (usp, "ultimate-sitemap-parser"),
+    "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
+    "advertools": (advertools, "advertools"),
+    "scrapy": (scrapy, "scrapy"),
+}
+
+
+if __name__ == "__main__":
+    read, _ = READERS[sys.argv[1]]
+    sys.stdout.write("\n" + json.dumps(read(sys.argv[2])))

@@ -1,0 +1,134 @@
+"""A storage that refuses a write, at each point of an export."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage, storages
+
+from django_sitemaps09 import manifest as manifests
+from django_sitemaps09 import stores
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import export
+from django_sitemaps09.stores import lease
+from tests.invariants.rows import BASE, articles, write
+from tests.support import published
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork"),
+]
+
+
+class Refusing(InMemoryStorage):
+    """Replaces files whole, as S3 does; the n-th one is refused, by the number that is set."""
+
+    left = 0
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        return name
+
+    def _save(self, name: str, content: Any) -> str:
+        Refusing.left -= 1
+        if Refusing.left == 0:
+            raise ConnectionError("the storage refuses")
+        whole = ContentFile(content.read())
+        if self.exists(name):
+            self.delete(name)
+        return super()._save(name, whole)
+
+    def contents(self) -> dict[str, bytes]:
+        """What is published."""
+        found = {}
+        for name in self.listdir("")[1]:
+            with self.open(name) as file:
+                found[name] = file.read()
+        return found
+
+
+def unpacked(contents: Mapping[str, bytes], name: str) -> tuple[str, ...]:
+    return published.locations(contents[name], name.endswith(".gz"))
+
+
+def named(contents: Mapping[str, bytes]) -> list[str]:
+    if "sitemap.xml" not in contents:
+        return []
+    return [url.rpartition("/")[2] for url in unpacked(contents, "sitemap.xml")]
+
+
+@pytest.mark.django_db
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+class TestAStorageThatRefusesAWrite:
+    @pytest.mark.parametrize("kind", ["first", "split", "merge"])
+    def test_keeps_what_is_published_and_the_next_run_publishes_what_there_is(
+        self, settings: Any, keys: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
+        from tests.models import Article
+
+        # The cache of the tests is shared by nobody but this process.
+        monkeypatch.setattr(lease, "_UNFIT", {})
+        settings.STORAGES = {
+            **settings.STORAGES,
+            "sitemaps": {"BACKEND": f"{__name__}.Refusing", "OPTIONS": {"location": "/invariants"}},
+        }
+        sitemaps = {"a": articles()}
+        refused = 0
+        for point in range(1, 100):
+            storages._storages.clear()  # type: ignore[attr-defined]
+            storage: Any = storages["sitemaps"]
+            Article.objects.all().delete()
+            Refusing.left = 0
+            if kind != "first":
+                write(*range(100, 4_100, 100))
+                assert export(sitemaps=sitemaps).failures == []
+            if kind == "merge":
+                Article.objects.exclude(pk__in=[300, 600, 1_300, 1_600, 2_300, 2_600, 3_300]).delete()
+                assert export(sitemaps=sitemaps).failures == []
+            earlier = storage.contents()
+            once = {url for name in named(earlier) for url in unpacked(earlier, name)}
+            write(*range(1_101, 1_125), 5_000)
+            Refusing.left = point
+            failed = False
+            try:
+                failed = bool(export(sitemaps=sitemaps).failures)
+            except ExportError as error:
+                assert "the storage refuses" in str(error)  # noqa: PT017 it may also go well
+                failed = True
+            found = storage.contents()
+            for name in {*named(earlier), *named(found)}:
+                unpacked(found, name)
+            assert once <= {url for name in named(found) for url in unpacked(found, name)}, point
+            over = Refusing.left > 0
+            Refusing.left = 0
+            write(9_000)
+            assert export(sitemaps=sitemaps).failures == []
+            found = storage.contents()
+            urls = [url for name in named(found) for url in unpacked(found, name)]
+            slugs = Article.objects.values_list("slug", flat=True)
+            assert sorted(urls) == sorted(f"{BASE}/{slug}/" for slug in slugs), point
+            for name in named(earlier):
+                unpacked(found, name)
+            self.is_clean(storage)
+            if over:
+                break
+            refused += failed
+            assert failed
+        assert refused > 8
+
+    @staticmethod
+    def is_clean(storage: Any) -> None:
+        folders, files = storage.listdir(".sitemaps09")
+        assert [name for name in (*folders, *files) if name.startswith(("run-", "probe-", "journal"))] == []
+        manifest = manifests.read(stores.state(stores.target(None)))
+        assert manifest is not None
+        found = storage.contents()
+        for name, record in manifest.sections.items():
+            for page in record.pages:
+                file = f"sitemap-{name}-{page.number}.xml.gz"
+                content = gzip.decompress(found[file])
+                assert published.sha256(content).hexdigest() == page.digest

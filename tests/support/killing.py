@@ -1,0 +1,133 @@
+"""Forks that are killed at a chosen point, and the processes that they leave."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
+    """Kill this process before its `point`-th change of what is in a folder, or half through it.
+
+    Whatever makes the change: Python tells of each file that is created, moved or removed. Before a file
+    is synced only half of it has come to the disk. `in_workers` counts the changes of each worker
+    instead, who then stands still.
+    """
+    left, own, below = point, os.getpid(), str(folder)
+    one_at_a_time = threading.RLock()
+
+    def now() -> bool:
+        nonlocal left
+        if in_workers is (os.getpid() == own):
+            return False
+        with one_at_a_time:
+            left -= 1
+            return left == 0
+
+    def die() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(own, signal.SIGKILL)
+        # A process that is stopped when its parent dies is sent SIGHUP, so the parent has to be dead first.
+        while os.getppid() == own:
+            time.sleep(0.001)
+        # A worker sees nothing of that before it is let go on.
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = arguments
+            counts = isinstance(path, (str, os.PathLike)) and bool(flags & os.O_CREAT)
+        elif event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir"):
+            # Names below a folder that is open are told without it.
+            path, counts = arguments[0], True
+        else:
+            return
+        within = counts and (str(path).startswith(below) or not Path(path).is_absolute())
+        if within and now():
+            die()
+
+    sync = os.fsync
+
+    def half(descriptor: int) -> None:
+        if now():
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+            die()
+        sync(descriptor)
+
+    os.fsync = half
+    sys.addaudithook(hook)
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Return the number of a fork that does some work and ends with 0 if that succeeds."""
+    from django.db import connections
+
+    connections.close_all()
+    number = os.fork()
+    if number:
+        return number
+    try:
+        # Its workers too are found by it.
+        os.setpgid(0, 0)
+        work()
+    except BaseException:  # noqa: BLE001 whatever it is, the parent is told
+        traceback.print_exc()
+        os._exit(3)
+    os._exit(0)
+
+
+def was_killed(number: int) -> bool:
+    """Wait for a fork, and return whether it was killed; `False` if it ended by itself."""
+    _, status = os.waitpid(number, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL, status
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the export failed, see above"
+    return False
+
+
+def members(group: int) -> list[int]:
+    """Return the living processes of a process group."""
+    return [number for number, ids in living() if ids.group == group]
+
+
+def woken(group: int) -> list[int]:
+    """Continue the living processes of a process group, and return them."""
+    found = members(group)
+    for number in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGCONT)
+    return found
+
+
+def end(session: int) -> None:
+    """Kill all living processes of a session, including those that are stopped."""
+    for number in [number for number, ids in living() if ids.session == session]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+class Ids(NamedTuple):
+    """The process group and the session of a process."""
+
+    group: int
+    session: int
+
+
+def living() -> Iterator[tuple[int, Ids]]:
+    """Yield each living process, as far as /proc knows."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group, session = stat.read_text().rpartition(")")[2].split()[:4]
+            # One that is dead has its files as long as a thread of it is not.
+            if state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1:
+                yield int(stat.parent.name), Ids(int(group), int(session))

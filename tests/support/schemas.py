@@ -1,0 +1,44 @@
+"""Schemas that say whether a document keeps to the protocol and its extensions.
+
+Ours are in `tests/schemas/`. Where others are in `shared/schemas/` beside the checkout, they are asked too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+OWN = Path(__file__).parents[1] / "schemas" / "all.xsd"
+#: Written by others, and no part of the project.
+SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
+
+
+class Schemas:
+    """Schemas of which each has to admit a document."""
+
+    def __init__(self, *files: Path) -> None:
+        self.each = [etree.XMLSchema(etree.parse(file)) for file in files]
+
+    def assertValid(self, document: Any) -> None:
+        for schema in self.each:
+            schema.assertValid(document)
+
+    def validate(self, document: Any) -> bool:
+        """Whether all admit the document; fails where one does and another one does not."""
+        answers = {schema.validate(document) for schema in self.each}
+        assert len(answers) == 1, [str(schema.error_log) for schema in self.each]
+        return answers.pop()
+
+
+@cache
+def schemas() -> Schemas:
+    return Schemas(*(file for file in (OWN, SHARED) if file.exists()))
+
+
+@pytest.fixture(scope="session")
+def schema() -> Schemas:
+    return schemas()
