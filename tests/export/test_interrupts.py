@@ -19,11 +19,11 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
+from tests.support.paths import ROOT
 from tests.support.published import quick_folder
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[1]
 BASE = "https://www.example.com"
 # Pages are cut for 95 rows, as the first 200 rows say, which are read before any page is.
 ROWS, PAGE, PAGES, SAMPLE = 600, 100, 7, 200
@@ -33,7 +33,7 @@ import os
 from tests.settings import *
 DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["TESTS_DATABASE"]}}}}
 SITEMAPS09 = {{
-    "BASE_URL": "{BASE}", "SITEMAPS": "tests.test_interrupts.SECTIONS", "MAX_URLS": {PAGE},
+    "BASE_URL": "{BASE}", "SITEMAPS": "tests.export.test_interrupts.SECTIONS", "MAX_URLS": {PAGE},
     "ROOT": os.environ["TESTS_ROOT"],
 }}
 """
@@ -47,7 +47,7 @@ if __name__ == "__main__":
         multiprocessing.set_start_method(how)
     if how == "publishing":
         from django_sitemaps09.stores.local import LocalStore
-        from tests.test_interrupts import meet
+        from tests.export.test_interrupts import meet
         promote = LocalStore.promote
         def slow(self, *arguments):
             meet()
@@ -261,7 +261,7 @@ class TestHandlers:
     ) -> None:
         before, seen = handlers(), []
         assert before == [signal.default_int_handler, signal.SIG_DFL]
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
         SPIES["spy"] = Spy(seen)
         call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
         assert seen[0] is seen[1]
@@ -270,7 +270,7 @@ class TestHandlers:
 
     def test_of_somebody_else_stay(self, tmp_path: Path, settings: Any) -> None:
         seen: list[Any] = []
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
         SPIES["spy"] = Spy(seen)
 
         def own(number: int, frame: object) -> None:
@@ -293,7 +293,7 @@ class TestHandlers:
                 signal.raise_signal(number)
                 return range(3)
 
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
         SPIES["spy"] = Signalled([])
 
         def call_all() -> None:
@@ -316,7 +316,7 @@ class TestHandlers:
 
     def test_are_left_alone_in_a_thread(self, tmp_path: Path, settings: Any) -> None:
         seen: list[Any] = []
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.test_interrupts.SPIES"}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
         SPIES["spy"] = Spy(seen)
         before = handlers()
         thread = threading.Thread(

@@ -28,10 +28,10 @@ from django.db.models import F
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from tests.support.databases import require
 from tests.support.forwarder import DEADLINE, Forwarder
+from tests.support.paths import ROOT
 from tests.support.published import quick_folder
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[1]
 BASE = "https://www.example.com"
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 60, 20
@@ -39,7 +39,7 @@ SETTINGS = """
 import json, os
 from tests.settings import *
 DATABASES = {"default": json.loads(os.environ["SITEMAPS09_TESTS_DATABASE"])}
-SITEMAPS09 = {"BASE_URL": "%s", "SITEMAPS": "tests.test_retry.SECTIONS", "MAX_URLS": %d}
+SITEMAPS09 = {"BASE_URL": "%s", "SITEMAPS": "tests.export.rendering.test_retry.SECTIONS", "MAX_URLS": %d}
 LOGGING = {"version": 1, "disable_existing_loggers": False}
 """
 
@@ -116,7 +116,7 @@ class Exports:
         }
         self.errors = (folder / "errors.txt").open("w+")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.test_retry"],
+            [sys.executable, "-m", "tests.export.rendering.test_retry"],
             env=environ,
             cwd=ROOT,
             stdin=subprocess.PIPE,
