@@ -19,10 +19,11 @@ import django_sitemaps09
 from django_sitemaps09 import GenericSitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
 from tests.models import Article
+from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.published import indexed
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
 
 SITEMAPS: dict[str, Any] = {}
 urlpatterns = [
@@ -30,15 +31,9 @@ urlpatterns = [
     path("contrib.xml", views.sitemap, {"sitemaps": SITEMAPS}),
 ]
 
-BASE = "https://www.example.com"
 BASES = pytest.mark.parametrize(
     "base", [contrib.Sitemap, django_sitemaps09.Sitemap], ids=["contrib", "compat"]
 )
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ from django.urls import include, path
 import django_sitemaps09
 from django_sitemaps09 import ModelSitemap, NewsSitemap, views
 from django_sitemaps09.export import export
+from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.published import indexed
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
 
-BASE = "https://www.example.com"
 SITEMAPS: dict[str, Any] = {}
 urlpatterns = [
     path("", include("django_sitemaps09.urls"), {"sitemaps": SITEMAPS}),
@@ -33,8 +33,8 @@ urlpatterns = [
 
 
 @pytest.fixture(autouse=True)
-def _configured(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
+def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Things are the only section."""
     monkeypatch.setitem(SITEMAPS, "s", Things)
 
 

@@ -19,12 +19,12 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
+from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.published import quick_folder
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
-BASE = "https://www.example.com"
 # Pages are cut for 95 rows, as the first 200 rows say, which are read before any page is.
 ROWS, PAGE, PAGES, SAMPLE = 600, 100, 7, 200
 SETTINGS = f"""

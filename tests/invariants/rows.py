@@ -14,8 +14,7 @@ from django.db.models.functions import Concat
 
 from django_sitemaps09 import ModelSitemap
 from tests.support import published
-
-BASE = "https://www.example.com"
+from tests.support.configuration import BASE
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.stores.local import LocalStore
 from tests.invariants.rows import articles, lastmods, of_section, words, write, write_words
 from tests.support import published
+from tests.support.clock import Clock
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,18 +27,11 @@ pytestmark = [
 @pytest.mark.django_db
 class TestTheIndexAndTheFiles:
     def test_a_lastmod_changes_exactly_when_the_digest_does(
-        self, tmp_path: Path, keys: Any, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, keys: Any, clock: Clock
     ) -> None:
         from tests.models import Article
 
-        now = datetime(2026, 6, 1, tzinfo=timezone.utc)
-
-        class Clock(datetime):
-            @classmethod
-            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-                return now
-
-        monkeypatch.setattr("django_sitemaps09.export.api.datetime", Clock)
+        clock.time = datetime(2026, 6, 1, tzinfo=timezone.utc)
         write(*range(10, 360, 10))
         found: list[tuple[dict[str, str], dict[str, str | None]]] = []
         changes: list[Callable[[], object]] = [
@@ -54,7 +48,7 @@ class TestTheIndexAndTheFiles:
         ]
         for change in changes:
             change()
-            now += timedelta(hours=1)
+            clock.time += timedelta(hours=1)
             assert export(output=tmp_path, sitemaps={"a": articles()}).failures == []
             digests = {name: published.digest(tmp_path, name) for name in published.pages(tmp_path)}
             found.append((digests, lastmods(tmp_path)))
@@ -99,25 +93,18 @@ class TestTheIndexAndTheFiles:
         assert not any((tmp_path / name).exists() for name in first)
 
     def test_what_is_removed_stays_for_those_who_hold_an_older_index(
-        self, tmp_path: Path, keys: Any, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, keys: Any, clock: Clock
     ) -> None:
-        now = datetime(2026, 6, 1, tzinfo=timezone.utc)
-
-        class Clock(datetime):
-            @classmethod
-            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-                return now
-
-        monkeypatch.setattr("django_sitemaps09.export.api.datetime", Clock)
+        clock.time = datetime(2026, 6, 1, tzinfo=timezone.utc)
         write(*range(1, 36))
         export(output=tmp_path, sitemaps={"a": articles()})
         old = of_section(tmp_path, "a")
-        now += timedelta(hours=1)
+        clock.time += timedelta(hours=1)
         export(output=tmp_path, sitemaps={"a": articles()}, rebalance=True)
-        now += timedelta(hours=23, minutes=59)
+        clock.time += timedelta(hours=23, minutes=59)
         export(output=tmp_path, sitemaps={"a": articles()})
         assert of_section(tmp_path, "a").items() >= old.items()
-        now += timedelta(minutes=1)
+        clock.time += timedelta(minutes=1)
         report = export(output=tmp_path, sitemaps={"a": articles()})
         assert sorted(report.deleted) == sorted(old)
         assert of_section(tmp_path, "a").keys().isdisjoint(old)

@@ -19,8 +19,8 @@ import pytest
 from django.conf import settings as django_settings
 
 from tests.invariants.killing.scenarios import EVERGREEN, SCENARIOS
-from tests.invariants.rows import BASE
 from tests.support import killing, published
+from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.paths import ROOT
 

@@ -16,8 +16,9 @@ from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
 from django_sitemaps09.stores import lease
-from tests.invariants.rows import BASE, articles, write
+from tests.invariants.rows import articles, write
 from tests.support import published
+from tests.support.configuration import BASE
 
 pytestmark = [
     pytest.mark.slow,

@@ -26,13 +26,13 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.forwarder import DEADLINE, Forwarder
 from tests.support.paths import ROOT
 from tests.support.published import quick_folder
 
 pytestmark = pytest.mark.slow
-BASE = "https://www.example.com"
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 60, 20
 SETTINGS = """

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.invariants.killing.scenarios import BASE, PAGE, Rows, Run
+from tests.invariants.killing.scenarios import PAGE, Rows, Run
+from tests.support.configuration import BASE
 
 
 def prepare() -> None:

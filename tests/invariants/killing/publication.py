@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.invariants.killing.scenarios import BASE, Run
+from tests.invariants.killing.scenarios import Run
 from tests.support import published
+from tests.support.configuration import BASE
 
 
 def assert_files_are_whole(folder: Path, named: Iterable[str]) -> None:

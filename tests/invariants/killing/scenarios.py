@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-BASE = "https://www.example.com"
+from tests.support.configuration import BASE
+
 #: URLs of a page.
 PAGE = 10
 
