@@ -20,7 +20,7 @@ UPDATED = {
 
 
 def populate() -> list[Article]:
-    """Five articles, the last one without a time; three flatpages, one for members alone."""
+    """Create five articles, the last one without a time, and three flatpages, one for members only."""
     trees, rocks = Category.objects.create(slug="trees"), Category.objects.create(slug="rocks")
     articles = [
         Article.objects.create(

@@ -7,18 +7,16 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# The readers: from the base of a site to all URLs that they find. What each is installed as is beside.
-
 
 def usp(base: str) -> list[str]:
-    """As far as robots.txt leads."""
+    """Return what ultimate-sitemap-parser finds from robots.txt alone."""
     from usp.tree import sitemap_tree_for_homepage
 
     return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
 
 
 def usp_guessing(base: str) -> list[str]:
-    """And beyond: it also asks for the names that sitemaps often have."""
+    """Return what ultimate-sitemap-parser finds, with the usual names of sitemaps requested as well."""
     from usp.tree import sitemap_tree_for_homepage
 
     return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]

@@ -29,6 +29,7 @@ def keys(settings: Any) -> Callable[..., None]:
 
 
 def articles(**attributes: Any) -> Any:
+    """Return a section of columns, whose pages are ranges of an integer key."""
     from tests.models import Article
 
     declared = {
@@ -41,6 +42,7 @@ def articles(**attributes: Any) -> Any:
 
 
 def words(**attributes: Any) -> Any:
+    """Return a section of columns, whose pages are ranges of a key of text."""
     from tests.models import Word
 
     declared = {
@@ -68,12 +70,13 @@ def write_words(*numbers: int) -> None:
 
 
 def of_section(folder: Path, section: str) -> dict[str, tuple[int, int, bytes]]:
+    """Return the state of each page of a section."""
     found = published.states(folder)
     return {name: state for name, state in found.items() if name.startswith(f"sitemap-{section}-")}
 
 
 def lastmods(folder: Path) -> dict[str, str | None]:
-    """What the index says of each page."""
+    """Return the `lastmod` of each page in the index."""
     space = published.SPACE
     root = ElementTree.fromstring((folder / "sitemap.xml").read_bytes())  # noqa: S314
     return {

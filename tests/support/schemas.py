@@ -1,6 +1,7 @@
-"""Schemas that say whether a document keeps to the protocol and its extensions.
+"""XML schemas of the protocol and its extensions.
 
-Ours are in `tests/schemas/`. Where others are in `shared/schemas/` beside the checkout, they are asked too.
+The own schemas are in `tests/schemas/`. If others are in `shared/schemas/` beside the checkout, a document
+has to be valid by both.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
 
 
 class Schemas:
-    """Schemas of which each has to admit a document."""
+    """Schemas that have to agree on a document."""
 
     def __init__(self, *files: Path) -> None:
         self.each = [etree.XMLSchema(etree.parse(file)) for file in files]
@@ -28,7 +29,7 @@ class Schemas:
             schema.assertValid(document)
 
     def validate(self, document: Any) -> bool:
-        """Whether all admit the document; fails where one does and another one does not."""
+        """Return whether the document is valid; fail if the schemas disagree."""
         answers = {schema.validate(document) for schema in self.each}
         assert len(answers) == 1, [str(schema.error_log) for schema in self.each]
         return answers.pop()
