@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from django.contrib.flatpages.models import FlatPage
-
 from tests.compat.cases import NEW_YORK, UTC, ZURICH
-from tests.models import Article, Category
+from tests.models import Article
+from tests.support.factories import ArticleFactory, CategoryFactory
+from tests.support.site_factories import FlatPageFactory
 
 UPDATED = {
     "alpha": datetime(2025, 1, 1, 10, 30, tzinfo=UTC),
@@ -21,9 +21,9 @@ UPDATED = {
 
 def populate() -> list[Article]:
     """Create five articles, the last one without a time, and three flatpages, one for members only."""
-    trees, rocks = Category.objects.create(slug="trees"), Category.objects.create(slug="rocks")
+    trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
     articles = [
-        Article.objects.create(
+        ArticleFactory(
             slug=slug,
             category=trees if number % 2 else rocks,
             updated=updated,
@@ -34,6 +34,5 @@ def populate() -> list[Article]:
         for number, (slug, updated) in enumerate(UPDATED.items())
     ]
     for url, members in (("/about/", False), ("/a&b/", False), ("/members/", True)):
-        page = FlatPage.objects.create(url=url, title=url, registration_required=members)
-        page.sites.add(1)
+        FlatPageFactory(url=url, registration_required=members, sites=[1])
     return articles

@@ -29,6 +29,7 @@ from tests.compat.cases import (
     Tree,
 )
 from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer
+from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
 
@@ -92,7 +93,7 @@ class TestEveryAnswer:
     @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml"])
     def test_names_the_site_of_the_request_when_no_site_id_is_set(self, path: str, settings: Any) -> None:
         del settings.SITE_ID
-        Site.objects.create(domain="second.example.org", name="second")
+        SiteFactory(domain="second.example.org")
         url, host = f"/hooks_as_methods/{path}", {"HTTP_HOST": "second.example.org"}
         assert compat_answer(url, **host) == contrib_answer(url, **host)
         assert b"//second.example.org/" in compat_answer(url, **host).body

@@ -22,6 +22,7 @@ from tests.compat.cases import EARLY, LATE, LEAVES, Bases, Leaf
 from tests.compat.data import UPDATED
 from tests.compat.declared import KEYS, Host
 from tests.models import Article
+from tests.support.factories import ArticleFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 NO_SITE = (
@@ -119,7 +120,7 @@ class TestGetUrls:
         section.get_urls()
         assert not hasattr(section, "latest_lastmod")
 
-    def test_may_be_asked_twice(self, leaves: Any) -> None:
+    def test_may_be_called_twice(self, leaves: Any) -> None:
         section = leaves()
         assert section.get_urls() == section.get_urls()
 
@@ -163,7 +164,7 @@ class TestSite:
         assert str(raised.value) == NO_SITE
         assert len(plain(bases, kind).get_urls(site=Host())) == 5
 
-    def test_is_asked_for_before_the_items(self, bases: Bases) -> None:
+    def test_is_looked_up_before_the_items(self, bases: Bases) -> None:
         Site.objects.all().delete()
         Site.objects.clear_cache()
         section = bases.Sitemap()
@@ -287,7 +288,7 @@ class TestGenericSitemap:
         rows = Article.objects.order_by("pk")
         section = bases.GenericSitemap({"queryset": rows})
         assert len(section.get_urls()) == 5
-        Article.objects.create(slug="later")
+        ArticleFactory(slug="later")
         assert len(section.get_urls()) == 6
         assert section.queryset is rows
         assert rows._result_cache is None

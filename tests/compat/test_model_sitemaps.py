@@ -26,7 +26,8 @@ from tests.compat import projects
 from tests.compat.cases import EARLY
 from tests.compat.data import UPDATED
 from tests.compat.declared import KEYS, Host, Shop, ShopByMethods
-from tests.models import Article, Comment
+from tests.models import Article
+from tests.support.factories import ArticleFactory, CommentFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
@@ -120,7 +121,7 @@ class TestModelSitemap:
 
     def test_sees_rows_that_came_later(self, articles: list[Article]) -> None:
         before = len(Shop().get_urls())
-        Article.objects.create(slug="later", category=articles[0].category)
+        ArticleFactory(slug="later", category=articles[0].category)
         assert len(Shop().get_urls()) == before + 1
 
     def test_takes_methods_beside_expressions(self) -> None:
@@ -161,8 +162,8 @@ class TestModelSitemap:
         assert [url["priority"] for url in found] == ["0.1", "0.1", "0.1", "0.9", "0.9"]
 
     def test_takes_aggregates(self, articles: list[Article]) -> None:
-        Comment.objects.create(article=articles[1])
-        Comment.objects.create(article=articles[1])
+        CommentFactory(article=articles[1])
+        CommentFactory(article=articles[1])
 
         class Counted(ModelSitemap[Article]):
             model = Article

@@ -21,6 +21,7 @@ from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.databases import require
+from tests.support.factories import ArticleFactory
 from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
@@ -96,16 +97,16 @@ class TestASectionThatListsByItsSite:
         report = export(output=tmp_path, sitemaps={"s": section})
         assert (report.urls, report.failures) == (10, [])
         assert indexed(tmp_path) == {*named(*range(10))}
-        # Page 1 is asked for before the paginator, and rendered once.
+        # Page 1 is requested before the paginator, and rendered once.
         assert section.asked == [1, 2, 3]
 
     @pytest.mark.parametrize("number", [1, 2])
-    def test_is_asked_for_a_page_once(self, base: Any, serve: Any, number: int) -> None:
+    def test_is_called_once_for_a_page(self, base: Any, serve: Any, number: int) -> None:
         section = serve(for_a_site(base))
         assert len(live(f"/sitemap-s-{number}.xml")) == 4
         assert section.asked == [number]
 
-    def test_is_asked_for_its_first_page_for_the_index(self, base: Any, serve: Any) -> None:
+    def test_is_called_for_its_first_page_for_the_index(self, base: Any, serve: Any) -> None:
         section = serve(for_a_site(base))
         assert len(live("/sitemap.xml")) == 3
         assert section.asked == [1]
@@ -122,7 +123,7 @@ class TestASectionThatListsByItsSite:
         assert len(live("/sitemap.xml")) == 3
         caplog.clear()
         assert live("/sitemap-s-4.xml") == []
-        # Page 1 has told the site, by which its items are listed.
+        # `get_urls()` for page 1 has set the site, by which the items are listed.
         assert "its paginator none" not in caplog.text
 
     def test_that_fails_is_missing_in_the_index_and_says_so(
@@ -336,4 +337,4 @@ def test_an_attribute_of_a_project_means_what_it_likes(
 @pytest.fixture
 def articles() -> None:
     for slug in ("a", "b"):
-        Article.objects.create(slug=slug, updated="2026-01-01T00:00Z")
+        ArticleFactory(slug=slug, updated="2026-01-01T00:00Z")

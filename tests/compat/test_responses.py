@@ -77,13 +77,13 @@ class TestResponse:
         assert response.render().content == as_bytes
 
     def test_tells_callbacks_when_it_is_rendered(self, response: Any) -> None:
-        told: list[Any] = []
-        response.add_post_render_callback(told.append)
-        assert told == []
+        rendered: list[Any] = []
+        response.add_post_render_callback(rendered.append)
+        assert rendered == []
         response.render()
-        assert told == [response]
-        response.add_post_render_callback(told.append)
-        assert told == [response, response]
+        assert rendered == [response]
+        response.add_post_render_callback(rendered.append)
+        assert rendered == [response, response]
 
     def test_is_replaced_by_what_a_callback_returns(self, response: Any) -> None:
         other = HttpResponse(b"other")
@@ -139,7 +139,7 @@ class TestViews:
                 getattr(views, view)(RequestFactory().get("/"), {"one": Section}).render()
                 assert Section.made == before + 1
 
-    def test_make_no_section_that_is_not_asked_for(self) -> None:
+    def test_make_no_section_that_is_not_requested(self) -> None:
         def never() -> Any:
             raise AssertionError
 
@@ -185,16 +185,16 @@ class TestViews:
 
     def test_give_the_page_as_it_stands_in_the_request(self) -> None:
         """Whoever overrides `get_urls()` or the paginator gets the text, as from contrib."""
-        told: list[Any] = []
+        calls: list[Any] = []
 
         class Telling(Section):
             def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                told.append((page, site.domain, protocol))
+                calls.append((page, site.domain, protocol))
                 return []
 
         views.sitemap(RequestFactory().get("/?p=x"), {"one": Telling}).render()
         views.sitemap(RequestFactory().get("/", secure=True), {"one": Telling}).render()
-        assert told == [("x", "example.com", "http"), (1, "example.com", "https")]
+        assert calls == [("x", "example.com", "http"), (1, "example.com", "https")]
 
     def test_read_the_pages_of_the_paginator_that_a_class_has(self) -> None:
         class Named(Paginator):

@@ -242,7 +242,7 @@ def handlers() -> list[Any]:
 
 
 class Spy(Sitemap[int]):
-    """Notes who handles signals while its items are asked for."""
+    """Note the signal handlers while the items are read."""
 
     def __init__(self, seen: list[Any]) -> None:
         self.seen = seen

@@ -1,1 +1,1 @@
-"""Tests of what must hold always, whatever is killed, refused, declared or asked for."""
+"""Tests of what must hold always, whatever is killed, refused or declared."""

@@ -245,7 +245,7 @@ def test_where_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: 
     ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
 )
 @pytest.mark.usefixtures("sitemap_js")
-def test_an_npm_that_does_not_install_is_told_with_its_reason(
+def test_an_npm_that_does_not_install_is_reported_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
 ) -> None:
     monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", required)

@@ -164,19 +164,19 @@ class TestADatabaseThatIsGone:
         before = of_section(tmp_path, "a")
         write(*range(1_000, 1_030))
         write_words(*range(25, 50))
-        asked = 0
+        queries = 0
 
         def gone(execute: Any, sql: str, *arguments: Any) -> Any:
-            nonlocal asked
+            nonlocal queries
             if "tests_article" in sql:
-                asked += 1
-                if asked >= at:
+                queries += 1
+                if queries >= at:
                     raise OperationalError("server closed the connection unexpectedly")
             return execute(sql, *arguments)
 
         with connection.execute_wrapper(gone):
             report = export(output=tmp_path, sitemaps=sitemaps)
-        assert asked >= at
+        assert queries >= at
         assert [bool(section.failure) for section in report.sections] == [False, True, False]
         assert "OperationalError: server closed the connection" in str(report.sections[1].failure)
         assert of_section(tmp_path, "a") == before

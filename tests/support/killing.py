@@ -46,7 +46,7 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
             path, _, flags = arguments
             counts = isinstance(path, (str, os.PathLike)) and bool(flags & os.O_CREAT)
         elif event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir"):
-            # Names below a folder that is open are told without it.
+            # Names below an open folder are relative to it.
             path, counts = arguments[0], True
         else:
             return
@@ -79,7 +79,7 @@ def forked(work: Callable[[], object]) -> int:
         # Its workers too are found by it.
         os.setpgid(0, 0)
         work()
-    except BaseException:  # noqa: BLE001 whatever it is, the parent is told
+    except BaseException:  # noqa: BLE001 the parent reads the exit status
         traceback.print_exc()
         os._exit(3)
     os._exit(0)

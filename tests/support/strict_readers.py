@@ -1,6 +1,6 @@
 """The strictest real readers of sitemaps, and what each makes of a document with extensions.
 
-sitemap.js (`SitemapJs`, by npm) is the strict one. Three of its parts are asked, and nothing is let pass:
+sitemap.js (`SitemapJs`, by npm) is the strict one. Three of its parts are used, and nothing is let pass:
 
 * its parser, with every error of which `ErrorLevel.THROW` throws the first. It complains of XML that is
   not well-formed; of every element or attribute that it does not know under that very name: a wrong case,
@@ -21,7 +21,7 @@ another element, an alternate's language or any URL but `<loc>` that is none, a 
 lacks in an extension, a video with neither `content_loc` nor `player_loc`.
 
 ultimate-sitemap-parser (`usp_pages`) is the lenient one: it goes by namespaces, as long as they hold
-"/sitemap/", "/sitemap-image/" and so on, skips videos and whatever else it does not know, leaves out a
+"/sitemap/", "/sitemap-image/" and so on, skips videos and whatever else it does not know, skips a
 second entry of the same `<loc>`, and logs what it repairs. Here each such warning is a failure. It
 resolves references in texts of the protocol and of news a second time, so `?a=1&copy=2` in a `<loc>`
 comes out with a sign in it; not in images and alternates.
@@ -154,7 +154,7 @@ def install(folder: Path) -> str:
     """Installs sitemap.js in an empty folder; gives why it is not to be used, or nothing."""
     (folder / "package.json").write_text(json.dumps(PACKAGE))
     (folder / SCRIPT).write_text(READ)
-    # A machine without a network is told so in seconds, not in minutes.
+    # Without a network npm fails in seconds, not in minutes.
     patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000"]
     quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
     try:
@@ -187,11 +187,11 @@ def _told(said: str) -> str:
 
 
 def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]]) -> Iterator[str]:
-    """What speaks against a document, and what the parser left out of it without saying so."""
+    """What speaks against a document, and what the parser dropped without a complaint."""
     try:
         root = etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        # The parser is never told that a document ends, so it takes one that was cut off.
+        # The parser does not see where a document ends, so it takes one that was cut off.
         yield f"XML: {error}"
         return
     if not schema.validate(root):
@@ -251,7 +251,7 @@ def usp_pages(document: bytes) -> list[dict[str, Any]]:
 
 @contextmanager
 def _complaints(name: str) -> Iterator[list[str]]:
-    """What a logger is told from warnings on."""
+    """Collect what a logger receives, from warnings on."""
     said: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]

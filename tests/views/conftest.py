@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tests.support.native_views import route
+from tests.support.several_hosts import two_sites
 
-__all__ = ["route"]
+__all__ = ["route", "two_sites"]

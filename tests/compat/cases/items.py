@@ -157,7 +157,7 @@ class Mute(Leaf):
     """An item whose text costs dear, as a `__str__` that follows relations does."""
 
     def __str__(self) -> str:
-        raise AssertionError("nobody asked for the text of an item")
+        raise AssertionError("the text of an item is not needed")
 
 
 MUTES = [Mute("hush", EARLY)]

@@ -101,15 +101,15 @@ def times_with_and_without_a_zone_in_one_section(bases: Bases) -> Sections:
 
 @case
 def newest_time_by_a_method(bases: Bases) -> Sections:
-    class Told(timed(bases, EARLY, None)):
+    class Newest(timed(bases, EARLY, None)):
         def get_latest_lastmod(self) -> Any:
             return LATE
 
-    class ToldDate(timed(bases, EARLY)):
+    class NewestDate(timed(bases, EARLY)):
         def get_latest_lastmod(self) -> Any:
             return date(2023, 1, 1)
 
-    return {"told": Told, "date": ToldDate}
+    return {"time": Newest, "date": NewestDate}
 
 
 @case

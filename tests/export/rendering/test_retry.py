@@ -252,7 +252,7 @@ def test_a_session_that_ends_before_any_statement_changes_nothing(
         assert failures == []
         assert lab.exports.run(start, 1, changed_only=False, atomic=False) == []
         lab.change()
-    # What is asked once per process, as the release of a server is, is not asked again.
+    # What is queried once per process, as the release of a server is, is not queried again.
     assert lab.run(workers, start)[0] == []
     lab.forwarder.arm()
     failures, folder = lab.run(workers, start)

@@ -38,9 +38,9 @@ from tests.support.waiting import until
 
 
 def everywhere(name: str, place: str, *losing: str) -> int:
-    """The last run of a scenario, killed at each of its points; `losing` what it had staged.
+    """Kill the last run of a scenario at each of its points; `losing` removes what it had staged.
 
-    Then the data change, and a run is not killed. How many points there were is told.
+    Then the data change, and a run is not killed. The number of points is returned.
     """
     folder, before = Path(place) / "public", Path(place) / "before"
     *earlier, last = SCENARIOS[name]

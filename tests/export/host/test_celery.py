@@ -1,4 +1,4 @@
-"""Invariants of several hosts whose pages are rendered by Celery: messages are sent once for all hosts."""
+"""Several hosts whose pages are rendered by Celery: messages are sent once for all hosts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,14 @@ import pytest
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines, export_hosts
 from django_sitemaps09.stores import STATE
-from tests import test_celery
-from tests import test_several_hosts as several
-from tests.support import engine_project
-from tests.support import published as looked_at
-from tests.test_several_hosts import FOLDERS, A, B, change, thirty, tree, written
+from tests.support import celery_project, engine_project, published
+from tests.support.several_hosts import FOLDERS, HOST_OPTIONS, A, B, change, thirty, tree, written
 
 pytest.importorskip("celery", reason="needs celery, of the extra `test-services`")
 
 from django_sitemaps09.export.engines import celery, messages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
-
-#: Fixtures of that module.
-folder = several.folder
-project = several.project
-_configured = several._configured
 
 
 class Direct(celery.Celery):
@@ -49,21 +41,19 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class TestCelery:
-    HOSTS = several.TestAnEngine.HOSTS
-
     def test_gives_the_same_digests_over_a_real_broker(
         self, folder: Path, project: engine_project.Project, tmp_path: Path
     ) -> None:
-        test_celery.require("redis")
-        site = test_celery.Site(tmp_path / "site", "redis", tmp_path / "none")
+        celery_project.require("redis")
+        site = celery_project.Site(tmp_path / "site", "redis", tmp_path / "none")
         site.database = project.database
-        command = ("django", "export_sitemaps", "a", "b", *self.HOSTS, "--format", "json")
+        command = ("django", "export_sitemaps", "a", "b", *HOST_OPTIONS, "--format", "json")
         try:
             found = []
             with site.working(2):
                 for engine in ("serial", "celery"):
                     process = site.start(*command, "--engine", engine, "--output", str(folder / engine))
-                    found.append(test_celery.result(process)[0]["hosts"])
+                    found.append(celery_project.result(process)[0]["hosts"])
         finally:
             site.clear()
         assert len(site._tasks("received")) >= 12, "nobody worked"
@@ -74,7 +64,7 @@ class TestCelery:
 
     def test_sends_json_for_all_hosts_at_once(self, folder: Path, direct: list[str]) -> None:
         thirty()
-        names = ["a", "asked", "n", "own", "text"]
+        names = ["a", "hooks", "n", "own", "text"]
         for place, engine in ((folder / "direct", DIRECT), (folder / "serial", "serial")):
             reports = export_hosts([A, B], names, output=place, engine=engine)
             assert [report.failures for report in reports.values()] == [[], []]
@@ -85,13 +75,13 @@ class TestCelery:
         for text in direct:
             targets = messages.verify(text)[0]["renderer"]["targets"]
             assert [found["folder"] for found in targets] == [FOLDERS[A], FOLDERS[B]]
-        before = looked_at.states(folder / "direct", hidden=True)
+        before = published.states(folder / "direct", hidden=True)
         for report in export_hosts([A, B], names, output=folder / "direct", engine=DIRECT).values():
             assert report.written == ()
         change(15, "other")
         after = export_hosts([A, B], ["a"], output=folder / "direct", engine=DIRECT, changed_only=True)
         assert written(after) == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
-        assert looked_at.states(folder / "direct", hidden=True).keys() - before.keys()
+        assert published.states(folder / "direct", hidden=True).keys() - before.keys()
 
     @pytest.mark.parametrize(
         "name", ["../x", "/etc/x", "a/../../x", "..", ".", "a/b", "A", "a\n", ".hidden"]
@@ -112,7 +102,7 @@ class TestCelery:
         # The run is not over.
         (folder / "made" / FOLDERS[A] / renderer["stage"]).mkdir()
         (folder / "made" / FOLDERS[A] / renderer["stage"] / "run.json").write_text("{}")
-        before = looked_at.states(folder, hidden=True)
+        before = published.states(folder, hidden=True)
         if place == "first":
             with pytest.raises(ExportError, match="as none of ours does"):
                 celery.render(messages.sign(message))
@@ -123,6 +113,6 @@ class TestCelery:
             assert answer is not None
             with pytest.raises(ExportError, match="as none of ours does"):
                 messages.read_answer(answering, answer)
-        new = looked_at.states(folder, hidden=True).keys() - before.keys()
+        new = published.states(folder, hidden=True).keys() - before.keys()
         stage = f"made/{FOLDERS[A]}/{renderer['stage']}"
         assert new <= {f"{stage}/{message['token']}.signed", f"{stage}/taken"}

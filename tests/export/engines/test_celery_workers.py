@@ -1,0 +1,161 @@
+"""Workers of Celery that are killed, have another key, or are not there; and a project without Celery."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import services
+from tests.support.celery_project import BROKERS, NOBODY, RABBITMQ, Site, result, runs
+from tests.support.celery_sections import HASTY
+from tests.support.engine_project import content
+from tests.support.waiting import DEADLINE, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.services]
+
+
+class TestAWorkerThatIsKilled:
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_leaves_its_page_to_another_one(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "held")
+        # RabbitMQ sees at once that it is gone; Redis gives the message back after an hour.
+        patience = {"SITEMAPS09_TESTS_PATIENCE": "1.5" if broker == "redis" else str(DEADLINE)}
+        with site.working(2):
+            command = ["tests.support.celery_sections", "exported", str(tmp_path / "celery"), HASTY, "held"]
+            process = site.start(*command, environ=patience)
+            until(lambda: [*site.gate().glob("killed-*")], "no worker took the page")
+            [taken] = site.gate().glob("killed-*")
+            os.killpg(os.getpgid(int(taken.name.rpartition("-")[2])), signal.SIGKILL)
+            site.gate("killed").touch()
+            report, warned = result(process)
+        assert report == serial
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+        assert ("it is sent again" in warned) == (broker == "redis")
+        assert len([*site.gate().glob("killed-*")]) == 2
+
+
+class TestAWorkerWithAnotherSecretKey:
+    def test_refuses_pages_and_the_command_says_what_must_be_the_same(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site("redis")
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5", "SITEMAPS09_TESTS_NOTICE": "0.5"}
+        command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "a"]
+        with site.working(1, celery={"SECRET_KEY": "another"}):
+            report, warned = result(site.start(*command, environ=hasty))
+            site.are_idle()
+        [failure] = report["failures"]
+        assert "has the same SECRET_KEY (its log says whether it has refused a page)" in failure
+        assert NOBODY in warned
+        assert "SECRET_KEY must be the same on the workers" in warned
+        assert "A message was refused, and nothing was done: it is not signed with the SECRET_KEY of" in (
+            site.said()
+        )
+        assert not report["published"]
+        assert content(tmp_path) == {}
+        assert runs(tmp_path) == []
+
+    def test_renders_where_that_of_the_command_still_holds(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site("redis")
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "a")
+        rolled = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": ["older", "tests"]}
+        with site.working(1, celery=rolled):
+            assert site.run("exported", str(tmp_path / "celery"), HASTY, "a") == serial
+        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+
+
+class TestNobody:
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_at_work_is_reported_again_and_again_with_the_queue_and_the_broker(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5", "SITEMAPS09_TESTS_NOTICE": "0.3"}
+        command = [
+            "django",
+            "export_sitemaps",
+            "a",
+            "--engine",
+            HASTY,
+            "--output",
+            str(tmp_path / "public"),
+        ]
+        process = site.start(*command, environ=hasty)
+        with process:
+            _, warned = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 1
+        lines = [line for line in warned.splitlines() if line.startswith(NOBODY)]
+        assert len(lines) > 2
+        place = {"redis": f"redis://{services.REDIS}", "rabbitmq": f"amqp://{RABBITMQ.rpartition('@')[2]}"}
+        for line in lines:
+            assert f"in the queue '{site.queue}' of {place[broker]}: start a worker" in line
+            assert f"(celery -A shop worker -Q {site.queue})" in line
+        assert RABBITMQ.rpartition("@")[0] not in warned
+
+    @pytest.mark.parametrize("broker", BROKERS)
+    def test_at_work_is_an_error_after_one_time_of_patience_for_all_sections(
+        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
+    ) -> None:
+        site = make_site(broker)
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5"}
+        began = time.monotonic()
+        report = site.run("exported", str(tmp_path), HASTY, "a", "b", "odd", environ=hasty)
+        # Each of 18 pages would wait for twice as long.
+        assert time.monotonic() - began < DEADLINE / 2
+        assert len(report["failures"]) == 3
+        for failure in report["failures"]:
+            assert "No worker of Celery has answered for Section 'a', page " in failure
+        assert not report["published"]
+        assert content(tmp_path) == {}
+        assert runs(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("url", "named"),
+        [
+            ("redis://me:secret@127.0.0.1:1/0", "redis://127.0.0.1:1 takes no messages"),
+            ("amqp://me:secret@127.0.0.1:1//", "amqp://127.0.0.1:1 takes no messages"),
+            ("redis://me:sec/ret@127.0.0.1:1/0", "a URL that cannot be read takes no messages"),
+        ],
+    )
+    def test_at_the_broker_is_an_error_without_its_password(
+        self, make_site: Callable[..., Site], tmp_path: Path, url: str, named: str
+    ) -> None:
+        site = make_site(CELERY_BROKER_URL=url)
+        report = site.run("exported", str(tmp_path), HASTY, "a", "b")
+        for failure in report["failures"]:
+            assert named in failure
+            assert "sec" not in failure.replace("Section", "")
+        assert len(report["failures"]) == 2
+        assert content(tmp_path) == {}
+
+    def test_who_has_made_an_app_is_an_error_that_says_so(
+        self, make_site: Callable[..., Site], tmp_path: Path
+    ) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        report = site.run("exported", str(tmp_path), HASTY, "a")
+        assert "No Celery app is loaded that knows a broker" in report["failures"][0]
+
+
+class TestWithoutCelery:
+    """The extra is for who asks for it."""
+
+    def test_an_export_is_imported(self, make_site: Callable[..., Site]) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        assert site.run("modules") == []
+
+    def test_the_engine_says_what_it_needs(self, make_site: Callable[..., Site]) -> None:
+        site = make_site()
+        (site.folder / "shop" / "__init__.py").write_text("")
+        assert "'celery', which needs the extra `celery`" in site.run("without_celery")

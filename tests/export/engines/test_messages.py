@@ -1,0 +1,289 @@
+"""Messages and answers that are forged, mistyped, too old, or signed while keys are rotated."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import signing
+from django.db import connection
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from django_sitemaps09 import stores
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores import STATE
+from tests.support.celery_sections import SECTIONS
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+
+pytestmark = [pytest.mark.slow, pytest.mark.services]
+
+
+@pytest.fixture
+def forging(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
+) -> Iterator[dict[str, Any]]:
+    """The content of a message of a run that is not over; and a module that nobody may import."""
+    pytest.importorskip("celery")
+    from django_sitemaps09.export.engines import messages
+    from django_sitemaps09.sources import source
+
+    settings.SITEMAPS09 = {"SITEMAPS": "tests.support.celery_sections.SECTIONS", "BASE_URL": BASE}
+    ArticleFactory(slug="a1")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / f"{EVIL}.py").write_text("from tests.urls import urlpatterns\n")
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    base = Base("https", "www.example.com")
+    target = HostTarget(base, tmp_path / "public", f"{STATE}/run-1")
+    declared = source("a", SECTIONS["a"], (base,), conf.limits).declaration_digest
+    task = Task("a", Page(1, None, None), declaration_digest=declared)
+    content = messages.message_of(Renderer((target,), False, "/", None), task)
+    messages.Folder(content).open()
+    yield content
+    sys.modules.pop(EVIL, None)
+
+
+EVIL = "sitemaps09_tests_evil_urls"
+
+
+def other_base(content: dict[str, Any]) -> None:
+    content["renderer"]["targets"][0]["base"] = ["https", "evil.example.net"]
+
+
+def other_bounds(content: dict[str, Any]) -> None:
+    content["task"]["page"] = [1, ["0"], ["99"]]
+
+
+def other_urlconf(content: dict[str, Any]) -> None:
+    content["renderer"]["urlconf"] = EVIL
+
+
+def other_run(content: dict[str, Any]) -> None:
+    content["renderer"]["stage"] = content["renderer"]["targets"][0]["stage"] = f"{STATE}/run-2"
+
+
+def other_folder(content: dict[str, Any]) -> None:
+    output = content["renderer"]["output"] + "/elsewhere"
+    content["renderer"]["output"] = content["renderer"]["targets"][0]["output"] = output
+
+
+def altered(signed: str, change: Callable[[dict[str, Any]], None]) -> str:
+    """What somebody makes of a signed text who has no key: the signature stays."""
+    payload, _, rest = signed.partition(":")
+    content = json.loads(signing.b64_decode(payload.encode()))
+    change(content)
+    return f"{signing.b64_encode(json.dumps(content).encode()).decode()}:{rest}"
+
+
+def a_day_ago(monkeypatch: pytest.MonkeyPatch, sign: Callable[[], Any]) -> Any:
+    now = time.time()
+    with monkeypatch.context() as patched:
+        patched.setattr(signing.time, "time", lambda: now - 25 * 3600)
+        return sign()
+
+
+def entries(folder: Path) -> dict[str, tuple[int, int]]:
+    """All that is below, hidden or not."""
+    states = {str(found): found.lstat() for found in folder.rglob("*")}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
+
+
+class TestAForgedMessage:
+    """Somebody else can write to the broker."""
+
+    def render(self, message: Any) -> None:
+        from django_sitemaps09.export.engines.celery import render
+
+        render(message)
+
+    def is_refused(
+        self,
+        message: Any,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        why: str = "it is not signed with the SECRET_KEY of this process",
+    ) -> None:
+        def opened(*where: object) -> None:
+            raise AssertionError(f"{where} was opened")
+
+        before = entries(folder)
+        with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
+            patched.setattr(stores, "target", opened)
+            self.render(message)
+        [record] = caplog.records
+        assert record.getMessage().startswith(f"A message was refused, and nothing was done: {why}")
+        assert record.levelname == "ERROR"
+        assert EVIL not in sys.modules
+        assert len(queries) == 0
+        assert entries(folder) == before
+
+    @pytest.mark.parametrize("change", [other_base, other_bounds, other_urlconf, other_run, other_folder])
+    def test_that_was_altered_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        change: Callable[[dict[str, Any]], None],
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = altered(messages.sign(forging), change)
+        assert message != messages.sign(forging)
+        self.is_refused(message, tmp_path, monkeypatch, caplog)
+
+    @pytest.mark.parametrize("signer", ["nobody", "text", "another key", "as an answer", "no salt"])
+    def test_that_is_not_signed_as_a_message_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        signer: str,
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        other_urlconf(forging)
+        message = {
+            "nobody": forging,
+            "text": json.dumps(forging),
+            "another key": signing.dumps(forging, "another", messages._MESSAGE),
+            "as an answer": signing.dumps(forging, salt=messages._ANSWER),
+            "no salt": signing.dumps(forging),
+        }[signer]
+        self.is_refused(message, tmp_path, monkeypatch, caplog)
+
+    def test_that_is_too_old_is_refused(
+        self,
+        forging: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = a_day_ago(monkeypatch, lambda: messages.sign(forging))
+        why = "it was signed more than a day ago, by the clock here"
+        self.is_refused(message, tmp_path, monkeypatch, caplog, why)
+
+    def test_of_another_run_renders_nothing_in_this_one(
+        self, forging: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        message = messages.sign(forging)
+        (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
+        before = entries(tmp_path)
+        self.render(message)
+        assert "A page came too late" in caplog.text
+        assert entries(tmp_path) == before
+
+    def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
+        """What all tests above are worth."""
+        from django_sitemaps09.export.engines import messages
+
+        other_urlconf(forging)
+        folder = messages.Folder(forging)
+        self.render(messages.sign(forging))
+        assert EVIL in sys.modules
+        answer = folder.answer()
+        assert answer is not None
+        assert messages.read_answer(folder, answer).file.urls == 1
+        assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
+
+
+class TestAForgedAnswer:
+    """Somebody else can write to the folder of the run."""
+
+    @pytest.mark.parametrize(
+        "key", ["files", "errors", "costs", "staged", "run", "urls", "digest", "until"]
+    )
+    @pytest.mark.parametrize("value", [None, 7, -1, "x", [[]], {"a": 7}], ids=str)
+    def test_of_our_own_that_is_mistyped_is_a_clear_error(
+        self, forging: dict[str, Any], key: str, value: object
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        folder = messages.Folder(forging)
+        TestAForgedMessage().render(messages.sign(forging))
+        right = folder.answer()
+        assert right is not None
+        held = signing.loads(right.decode(), salt=messages._ANSWER)
+        place = held["files"][0] if key in held["files"][0] else held
+        place[key] = value
+        wrong = signing.dumps(held, salt=messages._ANSWER).encode()
+        try:
+            found = messages.read_answer(folder, wrong)
+        except ExportError as error:
+            assert "An answer was refused: " in str(error)  # noqa: PT017 some values are as good as others
+        else:
+            assert (key, value) in [("urls", 7), ("digest", "x"), ("until", None)]
+            assert found.file.name.startswith("sitemap-")
+
+    @pytest.mark.parametrize(
+        "forger", ["altered", "unsigned", "another key", "a message", "another run", "another page", "old"]
+    )
+    def test_is_refused(
+        self, forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch, forger: str
+    ) -> None:
+        from django_sitemaps09.export.engines import messages
+
+        folder = messages.Folder(forging)
+        TestAForgedMessage().render(messages.sign(forging))
+        right = folder.answer()
+        assert right is not None
+        assert messages.read_answer(folder, right).file.urls == 1
+        held = signing.loads(right.decode(), salt=messages._ANSWER)
+        answer, why = {
+            "altered": (altered(right.decode(), lambda found: found["files"][0].update(urls=2)), _KEY),
+            "unsigned": (json.dumps(held), _KEY),
+            "another key": (signing.dumps(held, "another", messages._ANSWER), _KEY),
+            "a message": (signing.dumps(held, salt=messages._MESSAGE), _KEY),
+            "another run": (signing.dumps(held | {"run": "x"}, salt=messages._ANSWER), "another run"),
+            "another page": (signing.dumps(held | {"token": "x"}, salt=messages._ANSWER), "another page"),
+            "old": (
+                a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._ANSWER)),
+                "more than a day ago",
+            ),
+        }[forger]
+        with pytest.raises(ExportError, match=f"An answer was refused: .*{why}"):
+            messages.read_answer(folder, answer.encode())
+
+    @pytest.mark.parametrize(
+        ("command", "worker", "answered"),
+        [
+            (["old"], ["new", "old"], True),
+            (["new", "old"], ["new", "old"], True),
+            (["new", "old"], ["new"], True),
+            (["new", "old"], ["old"], False),
+            (["old"], ["new"], False),
+        ],
+    )
+    def test_is_none_where_keys_roll(
+        self, forging: dict[str, Any], command: list[str], worker: list[str], *, answered: bool
+    ) -> None:
+        """A worker answers with the key that the command has, whichever of them was deployed first."""
+        from django_sitemaps09.export.engines import messages
+
+        with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
+            message = messages.sign(forging)
+        with override_settings(SECRET_KEY=worker[0], SECRET_KEY_FALLBACKS=worker[1:]):
+            TestAForgedMessage().render(message)
+        with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
+            folder = messages.Folder(forging)
+            answer = folder.answer()
+            assert (answer is not None) is answered
+            assert answer is None or messages.read_answer(folder, answer).file.urls == 1
+
+
+_KEY = "it is not signed with the SECRET_KEY"

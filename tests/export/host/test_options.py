@@ -1,0 +1,202 @@
+"""Which hosts an export may have, and what is reported of each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Published, export, export_hosts
+from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.stores import host_folder, is_folder
+from tests.support import published
+from tests.support.several_hosts import (
+    FINE,
+    FOLDERS,
+    ROWS,
+    A,
+    B,
+    C,
+    change,
+    command,
+    fill,
+    run,
+    slugs,
+    thirty,
+    tree,
+    whole,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+class TestAHost:
+    @pytest.mark.parametrize(
+        ("url", "name"),
+        [
+            ("https://a.example", "a.example"),
+            ("https://A.Example/", "a.example"),
+            ("https://a.example.", "a.example"),
+            ("https://a.example:8443", "a.example_8443"),
+            ("https://a.example.:8443", "a.example._8443"),
+            ("https://bücher.example", "xn--bcher-kva.example"),
+            ("http://127.0.0.1:8000", "127.0.0.1_8000"),
+            ("http://[::1]:8000", "___1__8000"),
+            ("http://[::ffff:1.2.3.4]", "___ffff_1.2.3.4_"),
+            ("http://_x.-y", "_x.-y"),
+        ],
+    )
+    def test_has_a_folder_that_messages_may_name(self, url: str, name: str) -> None:
+        assert host_folder(parse_base(url)) == name
+        assert is_folder(name)
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            (A, f"{A}/"),
+            (A, "http://a.example"),
+            (A, "https://A.EXAMPLE"),
+            (A, "https://a.example."),
+            ("https://a.example:80", "https://a.example_80"),
+            ("https://bücher.example", "https://xn--bcher-kva.example"),
+            (A, B, A),
+        ],
+    )
+    def test_has_its_folder_alone(self, folder: Path, names: Sequence[str]) -> None:
+        with pytest.raises(ExportError, match="in one folder"):
+            run(folder / "x", *names)
+        with pytest.raises(CommandError, match="in one folder"):
+            command(folder / "x", *(word for name in names for word in ("--base-url", name)))
+        assert list(folder.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "url", ["https://..", "https://", "a.example", "https://a/b", "https://u@a", "https://../x"]
+    )
+    def test_is_one_or_nothing_is_touched(self, folder: Path, url: str) -> None:
+        with pytest.raises(ImproperlyConfigured, match="--base-url"):
+            run(folder / "x", A, url)
+        assert list(folder.iterdir()) == []
+
+    def test_has_a_robots_txt_of_its_own_or_nothing_is_touched(self, folder: Path, settings: Any) -> None:
+        with pytest.raises(ExportError, match=r"write \{host\}"):
+            run(folder / "x", robots=folder / "robots.txt")
+        settings.SITEMAPS09 = {"ROBOTS_TXT": folder / "robots.txt"}
+        with pytest.raises(ExportError, match=r"write \{host\}"):
+            run(folder / "x")
+        assert list(folder.iterdir()) == []
+
+    def test_has_the_robots_txt_of_the_setting(self, folder: Path, settings: Any) -> None:
+        thirty()
+        settings.SITEMAPS09 = {"ROBOTS_TXT": f"{folder}/{{host}}/robots.txt", "ROOT": folder}
+        own = folder / FOLDERS[B]
+        own.mkdir()
+        (own / "robots.txt").write_text("User-agent: *\nDisallow: /x/\n")
+        export_hosts([A, B], sitemaps=FINE)
+        text = (own / "robots.txt").read_text()
+        assert text.startswith("User-agent: *\nDisallow: /x/\n")
+        assert f"Sitemap: {B}/sitemap.xml" in text
+        assert A not in text
+        export(base_url=C, sitemaps=FINE, output=folder / "c.example")
+        assert f"Sitemap: {C}/sitemap.xml" in (folder / "c.example" / "robots.txt").read_text()
+
+    def test_is_needed(self, folder: Path) -> None:
+        with pytest.raises((ExportError, ImproperlyConfigured)):
+            export_hosts([], output=folder, sitemaps=FINE)
+
+    def test_of_a_list_of_one_has_its_folder_too(self, folder: Path) -> None:
+        thirty()
+        run(folder, A)
+        whole(folder, A)
+
+    def test_of_another_tree_is_refused_before_any_tree_is_written(self, folder: Path) -> None:
+        thirty()
+        export(output=folder / FOLDERS[B], base_url=C, sitemaps=FINE)
+        before = published.states(folder / FOLDERS[B], hidden=True)
+        with pytest.raises(ExportError, match="holds an export of"):
+            run(folder)
+        assert published.states(folder / FOLDERS[B], hidden=True) == before
+        assert tree(folder / FOLDERS[A]) == {}
+
+
+class TestReports:
+    def test_of_a_dry_run_touches_nothing(self, folder: Path) -> None:
+        thirty()
+        reports = run(folder / "x", dry_run=True, changes=True)
+        assert [(report.published, report.urls) for report in reports.values()] == [(False, ROWS)] * 2
+        assert list(folder.iterdir()) == []
+
+    def test_is_reported_for_each_host(self, folder: Path) -> None:
+        thirty()
+        run(folder)
+        fill(31)
+        change(15, "other")
+        notices: list[Published] = []
+        seen: list[str] = []
+        reports = run(
+            folder,
+            changes=True,
+            on_published=notices.append,
+            progress=lambda section: seen.append(section.section),
+        )
+        assert seen == ["a", "a"]
+        for host, notice in zip((A, B), notices, strict=True):
+            assert notice.report.index_url == f"{host}/sitemap.xml"
+            assert f"{host}/sitemap-a-2.xml.gz" in notice.written
+            assert reports[host].changes == {"added": 2, "removed": 1, "changed": 0}
+
+    def test_is_reported_of_the_trees_that_are_published_though_one_cannot_be(self, folder: Path) -> None:
+        thirty()
+        run(folder)
+        (folder / FOLDERS[B] / "sitemap.xml").unlink()
+        (folder / FOLDERS[B] / "sitemap.xml").mkdir()
+        change(15, "other")
+        notices: list[Published] = []
+        with pytest.raises(ExportError, match="is a folder"):
+            run(folder, on_published=notices.append)
+        assert "other" in slugs(folder / FOLDERS[A])
+        assert [notice.report.index_url for notice in notices] == [f"{A}/sitemap.xml"]
+
+
+class TestTheCommand:
+    def test_has_a_table_for_each_host(self, folder: Path) -> None:
+        thirty()
+        out, _ = command(folder, "--base-url", A, "--base-url", B)
+        for host in (A, B):
+            assert f"{host}/sitemap.xml in {folder / FOLDERS[host]}" in out
+        assert len(re.findall(r"^section +URLs", out, re.MULTILINE)) == 2
+        assert len(re.findall(r"^all +\d", out, re.MULTILINE)) == 2
+        whole_of = {len(tree(folder / FOLDERS[host])) for host in (A, B)}
+        assert len(whole_of) == 1
+
+    def test_has_one_document_of_json_for_all(self, folder: Path) -> None:
+        thirty()
+        out, _ = command(folder, "--base-url", A, "--base-url", B, "--format", "json")
+        found = json.loads(out)
+        assert found.keys() == {"hosts"}
+        assert list(found["hosts"]) == [A, B]
+        assert found["hosts"][B]["index_url"] == f"{B}/sitemap.xml"
+
+    def test_with_one_host_does_as_before(self, folder: Path) -> None:
+        thirty()
+        out, _ = command(folder, "--base-url", A, "--format", "json")
+        assert json.loads(out)["index_url"] == f"{A}/sitemap.xml"
+        assert (folder / "sitemap.xml").exists()
+        assert not (folder / FOLDERS[A]).exists()
+
+    def test_ends_with_1_and_the_failures_of_all_hosts(
+        self, folder: Path, settings: Any, two_sites: tuple[Site, Site]
+    ) -> None:
+        settings.SITEMAPS09 = {"SITEMAPS": "tests.support.several_hosts.SITES"}
+        with pytest.raises(CommandError) as failed:
+            command(folder, "--base-url", A, "--base-url", B, "--base-url", C)
+        assert failed.value.returncode == 1
+        assert str(failed.value).count("there is no Site") == 2
+        assert (folder / FOLDERS[A] / "sitemap.xml").exists()

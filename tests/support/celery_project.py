@@ -1,0 +1,294 @@
+"""A throw-away project whose pages are rendered by workers of Celery, over a Redis or a RabbitMQ.
+
+Workers and commands are processes of their own; their sections and functions are in
+`tests.support.celery_sections`. RabbitMQ is looked for where `SITEMAPS09_RABBITMQ` says, as
+`user:password@host:port`, by default on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import pytest
+
+from tests.support import engine_project, services
+from tests.support.celery_sections import WORKER
+from tests.support.configuration import BASE
+from tests.support.engine_project import PAGE, SETTINGS
+from tests.support.paths import ROOT
+from tests.support.waiting import DEADLINE, until
+
+RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
+BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITMQ}//"}
+#: For what does not depend on the broker.
+one_crew = pytest.mark.parametrize("crew", ["redis"], indirect=True)
+#: Where nobody listens.
+NOWHERE = "redis://127.0.0.1:1/0"
+PROJECT = {
+    "__init__.py": "from shop.queue import app\n",
+    "settings.py": SETTINGS
+    + """
+import django_sitemaps09
+django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
+LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
+globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
+""",
+    "queue.py": """
+import os, signal
+from threading import Thread
+from celery import Celery
+def end_with_the_tests():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+if "SITEMAPS09_TESTS_WORKER" in os.environ:
+    Thread(target=end_with_the_tests, daemon=True).start()
+app = Celery("shop")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+""",
+    "engine.py": """
+import json, os
+from pathlib import Path
+from django_sitemaps09.export.engines import celery
+celery._RETRIES["max_retries"] = 1
+celery._AGAIN = 0.5
+class Hasty(celery.Celery):
+    patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
+    notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))
+    def _send(self, message):
+        super()._send(message)
+        with Path(os.environ["SITEMAPS09_TESTS_GATE"], "sent").open("a") as file:
+            print(json.dumps(message), file=file)
+class Doubling(Hasty):
+    def _send(self, message):
+        super()._send(message)
+        super()._send(message)
+""",
+}
+
+
+class Site:
+    """The project with a broker, and a queue of its own there."""
+
+    def __init__(self, folder: Path, broker: str | None, database: Path, **celery: Any) -> None:
+        self.folder, self.broker = folder, broker
+        self.queue = f"sitemaps09-tests-{token_hex(6)}"
+        self.logs: list[Path] = []
+        shop = folder / "shop"
+        shop.mkdir(parents=True)
+        for name, text in PROJECT.items():
+            (shop / name).write_text(text)
+        self.database = {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(database),
+            "OPTIONS": {"timeout": DEADLINE},
+        }
+        (folder / "gate").mkdir()
+        self.celery = {
+            "CELERY_BROKER_URL": BROKERS.get(broker or "", NOWHERE),
+            "CELERY_TASK_DEFAULT_QUEUE": f"{self.queue}-other",
+            # As a project has its pages on a queue of their own.
+            "CELERY_TASK_ROUTES": {"django_sitemaps09.*": {"queue": self.queue}},
+            "CELERY_BROKER_TRANSPORT_OPTIONS": {"global_keyprefix": f"{self.queue}:"},
+            "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
+            "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
+            # The project's taste is not ours.
+            "CELERY_TASK_SERIALIZER": "pickle",
+            "CELERY_ACCEPT_CONTENT": ["json"],
+            **celery,
+        }
+
+    def gate(self, name: object = "") -> Path:
+        return self.folder / "gate" / str(name)
+
+    def start(
+        self,
+        *command: str,
+        worker: bool = False,
+        out: Any = subprocess.PIPE,
+        environ: dict[str, str] | None = None,
+        celery: dict[str, Any] | None = None,
+        **keys: Any,
+    ) -> subprocess.Popen[str]:
+        given = {"BASE_URL": BASE, "SITEMAPS": "tests.support.celery_sections.SECTIONS", "MAX_URLS": PAGE}
+        variables = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, [self.folder, ROOT])),
+            "DJANGO_SETTINGS_MODULE": "shop.settings",
+            "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
+            "SITEMAPS09_TESTS_KEYS": json.dumps(given | {"MAX_BYTES": 9_000} | keys),
+            "SITEMAPS09_TESTS_CELERY": json.dumps(self.celery | (celery or {})),
+            "SITEMAPS09_TESTS_PATIENCE": str(DEADLINE),
+            engine_project.GATE: str(self.gate()),
+        }
+        if worker:
+            variables[WORKER] = "1"
+        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", *command],
+            env=variables | (environ or {}),
+            cwd=ROOT,
+            # Of a worker it is closed when the tests end, however they do.
+            stdin=subprocess.PIPE if worker else subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT if worker else subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *command: str, **given: Any) -> Any:
+        """Return what a function of `celery_sections` returns in a process of its own."""
+        return result(self.start("tests.support.celery_sections", *command, **given))[0]
+
+    @contextmanager
+    def working(self, count: int, **given: Any) -> Iterator[list[subprocess.Popen[str]]]:
+        """So many workers, which are ready, and are ended whatever happens."""
+        with ExitStack() as stack:
+            processes = []
+            for _ in range(count):
+                log = self.folder / f"worker-{len(self.logs)}.log"
+                self.logs.append(log)
+                options = ["-Q", self.queue, "-n", f"{token_hex(4)}@localhost", "-c", "1"]
+                quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
+                file = stack.enter_context(log.open("w"))
+                command = ["celery", "-A", "shop.queue", "worker", *options, *quiet]
+                process = self.start(*command, worker=True, out=file, **given)
+                processes.append(stack.enter_context(process))
+                stack.callback(end, process)
+            for log, process in zip(self.logs[-count:], processes, strict=True):
+                ready = partial(began, process, log)
+                until(ready, "a worker never began")
+                assert process.poll() is None, log.read_text()
+            yield processes
+
+    def said(self) -> str:
+        """What all workers have logged."""
+        return "".join(log.read_text() for log in self.logs)
+
+    def sent(self) -> int:
+        """How many messages there were so far."""
+        return len(self.gate("sent").read_text().splitlines()) if self.gate("sent").exists() else 0
+
+    def are_idle(self) -> None:
+        """Waits until all that was sent has come to a worker, and has ended there."""
+        until(lambda: self.sent() <= len(self._tasks("received")), "messages never came to a worker")
+        until(
+            lambda: self._tasks("received") == self._tasks("succeeded"), "workers never ended their pages"
+        )
+
+    def _tasks(self, state: str) -> set[str]:
+        return set(re.findall(rf"Task django_sitemaps09\.render\[(.+)\] {state}", self.said()))
+
+    def clear(self) -> None:
+        """Nothing of this queue stays in the broker."""
+        if self.broker == "redis":
+            import redis
+
+            with redis.Redis.from_url(BROKERS["redis"]) as client:
+                for key in client.scan_iter(f"{self.queue}*", 1_000):
+                    client.delete(key)
+        elif self.broker == "rabbitmq":
+            from amqp.exceptions import ChannelError
+            from kombu import Connection
+
+            with Connection(BROKERS["rabbitmq"]) as connection:
+                for name in (self.queue, f"{self.queue}-other"):
+                    with suppress(ChannelError), connection.channel() as channel:
+                        channel.queue_delete(name)
+                    with suppress(ChannelError), connection.channel() as channel:
+                        channel.exchange_delete(name)
+
+
+def began(process: subprocess.Popen[str], log: Path) -> bool:
+    return process.poll() is not None or "ready." in log.read_text()
+
+
+def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
+    """What a process says when it ends well, and what it warned of."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=DEADLINE)
+        finally:
+            end(process)
+    assert process.returncode == 0, err
+    return json.loads(out), err
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """With all that it has begun."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def require(broker: str | None) -> None:
+    services.require_packages("celery")
+    if broker == "redis":
+        services.require_redis()
+    if broker != "rabbitmq":
+        return
+    host, _, port = RABBITMQ.rpartition("@")[2].rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except OSError:
+        services.missing(f"no RabbitMQ answers at {host}:{port}: see tests/support/celery_project.py")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rows, which are the same for all."""
+    folder = tmp_path_factory.mktemp("celery-rows")
+    engine_project.Project(folder).run("ALL", "prepare")
+    return folder / "db.sqlite3"
+
+
+@pytest.fixture
+def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
+    """A project for this test alone, with nobody at work yet."""
+    with ExitStack() as stack:
+
+        def made(broker: str | None = None, **celery: Any) -> Site:
+            require(broker)
+            site = Site(tmp_path / "site", broker, database, **celery)
+            stack.callback(site.clear)
+            return site
+
+        yield made
+
+
+@pytest.fixture(scope="module", params=BROKERS)
+def crew(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
+) -> Iterator[Site]:
+    """Two workers, for all tests that leave them as they were.
+
+    One pair has no result backend, the other one has one that is dead.
+    """
+    broker = request.param
+    require(broker)
+    backend = {} if broker == "redis" else {"CELERY_RESULT_BACKEND": NOWHERE}
+    site = Site(tmp_path_factory.mktemp("celery") / "site", broker, database, **backend)
+    try:
+        with site.working(2, ROOT=str(site.folder / "theirs")):
+            yield site
+    finally:
+        site.clear()
+
+
+def runs(folder: Path) -> list[Path]:
+    """What runs have left there."""
+    return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
+
+
+#: What the command warns of while it waits.
+NOBODY = "No worker has taken a page after "

@@ -1,0 +1,164 @@
+"""Sections that workers of Celery render, and functions for `python -m tests.support.celery_sections`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpResponse
+from django.urls import path
+
+from tests.support import engine_project
+from tests.support.engine_project import PAGE, ROWS, articles, gate
+from tests.support.waiting import until
+
+HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
+WORKER = "SITEMAPS09_TESTS_WORKER"
+
+
+#: Another URLconf than that of the settings: this module.
+urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
+
+
+def in_worker() -> bool:
+    return WORKER in os.environ
+
+
+def meet(name: str) -> None:
+    """Goes on where two processes are."""
+    if in_worker():
+        gate(name).mkdir(exist_ok=True)
+        gate(f"{name}/{os.getpid()}").touch()
+        until(lambda: len([*gate(name).iterdir()]) > 1, "nobody came")
+
+
+def wait_for(name: str) -> None:
+    if in_worker():
+        gate(f"{name}-{os.getpid()}").touch()
+        until(gate(name).exists, f"nobody said {name}")
+
+
+def meeting(self: Any, item: Any) -> str:
+    """The first page of each of two workers."""
+    if item.pk % PAGE == 1:
+        meet("all")
+    return f"/{os.getpid()}/{item.pk}/"
+
+
+def twice_at_once(self: Any, item: Any) -> str:
+    """Each page in two workers at the same time."""
+    if item.pk % PAGE == 1:
+        meet(f"page-{item.pk}")
+    return f"/{item.slug}/"
+
+
+def odd(self: Any, item: Any) -> str:
+    """Reasons that neither a log nor JSON may stumble upon."""
+    if item.pk % 50 == 7:
+        raise ValueError(f"\u2028 \x1b[31m \U0001f600 \ud800 % {{}} \0 {item.pk}")
+    return "https://elsewhere.example.net/" if item.pk % 50 == 8 else f"/{item.slug}/"
+
+
+def broken(self: Any, item: Any) -> str:
+    if item.pk == ROWS // 2 and in_worker():
+        raise ImproperlyConfigured("the project is broken")
+    return f"/{item.slug}/"
+
+
+def deadly(self: Any, item: Any) -> str:
+    """What takes each process with it, as one does that the system kills for its memory."""
+    if item.pk == ROWS // 2 and in_worker():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"/{item.slug}/"
+
+
+def held(self: Any, item: Any) -> str:
+    if item.pk == ROWS // 2:
+        wait_for("killed")
+    return f"/{item.slug}/"
+
+
+def slow(self: Any, item: Any) -> str:
+    if item.pk % PAGE == 1:
+        wait_for("slow-ended")
+    return f"/{item.slug}/"
+
+
+def late(self: Any, item: Any) -> str:
+    if item.pk % PAGE == 1:
+        wait_for("published")
+    return f"/{item.slug}/"
+
+
+#: What the setting SITEMAPS names, everywhere.
+SECTIONS = {
+    "a": articles(),
+    "b": articles(),
+    "one": articles(pks=5),
+    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, held, late, slow)},
+    "doubled": articles(location=twice_at_once),
+}
+
+
+def exported(folder: str, engine: str, *names: str, **options: Any) -> dict[str, Any]:
+    report = engine_project.exported(folder, names=names, engine=engine, **options)
+    differing = {"target", "urls_per_second", "memory", "workers_memory"}
+    return {key: value for key, value in report.items() if key not in differing}
+
+
+def to_the_setting() -> dict[str, Any]:
+    return exported(None, HASTY, "a")  # type: ignore[arg-type]
+
+
+def again(folder: str, engine: str) -> list[dict[str, Any]]:
+    """The second one has nothing to render."""
+    return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
+
+
+def dry(folder: str) -> dict[str, Any]:
+    return exported(folder, HASTY, "a", dry_run=True)
+
+
+def elsewhere(folder: str, engine: str) -> dict[str, Any]:
+    """Export under a prefix and a URLconf that only this process has."""
+    from django.urls import set_script_prefix, set_urlconf
+
+    set_script_prefix("/shop/")
+    set_urlconf("tests.support.celery_sections")
+    return exported(folder, engine, "a")
+
+
+def send_again() -> None:
+    """The last message that was sent, when all is over."""
+    from shop.engine import Hasty
+
+    Hasty(1)._send(json.loads(gate("sent").read_text().splitlines()[-1]))
+
+
+def modules() -> list[str]:
+    from django_sitemaps09.export import export
+
+    assert export
+    return [name for name in sys.modules if name.partition(".")[0] in ("celery", "kombu")]
+
+
+def without_celery() -> str:
+    from django_sitemaps09.export import engines
+
+    sys.modules["celery"] = None  # type: ignore[assignment]
+    try:
+        engines.engine("celery", 2, elsewhere=True)
+    except ImproperlyConfigured as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))  # noqa: T201

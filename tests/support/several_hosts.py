@@ -1,0 +1,258 @@
+"""Sections, rows and helpers for exports of several hosts."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.flatpages.models import FlatPage
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sites.models import Site
+from django.core.management import call_command
+from django.db.models import F
+from django.http import HttpResponse
+from django.urls import include, path
+from django.utils.translation import get_language
+
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09.entries import Image
+from django_sitemaps09.export import Report, export_hosts
+from django_sitemaps09.sitemaps import NewsSitemap
+from django_sitemaps09.views import compat
+from tests.models import Article
+from tests.support import published
+from tests.support.site_factories import FlatPageFactory, SiteFactory
+
+A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
+#: The options of the command for the first two.
+HOST_OPTIONS = ("--base-url", A, "--base-url", B)
+#: The folders of these hosts.
+FOLDERS = {A: "a.example", B: "a-longer-name.b.example_8443", C: "c.example"}
+OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ROWS, PAGE = 30, 10
+
+
+class Articles(ModelSitemap[Article]):
+    """Pages that are ranges of a key, of columns alone."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+    lastmod = F("updated")
+    limit = PAGE
+
+
+class ByHooks(Articles):
+    """The same by hooks that take the item, which note their calls in `COUNTED`."""
+
+    def location(self, item: Article) -> str:  # type: ignore[override]
+        COUNTED.append(item.pk)
+        return f"/hooks/{item.slug}/"
+
+    def images(self, item: Article) -> list[Image]:
+        return [Image(f"pictures/{item.pk}.jpg"), Image("/here.jpg"), Image("https://cdn.example/x.jpg")]
+
+
+COUNTED: list[int] = []
+
+
+class Numbers(Sitemap[int]):
+    """Pages by position."""
+
+    limit = PAGE
+    changefreq = "daily"
+    rows = range(25)
+
+    def items(self) -> Sequence[int]:
+        return self.rows
+
+    def location(self, item: int) -> str:
+        return f"/numbers/{item}/"
+
+
+class Translated(Numbers):
+    i18n = True
+    alternates = True
+    x_default = True
+    languages = ["en", "de"]
+
+    def location(self, item: int) -> str:
+        return f"/{get_language()}/ü/{item}/"
+
+
+class Insecure(Numbers):
+    protocol = "http"
+
+
+class Text(Articles):
+    format = "text"
+
+
+class News(NewsSitemap[Article]):
+    model = Article
+    location = Route("article", slug=F("slug"))
+    date_field = "updated"
+    publication_name = "The Times"
+
+    def title(self, item: Article) -> str:
+        return item.slug
+
+
+class Own(ContribSitemap):  # type: ignore[type-arg]
+    """Read through its own `get_urls()`."""
+
+    def items(self) -> list[int]:
+        return [1, 2]
+
+    def location(self, item: int) -> str:
+        return f"/own/{item}/"
+
+
+class Pages(ModelSitemap[FlatPage]):
+    """The rows of one site."""
+
+    model = FlatPage
+    site_field = "sites"
+
+    def location(self, item: FlatPage) -> str:
+        return item.url
+
+
+SHARED: Mapping[str, Any] = {
+    "articles": Articles,
+    "hooks": ByHooks,
+    "numbers": Numbers,
+    "translated": Translated,
+    "insecure": Insecure,
+    "text": Text,
+    "news": News,
+}
+#: What the setting names.
+SECTIONS: Mapping[str, Any] = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
+FINE: Mapping[str, Any] = {"a": Articles}
+#: For the views, where a request tells the site.
+SITES: Mapping[str, Any] = {"pages": Pages}
+urlpatterns = [
+    path("", include("django_sitemaps09.urls")),
+    path("articles/<slug:slug>/", lambda request, slug: HttpResponse(), name="article"),
+    path("contrib.xml", compat.index, {"sitemaps": SITES}),
+    path(
+        "contrib-<section>.xml",
+        compat.sitemap,
+        {"sitemaps": SITES},
+        name="django.contrib.sitemaps.views.sitemap",
+    ),
+]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory, which has the folders of all hosts."""
+    with published.quick_folder() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def several_hosts(settings: Any) -> Iterator[None]:
+    """Set `SITEMAPS09` without a `BASE_URL`, which each host has of its own."""
+    settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
+    settings.MEDIA_URL = "media/"
+    COUNTED.clear()
+    Site.objects.clear_cache()
+    yield
+    Site.objects.clear_cache()
+
+
+def fill(*keys: int) -> None:
+    Article.objects.bulk_create(
+        Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys
+    )
+
+
+def thirty() -> None:
+    fill(*range(1, ROWS + 1))
+
+
+def change(key: int, slug: str) -> None:
+    Article.objects.filter(pk=key).update(slug=slug, updated=OLD + timedelta(days=99))
+
+
+def run(folder: Path, *urls: str, sections: Mapping[str, Any] = FINE, **options: Any) -> dict[str, Report]:
+    return export_hosts(urls or (A, B), output=folder, sitemaps=sections, **options)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """What a web server has of a folder, as it is before it is compressed."""
+    found = {}
+    for file in folder.iterdir():
+        if file.is_file():
+            content = file.read_bytes()
+            found[file.name] = gzip.decompress(content) if file.suffix == ".gz" else content
+    return found
+
+
+def slugs(folder: Path) -> list[str]:
+    """Of all pages that the index names, each of which has to be there."""
+    return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
+
+
+def pages(folder: Path) -> list[str]:
+    return published.pages(folder)
+
+
+def urls(folder: Path, name: str) -> list[str]:
+    return list(published.urls(folder, name))
+
+
+def lines(folder: Path) -> list[bytes]:
+    """Of all pages that the index names, in its order, whatever they are called."""
+    found = tree(folder)
+    names = re.findall(rb"<loc>[^<]*/([^<]*)</loc>", found["sitemap.xml"])
+    return [line for name in names for line in found[name.decode()].splitlines()]
+
+
+def written(reports: Mapping[str, Report]) -> list[Sequence[str]]:
+    for report in reports.values():
+        assert report.failures == []
+    return [report.written for report in reports.values()]
+
+
+def whole(folder: Path, *hosts: str) -> None:
+    """Each tree has all rows, once, in the order of their keys; the trees have the same pages."""
+    expected = list(Article.objects.order_by("pk").values_list("slug", flat=True))
+    for host in hosts:
+        assert slugs(folder / FOLDERS[host]) == expected, host
+    assert len({tuple(pages(folder / FOLDERS[host])) for host in hosts}) == 1
+
+
+def quiet(folder: Path, *hosts: str, **options: Any) -> None:
+    """The next run writes nothing."""
+    before = published.states(folder, hidden=True)
+    assert written(run(folder, *hosts, **options)) == [()] * (len(hosts) or 2)
+    assert published.states(folder, hidden=True) == before
+
+
+@pytest.fixture
+def two_sites() -> Iterator[tuple[Site, Site]]:
+    """Two sites, a row of each, and one of both."""
+    Site.objects.all().delete()
+    Site.objects.clear_cache()
+    first = SiteFactory(pk=1, domain="a.example")
+    second = SiteFactory(pk=2, domain="bücher.example")
+    for site in (first, second):
+        FlatPageFactory(url=f"/of-{site.pk}/", sites=[site])
+    FlatPageFactory(url="/of-both/", sites=[first, second])
+    yield first, second
+    Site.objects.clear_cache()
+
+
+def command(folder: Path, *arguments: str) -> tuple[str, str]:
+    """What the command says, and what it complains of."""
+    out, err = StringIO(), StringIO()
+    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
