@@ -45,8 +45,8 @@ def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
     `linked` says that entries have links to each other.
     """
     if level is None and isal_zlib is not None:
-        fast: Compressor = isal_zlib.compressobj(_ISAL_LEVEL, isal_zlib.DEFLATED, _GZIP)
-        return fast
+        stream: Compressor = isal_zlib.compressobj(_ISAL_LEVEL, isal_zlib.DEFLATED, _GZIP)
+        return stream
     default = LINKED_LEVEL if linked else DEFAULT_LEVEL
     return zlib.compressobj(default if level is None else level, zlib.DEFLATED, _GZIP)
 
@@ -57,7 +57,7 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
     return stream.compress(data) + stream.flush()
 
 
-def decompressed(file: BinaryIO) -> Iterator[bytes]:
+def decompress(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a file that may be compressed.
 
     Raise `zlib.error` or `EOFError` if it is damaged.

@@ -1,4 +1,4 @@
-"""The settings of this package: the dict `SITEMAPS09`, which is read anew at each use."""
+"""The settings of this package: the dict `SITEMAPS09`, which is read again at each use."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Conf:
     """The settings, as a typed property for each key, named like the key in lower case."""
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def settings_dict(self) -> Mapping[str, Any]:
         """The dict that the project has set."""
-        given = getattr(settings, "SITEMAPS09", {})
-        if not isinstance(given, Mapping):
+        settings_dict = getattr(settings, "SITEMAPS09", {})
+        if not isinstance(settings_dict, Mapping):
             raise ImproperlyConfigured(
                 "SITEMAPS09 must be a dict, such as {'BASE_URL': 'https://www.example.com'}."
             )
-        return given
+        return settings_dict
 
     @property
     def sitemaps(self) -> str | None:
@@ -71,8 +71,8 @@ class Conf:
             if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
                 return url
         raise ImproperlyConfigured(
-            "SITEMAPS09['FILES_URL'] must be an absolute URL that ends in a slash, percent-encoded "
-            f"where it has to be, not {url!r}."
+            "SITEMAPS09['FILES_URL'] must be an absolute, percent-encoded URL that ends in a slash, not "
+            f"{url!r}."
         )
 
     @property
@@ -91,7 +91,7 @@ class Conf:
 
         Default `None`: isal if the extra `fast` is installed, else level 6, or 3 for entries with links.
         """
-        level = self.given.get("GZIP_LEVEL")
+        level = self.settings_dict.get("GZIP_LEVEL")
         return level if level is None else self._number("GZIP_LEVEL", level, 9)
 
     @property
@@ -108,7 +108,7 @@ class Conf:
 
         A section that loses more, and at least 100 URLs, keeps its published files. 1.0 allows any loss.
         """
-        value = self.given.get("MAX_SHRINK", 0.5)
+        value = self.settings_dict.get("MAX_SHRINK", 0.5)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
             raise ImproperlyConfigured(
                 f"SITEMAPS09['MAX_SHRINK'] must be a number from 0 to 1, not {value!r}."
@@ -118,7 +118,7 @@ class Conf:
     @property
     def keep_removed(self) -> float:
         """Seconds for which a file is kept after no index names it any more. Default: 24 hours."""
-        value = self.given.get("KEEP_REMOVED", timedelta(hours=24))
+        value = self.settings_dict.get("KEEP_REMOVED", timedelta(hours=24))
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
             raise ImproperlyConfigured(
@@ -162,30 +162,30 @@ class Conf:
         return settings.MEDIA_URL
 
     def _text(self, key: str) -> str | None:
-        value = self.given.get(key)
+        value = self.settings_dict.get(key)
         if value is not None and not isinstance(value, str):
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a string, not {value!r}.")
         return value
 
     def _flag(self, key: str, *, default: bool) -> bool:
-        value = self.given.get(key, default)
+        value = self.settings_dict.get(key, default)
         if not isinstance(value, bool):
             # For example, the string "false" from an environment variable would be true.
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be True or False, not {value!r}.")
         return value
 
     def _path(self, key: str) -> Path | None:
-        value = self.given.get(key)
+        value = self.settings_dict.get(key)
         # An empty string would be the current directory.
         if value is not None and (not isinstance(value, (str, Path)) or value == ""):
             raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a path, not {value!r}.")
         return None if value is None else Path(value)
 
-    def _number(self, key: str, default: int, most: int) -> int:
-        value = self.given.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+    def _number(self, key: str, default: int, highest: int) -> int:
+        value = self.settings_dict.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
             raise ImproperlyConfigured(
-                f"SITEMAPS09[{key!r}] must be a whole number from 1 to {most:,}, not {value!r}."
+                f"SITEMAPS09[{key!r}] must be a whole number from 1 to {highest:,}, not {value!r}."
             )
         return value
 
@@ -195,7 +195,7 @@ conf = Conf()
 
 @contextmanager
 def site_locale() -> Iterator[None]:
-    """Activate the site's language and time zone in the block, whatever else is active."""
+    """Activate the site's language and time zone in the block."""
     with translation.override(conf.language), timezone.override(conf.zone):
         yield
 

@@ -53,7 +53,7 @@ def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[An
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
     """Return whether items are instances of the model; `plainly` if only Django's own class makes them.
 
-    `values()` and `values_list()` give dicts and tuples, and a project's class may skip rows.
+    `values()` and `values_list()` return dicts and tuples, and a project's class may skip rows.
     """
     made_by = items._iterable_class
     return made_by is ModelIterable if plainly else issubclass(made_by, ModelIterable)
@@ -78,7 +78,7 @@ def loaded_as(rows: QuerySet[Any], others: QuerySet[Any]) -> QuerySet[Any]:
 def sql_of(rows: QuerySet[Any], using: str | None = None) -> tuple[str, Sequence[Any]]:
     """Return the SQL and the parameters of a query; `str(query)` is not valid SQL.
 
-    Raise `EmptyResultSet` if the query has no rows whatever the database holds.
+    Raise `EmptyResultSet` if the query cannot have rows.
     """
     sql, parameters = rows.query.get_compiler(using or rows.db).as_sql()
     return sql, parameters
@@ -97,7 +97,7 @@ def compiled(
 
 
 def where(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
-    """Filter rows by a condition. `filter()` compares it with TRUE on MariaDB, which then uses no index."""
+    """Filter rows by a condition. With `filter()`, MariaDB compares it with TRUE and uses no index."""
     filtered: QuerySet[Any] = rows.all()
     filtered.query.where.add(condition.resolve_expression(filtered.query), AND)
     return filtered
@@ -131,7 +131,7 @@ def ordered_within(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
 def order_columns(rows: QuerySet[Any]) -> tuple[Query, list[Col]]:
     """Return a query with all joins of its order, and the columns that only its order has.
 
-    Raise `EmptyResultSet` or `FullResultSet` if the database need not be asked.
+    Raise `EmptyResultSet` or `FullResultSet` if no query is needed.
     """
     ordered = rows.query.clone()
     _, order, _ = ordered.get_compiler(rows.db).pre_sql_setup()

@@ -116,19 +116,19 @@ class Manifest:
             "removed": self.removed,
             "indexes": self.indexes,
         }
-        return sealed(document)
+        return seal(document)
 
 
-def sealed(document: Mapping[str, Any]) -> bytes:
+def seal(document: Mapping[str, Any]) -> bytes:
     """Return the JSON of a document, with a digest of all of it."""
     return json.dumps({**document, "digest": _digest(document)}).encode()
 
 
-def unsealed(content: bytes | str) -> dict[str, Any]:
-    """Parse a document by `sealed`. Raise `ValueError`, or another error of `UNFIT`, if it is damaged."""
+def unseal(content: bytes | str) -> dict[str, Any]:
+    """Parse a document by `seal`. Raise `ValueError`, or another error of `UNFIT`, if it is damaged."""
     document: dict[str, Any] = _loads(content)
     if document.pop("digest") != _digest(document):
-        raise ValueError("it is not what was written: its digest differs")
+        raise ValueError("its digest does not match its content")
     return document
 
 
@@ -148,13 +148,13 @@ def _finite(value: Any) -> float:
     return number
 
 
-def plain(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
+def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
     """Return names that match a pattern; raise `ValueError` for others, which could lead anywhere."""
-    found = [str(name) for name in names]
-    for name in found:
+    texts = [str(name) for name in names]
+    for name in texts:
         if pattern.fullmatch(name) is None:
-            raise ValueError(f"{name!r:.200} is no name of a file of ours")
-    return found
+            raise ValueError(f"{name!r:.200} is not the name of an exported file")
+    return texts
 
 
 def read_root(state: Store, name: str = ROOT) -> Manifest | None:
@@ -163,34 +163,34 @@ def read_root(state: Store, name: str = ROOT) -> Manifest | None:
     return None if content is None else parse_root(content, f"{state.label}: {name}")
 
 
-def parse_root(content: bytes | str, where: str) -> Manifest:
+def parse_root(content: bytes | str, label: str) -> Manifest:
     """Parse a root without its sections. Raise `ManifestError` if it is invalid."""
     try:
         version = _loads(content)["format"]
         if version > FORMAT:
             raise ManifestError(
-                f"{where} was written by a later version of django-sitemaps09. Export with that one, or "
-                "remove the file: all pages are then cut anew."
+                f"{label} was written by a later version of django-sitemaps09. Export with that version, "
+                "or remove the file: all pages are then rebuilt."
             )
         if version != FORMAT:
-            raise ValueError("an earlier version wrote it")
-        found = unsealed(content)
-        for section, file in found["sections"].items():
-            plain(NAME, [section])
+            raise ValueError("it was written by an earlier version")
+        document = unseal(content)
+        for section, file in document["sections"].items():
+            check_names(NAME, [section])
             match = _FILE.fullmatch(file)
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
-        removed = plain(PUBLISHED, found["removed"])
+        removed = check_names(PUBLISHED, document["removed"])
         return Manifest(
-            run=str(found["run"]),
-            url=str(found["url"]),
-            base=str(found["base"]),
-            removed={name: _finite(found["removed"][name]) for name in removed},
-            files=dict(found["sections"]),
-            indexes=tuple(plain(PUBLISHED, found["indexes"])),
+            run=str(document["run"]),
+            url=str(document["url"]),
+            base=str(document["base"]),
+            removed={name: _finite(document["removed"][name]) for name in removed},
+            files=dict(document["sections"]),
+            indexes=tuple(check_names(PUBLISHED, document["indexes"])),
         )
     except UNFIT as error:
-        raise UnreadableError(f"{where} cannot be read ({error!r:.500})") from error
+        raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
 
 
 def read(state: Store, name: str = ROOT) -> Manifest | None:
@@ -207,28 +207,28 @@ def read_section(state: Store, name: str) -> SectionRecord:
     content = state.read(name, _MOST)
     try:
         if content is None:
-            raise ValueError("it is not there")
+            raise ValueError("it does not exist")
         match = _FILE.fullmatch(name)
         if match is None or section_file(match[1], content) != name:
-            raise ValueError("it is not what was written: its digest differs")
+            raise ValueError("its digest does not match its content")
         lines = iter(content.splitlines())
         head = _loads(next(lines))
-        found = SectionRecord(
+        record = SectionRecord(
             suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
             key_identity=head["identity"]
             if head["identity"] is None
             else tuple(map(str, head["identity"])),
             declaration_digest=head["declared"],
             highest=int(head["highest"]),
-            counts=tuple((_finite(when), int(urls)) for when, urls in head["counts"]),
+            counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
             pages=tuple(_page(_loads(line)) for line in lines),
         )
-        if len(found.pages) != head["pages"]:
-            raise ValueError(f"it has {len(found.pages)} pages of {head['pages']}")
-        _check(found)
+        if len(record.pages) != head["pages"]:
+            raise ValueError(f"it has {len(record.pages)} of {head['pages']} pages")
+        _check(record)
     except (*UNFIT, StopIteration) as error:
         raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r:.500})") from error
-    return found
+    return record
 
 
 def _check(record: SectionRecord) -> None:
@@ -240,10 +240,10 @@ def _check(record: SectionRecord) -> None:
         raise ValueError(f"a page has a number above {record.highest}")
     if not record.has_key_ranges or not record.pages:
         return
-    *closed, last = [page.until for page in record.pages]
-    if last is not None or None in closed:
-        raise ValueError("another page than the last one is open, or it is closed")
-    if len({*closed}) < len(closed):
+    *closed_bounds, last_bound = [page.until for page in record.pages]
+    if last_bound is not None or None in closed_bounds:
+        raise ValueError("a page other than the last one is open, or the last one is closed")
+    if len({*closed_bounds}) < len(closed_bounds):
         raise ValueError("two pages end with the same key")
 
 
@@ -253,10 +253,10 @@ def _page(values: Sequence[Any]) -> PageRecord:
         # Without a hash, which earlier versions lacked on SQLite, a fingerprint is insufficient.
         page = page._replace(fingerprint=None)
     rows, newest, hash_ = page.fingerprint or (0, None, 0)
-    given = (page.number, page.urls, page.bytes, page.size, page.index_number, rows)
-    number, urls, bytes_, size, index_number, rows = map(int, given)
+    numbers = (page.number, page.urls, page.bytes, page.size, page.index_number, rows)
+    number, urls, bytes_, size, index_number, rows = map(int, numbers)
     if number < 1 or min(urls, bytes_, size, index_number, rows) < 0:
-        raise ValueError(f"{values!r:.200} is no page")
+        raise ValueError(f"{values!r:.200} is not a page")
     newest = None if newest is None else str(newest)
     fingerprint = Fingerprint(rows, newest, hash_ if isinstance(hash_, str) else int(hash_))
     return PageRecord(
@@ -291,8 +291,10 @@ def section_file(section: str, document: bytes) -> str:
     return f"section-{section}-{sha256(document).hexdigest()[:32]}.jsonl"
 
 
-def unused(state: Store, *used: Manifest | None) -> Iterable[str]:
+def unused_files(state: Store, *manifests: Manifest | None) -> Iterable[str]:
     """Return the files of sections that none of these manifests names."""
-    named = {file for manifest in used if manifest is not None for file in manifest.files.values()}
-    found = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
-    return [name for name in found if name not in named]
+    used_names = {
+        file for manifest in manifests if manifest is not None for file in manifest.files.values()
+    }
+    names = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
+    return [name for name in names if name not in used_names]

@@ -70,7 +70,7 @@ class Fingerprint(NamedTuple):
     @property
     def _sum(self) -> int:
         if isinstance(self.hash, str):
-            raise ValueError("Hashes of rows in their order do not add up")
+            raise ValueError("Hashes that depend on the order of rows cannot be added")
         return self.hash
 
     def same(self, other: Fingerprint) -> bool:
@@ -136,9 +136,9 @@ def each_page(
         after = until
 
 
-def split(page: Page, at: Key, number: int) -> tuple[Page, Page]:
-    """Split a page after the key `at`; the first part keeps its number, the second gets `number`."""
-    return Page(page.number, page.after, at), Page(number, at, page.until)
+def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
+    """Split a page after `key`; the first part keeps its number, the second gets `number`."""
+    return Page(page.number, page.after, key), Page(number, key, page.until)
 
 
 def fill(limit: int) -> int:
@@ -146,25 +146,25 @@ def fill(limit: int) -> int:
     return limit - limit // 20
 
 
-def merge(pages: Sequence[FilledT], limits: Limits, most: int) -> list[tuple[FilledT, ...]]:
+def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tuple[FilledT, ...]]:
     """Group adjacent pages that fit on one page together; every other page is a group by itself.
 
-    At most `most` pages are merged into others. If that suffices, no two adjacent pages fit on one page
-    afterwards. There are then at most twice as many as a new cut would make. The open last page is
+    At most `max_merged` pages are merged into others. If that suffices, no two adjacent pages fit on one
+    page afterwards. There are then at most twice as many as a new cut would make. The open last page is
     different, since it grows: it is merged only if the result is at most half a page.
     """
     groups: list[tuple[FilledT, ...]] = []
-    for place, page in enumerate(pages, 1):
-        part = 2 if place == len(pages) else 1
-        together = (*groups[-1], page) if groups else ()
+    for position, page in enumerate(pages, 1):
+        divisor = 2 if position == len(pages) else 1
+        group = (*groups[-1], page) if groups else ()
         if (
-            most > 0
-            and together
-            and sum(page.urls for page in together) <= fill(limits.urls) // part
-            and sum(page.bytes for page in together) <= fill(limits.bytes) // part
+            max_merged > 0
+            and group
+            and sum(page.urls for page in group) <= fill(limits.urls) // divisor
+            and sum(page.bytes for page in group) <= fill(limits.bytes) // divisor
         ):
-            groups[-1] = together
-            most -= 1
+            groups[-1] = group
+            max_merged -= 1
         else:
             groups.append((page,))
     return groups
@@ -186,14 +186,14 @@ def render_all(
 
     The second part of a split page gets the first number above `highest` that no page has, so the rest of
     `pages` is read before the first split. `divide` returns the key at which a page is split. Both parts
-    are rendered anew if that is not where it was cut, or if the page `retires`: then both get new numbers.
+    are rendered again if that is not where it was cut, or if the page `retires`: then both get new numbers.
     """
-    remaining = iter(pages)
+    remaining_pages = iter(pages)
     submitted: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
     is_any_split = False
-    with _awaited_on_error(submitted):
+    with _await_on_error(submitted):
         while True:
-            for page in islice(remaining, max(0, ahead - len(submitted))):
+            for page in islice(remaining_pages, max(0, ahead - len(submitted))):
                 submitted.append((page, submit(page)))
                 highest = max(highest, page.number)
             if not submitted:
@@ -202,31 +202,31 @@ def render_all(
             rendered = result()
             if rendered.cut is not None:
                 if not is_any_split:
-                    known = tuple(remaining)
-                    highest = max([highest, *(page.number for page in known)])
-                    remaining, is_any_split = iter(known), True
-                at, is_retired = divide(page, rendered) or rendered.cut, retires(page)
-                page, rest, highest = _parts(page, rendered.cut, at, highest, is_retired=is_retired)
-                submitted.appendleft((rest, submit(rest)))
-                if is_retired or at != rendered.cut:
+                    rest_pages = tuple(remaining_pages)
+                    highest = max([highest, *(page.number for page in rest_pages)])
+                    remaining_pages, is_any_split = iter(rest_pages), True
+                key, is_retired = divide(page, rendered) or rendered.cut, retires(page)
+                page, second_part, highest = _parts(page, rendered.cut, key, highest, is_retired=is_retired)
+                submitted.appendleft((second_part, submit(second_part)))
+                if is_retired or key != rendered.cut:
                     submitted.appendleft((page, submit(page)))
                     continue
             yield page, rendered
 
 
-def _parts(page: Page, cut: Key, at: Key, highest: int, *, is_retired: bool) -> tuple[Page, Page, int]:
+def _parts(page: Page, cut: Key, key: Key, highest: int, *, is_retired: bool) -> tuple[Page, Page, int]:
     """Return both parts of a page that was cut, and the highest number that any page has now."""
     if cut == page.after:
-        raise ValueError(f"{page} was cut where it begins, which would never end")
+        raise ValueError(f"{page} was cut where it begins, which would loop forever")
     if is_retired:
         # The old number stays with what was published under it.
         highest += 1
         page = page._replace(number=highest)
-    return *split(page, at, highest + 1), highest + 1
+    return *split(page, key, highest + 1), highest + 1
 
 
 @contextmanager
-def _awaited_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
+def _await_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
     """Wait for all submitted pages before an error is raised, since they must not go on after it."""
     try:
         yield
@@ -238,12 +238,12 @@ def _awaited_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) ->
 
 
 #: A page, and the fingerprint that its rows had when they were read, or `None` if it is not known.
-Known: TypeAlias = "tuple[Page, Fingerprint | None]"
+KnownPage: TypeAlias = "tuple[Page, Fingerprint | None]"
 #: A function that reads the present fingerprint of a range.
 Ask: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
 
 
-def changed(pages: Sequence[Known], ask: Ask) -> dict[int, Fingerprint | None]:
+def find_changed(pages: Sequence[KnownPage], ask: Ask) -> dict[int, Fingerprint | None]:
     """Return the numbers of the pages whose rows changed, with their present fingerprints.
 
     Pages must be adjacent, and in the order of their keys. A page without a fingerprint is never read, and
@@ -251,13 +251,15 @@ def changed(pages: Sequence[Known], ask: Ask) -> dict[int, Fingerprint | None]:
     if the last page changed. Each other page that changed takes about `log2` of the run's length in reads.
     If hashes do not add up, each page is read once.
     """
-    found: dict[int, Fingerprint | None] = {}
-    for known, run in groupby(pages, lambda pair: pair[1] is not None):
-        if known:
-            found |= _changed_of_run([(page, was) for page, was in run if was is not None], ask)
+    fingerprints: dict[int, Fingerprint | None] = {}
+    for is_known, run in groupby(pages, lambda pair: pair[1] is not None):
+        if is_known:
+            fingerprints |= _changed_of_run(
+                [(page, published) for page, published in run if published is not None], ask
+            )
         else:
-            found |= dict.fromkeys(page.number for page, _ in run)
-    return found
+            fingerprints |= dict.fromkeys(page.number for page, _ in run)
+    return fingerprints
 
 
 #: Adjacent pages whose fingerprints are known.
@@ -265,43 +267,43 @@ _Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
 
 
 def _changed_of_run(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
-    if any(isinstance(was.hash, str) for _, was in run):
+    if any(isinstance(published.hash, str) for _, published in run):
         return _changed_one_by_one(run, ask)
-    whole = _asked(run, ask)
-    if isinstance(whole.hash, str):
+    run_fingerprint = _read_run(run, ask)
+    if isinstance(run_fingerprint.hash, str):
         return _changed_one_by_one(run, ask)
     # New rows are mostly in the last page. If so, the rest is known to be unchanged.
-    return _changed_within(run, whole, ask, at=len(run) - 1)
+    return _changed_within(run, run_fingerprint, ask, middle=len(run) - 1)
 
 
 def _changed_one_by_one(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
     """Return the changed pages if hashes do not add up."""
-    now = [(page.number, was, ask(page.after, page.until)) for page, was in run]
-    return {number: is_ for number, was, is_ in now if not is_.same(was)}
+    readings = [(page.number, published, ask(page.after, page.until)) for page, published in run]
+    return {number: present for number, published, present in readings if not present.same(published)}
 
 
 def _changed_within(
-    run: _Run, now: Fingerprint, ask: Ask, at: int | None = None, derived: bool = False
+    run: _Run, present: Fingerprint, ask: Ask, middle: int | None = None, is_derived: bool = False
 ) -> dict[int, Fingerprint]:
-    """Return the changed pages of a run whose fingerprint is `now`, either read or `derived` from others.
+    """Return the changed pages of a run whose fingerprint is `present`: read, or derived if `is_derived`.
 
-    The part from `at` on, by default the second half, is read, and the other part is derived from it.
+    The part from `middle` on, by default the second half, is read, and the other part is derived from it.
     """
-    if now.same(reduce(Fingerprint.plus, (was for _, was in run))):
+    if present.same(reduce(Fingerprint.plus, (published for _, published in run))):
         return {}
     if len(run) == 1:
         # Rows can change between two queries, so only a fingerprint that was read is returned.
-        [(page, was)] = run
-        now = _asked(run, ask) if derived else now
-        return {} if now.same(was) else {page.number: now}
-    at = len(run) // 2 if at is None else at
-    first, second = run[:at], run[at:]
-    part = _asked(second, ask)
+        [(page, published)] = run
+        present = _read_run(run, ask) if is_derived else present
+        return {} if present.same(published) else {page.number: present}
+    middle = len(run) // 2 if middle is None else middle
+    first_half, second_half = run[:middle], run[middle:]
+    second_fingerprint = _read_run(second_half, ask)
     return {
-        **_changed_within(first, now.minus(part), ask, derived=True),
-        **_changed_within(second, part, ask),
+        **_changed_within(first_half, present.minus(second_fingerprint), ask, is_derived=True),
+        **_changed_within(second_half, second_fingerprint, ask),
     }
 
 
-def _asked(run: _Run, ask: Ask) -> Fingerprint:
+def _read_run(run: _Run, ask: Ask) -> Fingerprint:
     return ask(run[0][0].after, run[-1][0].until)

@@ -1,4 +1,4 @@
-"""What a queryset is: whether its rows can be read in another order, by ranges, without keeping them."""
+"""Inspect querysets: whether their rows can be reordered, or read in ranges without being cached."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from django_sitemaps09.django_internals import (
     to_many_aliases,
 )
 
-#: What is wrong with a queryset that `lacks_group`, and what to do.
+#: The problem of a queryset that `lacks_group`, and what to do.
 LACKS_GROUP = (
-    "the queryset filters by an aggregate that only the right side of a `|` or `&` has, and Django "
+    "the queryset filters by an aggregate that is only on the right side of a `|` or `&`, so Django "
     "does not group its rows.",
     "Put the annotated queryset on the left side, or filter by Exists().",
 )
-#: What is wrong with a queryset that `hides_columns`, and what to do.
+#: The problem of a queryset that `hides_columns`, and what to do.
 HIDES_COLUMNS = (
-    "the queryset joins a filter on an aggregate and one on a column by `|`, and MariaDB does not find "
-    "that column where it counts the rows.",
+    "the queryset combines a filter on an aggregate and a filter on a column with `|`, and MariaDB does "
+    "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
 
 
 @contextmanager
 def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
-    """Items, of which those of a query that has not run yet are not kept, and read `size` at a time."""
+    """Yield an iterator of items; the rows of a new query are not cached, and read `size` at a time."""
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield iter(items)
         return
@@ -60,17 +60,17 @@ def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
 
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
-    """Items, so many at a time: rows of one query can fetch for each other while they live."""
+    """Yield lists of up to `size` items. Rows of one query can prefetch for each other while they live."""
     with one_by_one(items, size) as rows:
         while some := list(islice(rows, size)):
             yield some
 
 
 def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
-    """All items, so many at a time, where their order does not matter: no others are kept in memory.
+    """Yield all items in lists of up to `size`, in any order, without keeping others in memory.
 
-    Rows are read by ranges of the primary key, each by a query of its own: a driver can hold all rows of a
-    query. Those that cannot be read so come from a cursor of the server, where it has one.
+    Rows are read by ranges of the primary key, with a query for each, because a driver can keep all rows
+    of a query. If that is not possible, they are read through a server-side cursor where there is one.
     """
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield from chunks(items, size)
@@ -83,22 +83,22 @@ def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
             yield some
             some = list(rows.filter(pk__gt=some[-1].pk)[:size]) if len(some) == size else []
     else:
-        # As iterator() has it; but it is closed here, and not when somebody collects garbage.
+        # As in iterator(), but closed here instead of by the garbage collector.
         on_server = not connections[items.db].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
         with closing(iterate(items, size, on_server=on_server)) as found:
             try:
                 while some := list(islice(found, size)):
                     yield some
             except BaseException as error:
-                # The traceback of an instance that cannot be made would keep the cursor open.
+                # The traceback of an instance that cannot be created would keep the cursor open.
                 clear_frames(error.__traceback__)
                 raise
 
 
 def pinned(items: Any, using: str | None = None) -> Any:
-    """Return the same items, all queries of which go to one database, by default to the router's.
+    """Return the same items, with all queries on one database, by default the one that the router picks.
 
-    A router can pick another replica each time that it is asked.
+    A router can pick another replica each time it is called.
     """
     if isinstance(items, QuerySet) and not is_fetched(items):
         return items.using(using or items.db)
@@ -135,35 +135,35 @@ def key_names(model: type[Model]) -> list[str]:
 
 
 def selected(query: Query) -> list[F]:
-    """Return everything that tells rows of `values()`, or rows of a model with their annotations, apart.
+    """Return the columns that distinguish rows of `values()`, or rows of a model with annotations.
 
     Ordering by it adds nothing to GROUP BY or to SELECT DISTINCT.
     """
-    # Not by name, by which a relation is ordered as the related model is.
+    # Not by name: a relation would be ordered like the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
 
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:
-    """Whether each row has its own primary key, by which the database can begin anywhere."""
+    """Return whether each row has its own primary key, from which the database can start reading."""
     query, key = items.query, items.model._meta.pk
     return (
         can_reorder(items)
-        # The database may have to make all of these for each range.
+        # The database may have to compute all of these for each range.
         and not (query.distinct or query.group_by)
         and not repeats_rows(query)
         and not filters_window(query)
-        # Python does not write and read each value of these as the same.
+        # Python does not restore every value of these types from its text.
         and not isinstance(key, (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField))
     )
 
 
 def can_reorder(items: Any) -> bool:
-    """Whether items are rows of a model in an order that can be replaced by the key's."""
+    """Return whether items are rows of a model whose order can be replaced by that of the key."""
     if not isinstance(items, QuerySet):
         return False
     query = items.query
     return (
-        # Another one may leave rows out, and then fewer rows than asked for are not the end.
+        # Another class may skip rows, and then fewer rows than requested are not the end.
         gives_instances(items, plainly=True)
         and not query.is_sliced
         and not query.combinator
@@ -172,36 +172,36 @@ def can_reorder(items: Any) -> bool:
 
 
 def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
-    """Whether a declared expression looks at other rows, which a range would cut off."""
+    """Return whether a declared expression uses a window over other rows, which a range would exclude."""
     if not expressions:
         return False
     try:
         annotations = items.annotate(**expressions).query.annotations
     except FieldError as error:
-        raise ImproperlyConfigured(f"A declared expression: {error}") from error
+        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
     return any(annotations[name].contains_over_clause for name in expressions)
 
 
 def filters_window(query: Query) -> bool:
-    """Whether rows or their annotations depend on a window over all rows."""
+    """Return whether rows or their annotations depend on a window over all rows."""
     return query.where.contains_over_clause or any(
         annotation.contains_over_clause for annotation in query.annotations.values()
     )
 
 
 def repeats_rows(query: Query) -> bool:
-    """Whether a join or a function can give a row more than once, and nothing groups it again."""
+    """Return whether a join or a function can repeat rows without grouping them again."""
     if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
         return True
     many = to_many_aliases(query)
     if not query.group_by:
         return bool(many)
-    # What is compared with an aggregate, and what stands beside one, is grouped by, too.
+    # Columns that are compared with or beside an aggregate are also grouped by.
     return any(column.alias in many for column in group_columns(query))
 
 
 def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
-    """Whether an aggregate among the expressions makes each row come once, whatever is joined."""
+    """Return whether an aggregate among the expressions makes each row unique, regardless of the joins."""
     try:
         query = rows.annotate(**expressions).query
     except FieldError:
@@ -210,13 +210,13 @@ def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
 
 
 def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Group rows of `values_list()` by their primary key, and not by all columns of their model.
+    """Group rows of `values_list()` by their primary key instead of by all columns of their model.
 
-    They come in the same groups, and SQLite sorts by all that it groups by.
+    The groups stay the same, but SQLite sorts by every column that it groups by.
     """
     query = rows.query
     conditions = having(query)
-    # What is compared beside an aggregate has to be grouped by.
+    # Columns that are compared beside an aggregate must be grouped by.
     if isinstance(query.group_by, tuple) and (conditions is None or not conditions.get_group_by_cols()):
         key, own = {*rows.model._meta.pk_fields}, query.base_table
         query.group_by = tuple(
@@ -228,15 +228,15 @@ def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def lacks_group(query: Query) -> bool:
-    """Whether rows are filtered by an aggregate and not grouped: Django loses the group of a `|`."""
+    """Return whether rows are filtered by an aggregate without a group, as Django loses that of a `|`."""
     return query.group_by is None and query.where.contains_aggregate
 
 
 def hides_columns(rows: QuerySet[Any]) -> bool:
-    """Whether MariaDB does not find what is compared beside an aggregate, unless all columns are selected.
+    """Return whether MariaDB needs all columns selected to find those compared beside an aggregate.
 
-    In HAVING it knows the columns of SELECT and of GROUP BY, but no two of one name in the latter. By a
-    transform, as `__year` is one, Django groups as a whole, and compares its column.
+    In HAVING, it only knows the columns of SELECT and GROUP BY, where no two may have the same name. For a
+    transform such as `__year`, Django groups by the transform, but compares its column.
     """
     if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
         return False

@@ -30,11 +30,11 @@ _MARK = re.compile(
 
 
 class _Parts(NamedTuple):
-    """A file divided at our block; `after` begins with the line end of the END line."""
+    """A file divided at the generated block; `tail` begins with the line end of the END line."""
 
-    before: bytes
+    head: bytes
     block: bytes
-    after: bytes
+    tail: bytes
 
 
 class _Field(NamedTuple):
@@ -54,7 +54,7 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     lines = {url: sitemap_line(url) for url in urls}
     content = content or b""
     parts = _cut(content)
-    outside = parts.before + parts.after
+    outside = parts.head + parts.tail
     for field in _sitemaps(outside):
         lines.pop(field.value, None)
     # An empty block stays: its place may be the owner's choice, and a new block for the next URL would be
@@ -63,12 +63,12 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
         return content
     eol = _line_end(outside, content)
     block = eol.join([BEGIN, NOTE, *lines.values(), END]).encode()
-    after = parts.after if parts.block else eol.encode()
-    result = parts.before + _gap(parts, eol).encode() + block + after
+    ending = parts.tail if parts.block else eol.encode()
+    result = parts.head + _gap(parts, eol).encode() + block + ending
     if len(result) > MAX_BYTES:
         raise RobotsError(
-            f"robots.txt would have {len(result):,} bytes, and crawlers may stop reading after "
-            f"{MAX_BYTES:,}: shorten its rules or list fewer sitemaps."
+            f"robots.txt would have {len(result):,} bytes, but crawlers may stop reading after "
+            f"{MAX_BYTES:,}. Shorten its rules or list fewer sitemaps."
         )
     return result
 
@@ -77,14 +77,15 @@ def sitemap_line(url: str) -> str:
     """Return the form of a `Sitemap` line that every known client can read, without its line end."""
     try:
         parts = urlsplit(url)
-        absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        absolute = False
+        is_absolute = False
     # A `#` would begin a comment; unprintable characters include every line end.
-    if not absolute or not url.isprintable() or " " in url or "#" in url:
+    if not is_absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(
-            f"{url!r} cannot stand in robots.txt: a sitemap's URL begins with http:// or https:// "
-            "and a host, and has no spaces, control characters or '#'. Check where it comes from."
+            f"{url!r} is not allowed in robots.txt. The URL of a sitemap must begin with http:// or "
+            "https:// and a host. It must not contain spaces, control characters or '#'. Check where it "
+            "comes from."
         )
     return f"Sitemap: {url}"
 
@@ -94,18 +95,18 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
 
     The rules are applied to every URL, so all `urls` must be on the host of the file.
     """
-    found = []
+    problems = []
     if len(content) > MAX_BYTES:
-        found.append(f"crawlers may read only {MAX_BYTES:,} of its {len(content):,} bytes")
+        problems.append(f"crawlers may read only {MAX_BYTES:,} of its {len(content):,} bytes")
         content = content[:MAX_BYTES]
     sitemaps = list(_sitemaps(content))
     rules = [(rule, _pattern(rule.value)) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
-        found.append(f"Seznam reads only {MAX_SITEMAPS} of its {len(sitemaps)} Sitemap lines")
+        problems.append(f"Seznam reads only {MAX_SITEMAPS} of its {len(sitemaps)} Sitemap lines")
     for url in urls:
-        found += _unread(url, sitemaps)
-        found += _disallowed(url, rules)
-    return [f"robots.txt: {problem}." for problem in found]
+        problems += _unreadable_lines(url, sitemaps)
+        problems += _disallow_warnings(url, rules)
+    return [f"robots.txt: {problem}." for problem in problems]
 
 
 def _cut(content: bytes) -> _Parts:
@@ -115,37 +116,37 @@ def _cut(content: bytes) -> _Parts:
         return _Parts(content, b"", b"")
     if [mark[2].upper() for mark in marks] != [b"BEGIN", b"END"]:
         # Five marks are enough to find the place.
-        where = [f"{mark[2].decode()} on line {_line(content, mark.start(1))}" for mark in marks[:5]]
+        positions = [f"{mark[2].decode()} on line {_line(content, mark.start(1))}" for mark in marks[:5]]
         raise RobotsError(
-            f"robots.txt has the marks of our block out of order ({', '.join(where)}): leave one "
-            f"line '{BEGIN}' and one line '{END}' behind it, or remove them all."
+            f"robots.txt has the markers of the generated block out of order ({', '.join(positions)}). "
+            f"Keep one line '{BEGIN}' and one line '{END}' after it, or remove them all."
         )
     start, stop = marks[0].start(1), marks[1].end()
     for field in _fields(content[start:stop]):
         if field.name != "sitemap":
             raise RobotsError(
-                f"robots.txt has {field.text!r:.80} on line "
-                f"{_line(content, start) + field.line - 1}, inside our block, where it would be "
-                f"lost: move it before '{BEGIN}' or behind '{END}'."
+                f"robots.txt has {field.text!r:.80} on line {_line(content, start) + field.line - 1}, "
+                f"inside the generated block, where it would be lost. Move it before '{BEGIN}' or after "
+                f"'{END}'."
             )
     return _Parts(content[:start], content[start:stop], content[stop:])
 
 
 def _refuse_other_encodings(content: bytes) -> None:
-    at = content.find(b"\0")
+    position = content.find(b"\0")
     try:
         content.decode()
     except UnicodeDecodeError as error:
-        at = error.start
-    if at >= 0:
+        position = error.start
+    if position >= 0:
         raise RobotsError(
-            f"robots.txt is not text in UTF-8: byte {content[at]:#04x} on line "
-            f"{_line(content, at)}. Save it as UTF-8."
+            f"robots.txt is not valid UTF-8: byte {content[position]:#04x} on line "
+            f"{_line(content, position)}. Save it as UTF-8."
         )
 
 
-def _line(content: bytes, at: int) -> int:
-    return len((content[:at] + b".").splitlines())
+def _line(content: bytes, position: int) -> int:
+    return len((content[:position] + b".").splitlines())
 
 
 def _line_end(outside: bytes, content: bytes) -> str:
@@ -156,16 +157,16 @@ def _line_end(outside: bytes, content: bytes) -> str:
 
 def _gap(parts: _Parts, eol: str) -> str:
     """Return the line ends to write between the owner's bytes and our block."""
-    before = parts.before
+    head = parts.head
     if parts.block:
         # Many clients do not read a line that begins with a BOM.
-        return eol if before == _BOM else ""
-    if not before:
+        return eol if head == _BOM else ""
+    if not head:
         return ""
     # A final CR and our LF would become one CRLF.
-    if not before.endswith(b"\n" if eol == "\n" else (b"\n", b"\r")):
+    if not head.endswith(b"\n" if eol == "\n" else (b"\n", b"\r")):
         return eol * 2
-    return eol if before.splitlines()[-1].strip() else ""
+    return eol if head.splitlines()[-1].strip() else ""
 
 
 def _fields(content: bytes) -> Iterator[_Field]:
@@ -182,45 +183,45 @@ def _sitemaps(content: bytes) -> Iterator[_Field]:
     return (field for field in _fields(content) if field.name == "sitemap")
 
 
-def _unread(url: str, sitemaps: list[_Field]) -> Iterator[str]:
+def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:
     """Yield a warning for an owner's line that `update` accepts, but widespread clients cannot read."""
     fields = [field for field in sitemaps if field.value == url]
-    plain = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
-    if fields and not any(plain.fullmatch(field.text) for field in fields):
+    pattern = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
+    if fields and not any(pattern.fullmatch(field.text) for field in fields):
         yield (
-            f"some clients cannot read line {fields[0].line} ({fields[0].text!r:.80}); "
-            f"write '{sitemap_line(url)}', and not as the first line of a file with a BOM"
+            f"some clients cannot read line {fields[0].line} ({fields[0].text!r:.80}); write "
+            f"'{sitemap_line(url)}', and not on the first line of a file with a BOM"
         )
 
 
 def _rules(content: bytes) -> Iterator[_Field]:
     """Yield the rules of the groups for `*`. Other lines do not end a group (RFC 9309, section 2.2)."""
-    everyone = naming = False
+    is_for_all = is_naming = False
     for field in _fields(content):
         if field.name == "user-agent":
-            everyone = field.value == "*" or (naming and everyone)
-            naming = True
+            is_for_all = field.value == "*" or (is_naming and is_for_all)
+            is_naming = True
         elif field.name in ("allow", "disallow"):
-            naming = False
-            if everyone and field.value:
+            is_naming = False
+            if is_for_all and field.value:
                 yield field
 
 
-def _disallowed(url: str, rules: list[tuple[_Field, str]]) -> Iterator[str]:
+def _disallow_warnings(url: str, rules: list[tuple[_Field, str]]) -> Iterator[str]:
     """Yield a warning if the longest matching rule is Disallow; of equals, Allow wins (RFC 9309, 2.2.2)."""
     parts = urlsplit(url)
-    path = _quoted(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
+    path = _quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
     matching = [rule for rule, pattern in rules if _matches(pattern, path)]
     rule = max(matching, key=lambda rule: (len(rule.value), rule.name == "allow"), default=None)
     if rule and rule.name == "disallow":
-        yield f"line {rule.line} ({rule.text!r:.80}) keeps crawlers from {url}"
+        yield f"line {rule.line} ({rule.text!r:.80}) blocks crawlers from {url}"
 
 
 def _pattern(value: str) -> str:
-    return re.sub(r"\*+", "*", _quoted(value))
+    return re.sub(r"\*+", "*", _quote(value))
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return quote(path, safe=punctuation)
 
 
@@ -230,17 +231,17 @@ def _matches(pattern: str, path: str) -> bool:
     Each part is searched only once, after the one before it: rules come from outside, and must not cause
     more work than their length.
     """
-    anchored = pattern.endswith("$")
+    is_anchored = pattern.endswith("$")
     first, *parts = pattern.removesuffix("$").split("*")
-    if anchored and not parts:
+    if is_anchored and not parts:
         return path == first
-    last = parts.pop() if anchored else ""
+    last = parts.pop() if is_anchored else ""
     if not (path.startswith(first) and path.endswith(last)):
         return False
-    at, end = len(first), len(path) - len(last)
+    position, end = len(first), len(path) - len(last)
     for part in parts:
-        at = path.find(part, at, end)
-        if at < 0:
+        position = path.find(part, position, end)
+        if position < 0:
             return False
-        at += len(part)
-    return at <= end
+        position += len(part)
+    return position <= end

@@ -43,7 +43,7 @@ def register(name: str, sitemap: SectionT) -> SectionT: ...
 def register(name: str, sitemap: Any = None) -> Any:
     """Register a section: `@register("products")` on a class, or `register("products", sitemap)`.
 
-    A class or a factory is called anew for every request and every export. Raise `ImproperlyConfigured`
+    A class or a factory is called again for every request and every export. Raise `ImproperlyConfigured`
     for a name that cannot be in a URL, or that is taken, regardless of case.
     """
     if callable(name):
@@ -54,11 +54,11 @@ def register(name: str, sitemap: Any = None) -> Any:
         return lambda decorated: register(name, decorated)
     module = _calling_module()
     with _lock:
-        for taken in _registered:
-            if taken.lower() == name.lower():
+        for registered_name in _registered:
+            if registered_name.lower() == name.lower():
                 raise ImproperlyConfigured(
-                    f"register({name!r}) in {module}: the section {taken!r} is registered in "
-                    f"{_modules.get(taken)} already. Give one of them another name."
+                    f"register({name!r}) in {module}: the section {registered_name!r} is already "
+                    f"registered in {_modules.get(registered_name)}. Rename one of them."
                 )
         _registered[name] = sitemap
         _modules[name] = module
@@ -66,7 +66,7 @@ def register(name: str, sitemap: Any = None) -> Any:
 
 
 _UNNAMED = (
-    'register takes the name of a section first: write @register("products") above {name}, or '
+    'register() needs the name of a section first: write @register("products") above {name}, or '
     'register("products", {name}).'
 )
 
@@ -87,9 +87,9 @@ class _Registry:
         return _registered
 
     @_registry.setter
-    def _registry(self, before: dict[str, Section]) -> None:
+    def _registry(self, previous: dict[str, Section]) -> None:
         with _lock:
-            for name in _registered.keys() - before.keys():
+            for name in _registered.keys() - previous.keys():
                 # A module that failed is imported again at the next call, and registers again. Sections
                 # that other modules registered meanwhile, in another thread, stay.
                 if _modules.get(name) not in sys.modules:
@@ -112,12 +112,12 @@ def registered(*, discover: bool = True) -> Mapping[str, Section]:
 
 
 def _autodiscover() -> None:
-    registry, before = _Registry(), dict(_registered)
+    registry, previous = _Registry(), dict(_registered)
     try:
         autodiscover_modules("sitemaps", register_to=registry)
     except SystemExit:
         # Django restores the registry only after an Exception.
-        registry._registry = before  # noqa: SLF001 the name that Django restores
+        registry._registry = previous  # noqa: SLF001 the name that Django restores
         raise
 
 
@@ -168,37 +168,37 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
             if module:
                 # import_string() reports any AttributeError as a missing name.
                 import_module(module)
-            found = import_string(path)
+            declarations = import_string(path)
     except (ImportError, ImproperlyConfigured) as error:
         raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS']: {error}") from error
     # isinstance() would evaluate a lazy object, which may query the database.
-    if not issubclass(type(found), LazyObject) and not isinstance(found, Mapping):
+    if not issubclass(type(declarations), LazyObject) and not isinstance(declarations, Mapping):
         raise ImproperlyConfigured(
-            f"SITEMAPS09['SITEMAPS'] names {conf.sitemaps}, which is no dict of sections."
+            f"SITEMAPS09['SITEMAPS'] is {conf.sitemaps}, which is not a dict of sections."
         )
-    return cast("Mapping[str, Section]", found)
+    return cast("Mapping[str, Section]", declarations)
 
 
-def named(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
+def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
     """Return the sections of a site for native URLs. Raise `ImproperlyConfigured` for an invalid name."""
-    found = mapping(sitemaps)
-    lowered: dict[str, str] = {}
-    for name in found:
+    declarations = mapping(sitemaps)
+    names_by_lower: dict[str, str] = {}
+    for name in declarations:
         if problem := name_problem(name):
-            raise ImproperlyConfigured(f"The section {name!r}: {problem}")
-        other = lowered.setdefault(name.lower(), name)
-        if other != name:
+            raise ImproperlyConfigured(f"The section {name!r} has an invalid name: {problem}")
+        other_name = names_by_lower.setdefault(name.lower(), name)
+        if other_name != name:
             raise ImproperlyConfigured(
-                f"The sections {other!r} and {name!r} differ in upper and lower case only, which "
-                "not every file system can tell apart. Rename one of them."
+                f"The sections {other_name!r} and {name!r} differ only in case, which not every file "
+                "system distinguishes. Rename one of them."
             )
-    return found
+    return declarations
 
 
 def name_problem(name: object) -> str | None:
     """Return why a section of the native views cannot have this name, or `None` if it can."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        return "a section's name is made of the letters A to Z, digits, hyphens and underscores."
+        return "use only the letters A to Z, digits, hyphens and underscores."
     if name.lower() in RESERVED:
         return f"{name!r} is reserved. Choose another name."
     return None
@@ -209,7 +209,7 @@ def instance(section: Section) -> Any:
     return section() if callable(section) else section
 
 
-def bound(section: Section, domain: str) -> Any:
+def bind(section: Section, domain: str) -> Any:
     """Return the sitemap of a section for a host; with a `site_field`, it lists the rows of that site."""
     sitemap = instance(section)
     # Not isinstance(): a mock pretends to be of the class that it was made for.
@@ -218,10 +218,10 @@ def bound(section: Section, domain: str) -> Any:
     return sitemap
 
 
-def unknown(name: str, known: Mapping[str, Section]) -> UnknownSectionError:
+def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:
     """Return the error for an unknown name, which suggests the most similar name."""
-    near = get_close_matches(name, known, n=1)
+    similar = get_close_matches(name, names, n=1)
     # sorted() would call the `__len__()` of a project's mapping.
-    every = ", ".join(sorted(iter(known))) or "none"
-    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {every}."
+    listing = ", ".join(sorted(iter(names))) or "none"
+    hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
     return UnknownSectionError(f"There is no section {name!r}.{hint}")

@@ -11,8 +11,8 @@ from django_sitemaps09.filenames import NAME
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
     raise ImproperlyConfigured(
-        "django_sitemaps09.urls is included in a URLconf, but the app is not installed: add "
-        "'django_sitemaps09' to INSTALLED_APPS. Without it there is no export_sitemaps command either."
+        "django_sitemaps09.urls is included in a URLconf, but the app is not installed. Add "
+        "'django_sitemaps09' to INSTALLED_APPS, which also provides the command export_sitemaps."
     )
 
 app_name = "django_sitemaps09"

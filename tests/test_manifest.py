@@ -420,7 +420,7 @@ class TestAManifestThatSomebodyElseWrote:
     )
     def test_names_no_file_that_is_none_of_ours(self, victim: Path, key: str, value: object) -> None:
         path = victim / STATE / ROOT
-        path.write_bytes(manifest.sealed({**manifest.unsealed(path.read_bytes()), key: value}))
+        path.write_bytes(manifest.seal({**manifest.unseal(path.read_bytes()), key: value}))
         for _ in range(2):
             assert export(output=victim, sitemaps={"articles": articles()}).failures == []
         assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"
@@ -430,12 +430,12 @@ class TestAManifestThatSomebodyElseWrote:
     )
     def test_has_pages_that_are_none_and_all_are_cut_anew(self, victim: Path, line: str) -> None:
         root = victim / STATE / ROOT
-        found = manifest.unsealed(root.read_bytes())
+        found = manifest.unseal(root.read_bytes())
         head = (victim / STATE / found["sections"]["articles"]).read_text().splitlines()[0]
         document = f"{head}\n{line}\n".replace('"pages": 2', '"pages": 1').encode()
         file = manifest.section_file("articles", document)
         (victim / STATE / file).write_bytes(document)
-        root.write_bytes(manifest.sealed({**found, "sections": {"articles": file}}))
+        root.write_bytes(manifest.seal({**found, "sections": {"articles": file}}))
         assert export(output=victim, sitemaps={"articles": articles()}).failures == []
         assert (victim / "sitemap-articles-2.xml.gz").exists()
 
@@ -457,7 +457,7 @@ class TestAManifestThatSomebodyElseWrote:
     def test_beside_a_journal_of_his_is_refused(self, victim: Path, changes: dict[str, object]) -> None:
         root = (victim / STATE / ROOT).read_text()
         journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
-        (victim / STATE / JOURNAL).write_bytes(manifest.sealed(journal | changes))
+        (victim / STATE / JOURNAL).write_bytes(manifest.seal(journal | changes))
         with pytest.raises(ExportError, match=r"journal\.json cannot be read"):
             export(output=victim, sitemaps={"articles": articles()})
         assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"

@@ -398,13 +398,13 @@ def test_a_url_given_twice_is_listed_once() -> None:
 def test_marks_out_of_order_are_refused_with_their_lines(
     marks: list[bytes], where: str, eol: bytes
 ) -> None:
-    with pytest.raises(RobotsError, match=re.escape(f"({where}): leave one line")):
+    with pytest.raises(RobotsError, match=re.escape(f"({where}). Keep one line")):
         update(eol.join([b"# a", *marks]), [URL])
 
 
 def test_a_rule_of_the_owner_inside_our_block_is_refused_not_lost() -> None:
     content = b"# a\n" + BEGIN + b"\nSitemap: x\nDisallow: /secret\n" + END
-    with pytest.raises(RobotsError, match=r"'Disallow: /secret' on line 4, inside our block"):
+    with pytest.raises(RobotsError, match=r"'Disallow: /secret' on line 4, inside the generated block"):
         update(content, [URL])
 
 

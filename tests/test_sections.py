@@ -132,7 +132,7 @@ def test_the_first_use_asks_every_app_once(apps: Apps) -> None:
     apps.add("blog", "register('articles', Sitemap)")
     assert apps.shared.runs == []
     assert list(sections.registered()) == ["products", "articles"]
-    assert list(sections.mapping()) == list(sections.named()) == ["products", "articles"]
+    assert list(sections.mapping()) == list(sections.native_mapping()) == ["products", "articles"]
     assert apps.shared.runs == ["shop", "blog"]
 
 
@@ -148,7 +148,7 @@ def test_a_passed_mapping_asks_no_app(apps: Apps) -> None:
     mine = {"mine": Sitemap}
     for given_mapping in (mine, {}):
         assert sections.mapping(given_mapping) is given_mapping
-        assert sections.named(given_mapping) is given_mapping
+        assert sections.native_mapping(given_mapping) is given_mapping
     assert apps.shared.runs == []
 
 
@@ -162,7 +162,7 @@ LIST = [("mine", Sitemap)]
 def test_the_setting_is_a_dotted_path_and_asks_no_app(apps: Apps, name: str) -> None:
     apps.add("shop", PRODUCTS)
     with override_settings(SITEMAPS09={"SITEMAPS": f"{__name__}.{name}"}):
-        assert dict(sections.mapping()) == dict(sections.named()) == MINE
+        assert dict(sections.mapping()) == dict(sections.native_mapping()) == MINE
         assert sections.mapping({}) == {}
     assert apps.shared.runs == []
 
@@ -174,9 +174,9 @@ def test_the_setting_is_a_dotted_path_and_asks_no_app(apps: Apps, name: str) -> 
         ("nodots", "doesn't look like a module path"),
         ("no.such.module", "No module named 'no'"),
         (f"{__name__}.MISSING", 'does not define a "MISSING"'),
-        (f"{__name__}.LIST", "is no dict of sections"),
-        (f"{__name__}.Apps", "is no dict of sections"),
-        (f"{__name__}.__name__", "is no dict of sections"),
+        (f"{__name__}.LIST", "is not a dict of sections"),
+        (f"{__name__}.Apps", "is not a dict of sections"),
+        (f"{__name__}.__name__", "is not a dict of sections"),
     ],
 )
 def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(
@@ -332,24 +332,24 @@ def test_what_another_thread_registers_while_an_app_is_asked_is_kept(
 @pytest.mark.parametrize(
     ("mapping", "problem"),
     [
-        ({"a b": Sitemap}, "'a b': a section's name is made of"),
-        ({"fine": Sitemap, 7: Sitemap}, "7: a section's name is made of"),
+        ({"a b": Sitemap}, "'a b' has an invalid name: use only"),
+        ({"fine": Sitemap, 7: Sitemap}, "7 has an invalid name: use only"),
         ({"Index": Sitemap}, "reserved"),
-        ({"news": Sitemap, "News": Sitemap}, "'news' and 'News' differ in upper and lower case only"),
+        ({"news": Sitemap, "News": Sitemap}, "'news' and 'News' differ only in case"),
     ],
 )
 def test_names_that_our_road_cannot_have_are_refused_and_contribs_road_takes_them(
     mapping: Mapping[Any, Any], problem: str
 ) -> None:
     with pytest.raises(ImproperlyConfigured) as raised:
-        sections.named(mapping)
+        sections.native_mapping(mapping)
     assert problem in str(raised.value)
     assert sections.mapping(mapping) is mapping
 
 
 def test_no_section_at_all_is_a_mapping_too(apps: Apps) -> None:
     apps.add("plain", None)
-    assert dict(sections.named()) == dict(sections.named({})) == {}
+    assert dict(sections.native_mapping()) == dict(sections.native_mapping({})) == {}
 
 
 # Instances
@@ -377,14 +377,14 @@ def test_what_a_factory_raises_is_raised() -> None:
     ("name", "known", "message"),
     [
         ("product", ["products", "news"], "There is no section 'product'. Did you mean 'products'?"),
-        ("x", ["products", "news"], "There is no section 'x'. There are: news, products."),
-        ("x", [], "There is no section 'x'. There are: none."),
+        ("x", ["products", "news"], "There is no section 'x'. Valid names: news, products."),
+        ("x", [], "There is no section 'x'. Valid names: none."),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest_or_with_all_that_there_are(
     name: str, known: list[str], message: str
 ) -> None:
-    error = sections.unknown(name, dict.fromkeys(known))
+    error = sections.unknown_section(name, dict.fromkeys(known))
     assert isinstance(error, UnknownSectionError)
     assert isinstance(error, SitemapError)
     assert str(error) == message

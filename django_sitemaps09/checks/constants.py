@@ -15,7 +15,7 @@ from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.routes import is_expression
 from django_sitemaps09.sitemaps import is_contribs
 
-_METHOD = "Change it, leave it out, or declare a query expression or a method that takes the item."
+_METHOD = "Change or remove it, or declare a query expression or a method that takes the item."
 _NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
 
@@ -33,8 +33,8 @@ def check_constants(subject: Any) -> Iterator[CheckMessage]:
             yield message(code, f"{name_of(subject)}.{name}: {error}.", _METHOD)
     scheme = data(subject, "protocol")
     if scheme not in (None, "http", "https"):
-        text = f"{name_of(subject)}.protocol is {shown(scheme)}."
-        yield message("W014", text, "Crawlers follow http and https.")
+        text = f"{name_of(subject)}.protocol must be 'http' or 'https', not {shown(scheme)}."
+        yield message("W014", text, "Set 'http' or 'https': crawlers follow no other scheme.")
     yield from _limit(subject)
 
 
@@ -51,15 +51,15 @@ def _limit(subject: Any) -> Iterator[CheckMessage]:
     except ValueError as error:
         yield message(
             "E013" if is_strict(subject) else "W013",
-            f"{name_of(subject)}.limit is {shown(limit)}, {error}.",
+            f"{name_of(subject)}.limit {error}, not {shown(limit)}.",
             f"Set a whole number from 1 to {protocol.MAX_URLS:,}.",
         )
         return
     if size > protocol.MAX_URLS:
         yield message(
             "W015",
-            f"{name_of(subject)}.limit is {size:,}, and {protocol.MAX_URLS:,} URLs are the most that a "
-            "sitemap can have.",
-            f"Set {protocol.MAX_URLS:,} or less: on the URLs of django_sitemaps09.urls and in an export "
-            "the lower one counts, contrib's own views write files that engines refuse.",
+            f"{name_of(subject)}.limit is {size:,}, but a sitemap can contain at most "
+            f"{protocol.MAX_URLS:,} URLs.",
+            f"Set {protocol.MAX_URLS:,} or less. Native views and exports never use a higher value, but "
+            "contrib's views write files that search engines reject.",
         )

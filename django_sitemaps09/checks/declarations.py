@@ -28,7 +28,7 @@ _OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check
 
 def check_declarations(declared: Iterable[Any]) -> list[CheckMessage]:
     """Check the classes and instances among several sections, each once. A factory is not called."""
-    # Sections are told apart by identity: comparing them would run the project's own __eq__().
+    # Sections are distinguished by identity: comparing them would call the project's own __eq__().
     subjects = {id(section): section for section in declared if is_declaration(section)}
     found: list[CheckMessage] = []
     for subject in subjects.values():

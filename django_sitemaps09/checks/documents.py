@@ -30,7 +30,7 @@ def check_documents(subject: Any) -> Iterator[CheckMessage]:
         yield message(
             "E054" if is_strict(subject) else "W054",
             f"{name_of(subject)}.extensions {problem}.",
-            "Set a list of Extension values, each with a prefix and a namespace of its own.",
+            "Set a list of Extension objects, each with its own prefix and namespace.",
         )
 
 
@@ -39,14 +39,14 @@ def _format(subject: Any) -> Iterator[CheckMessage]:
     if chosen is not None and not (isinstance(chosen, str) and chosen in FORMATS):
         yield message(
             "E051" if is_strict(subject) else "W051",
-            f"{name_of(subject)}.format is {shown(chosen)}, and no format of a sitemap.",
-            "Set 'xml' or 'text', or rename an attribute that means something else.",
+            f"{name_of(subject)}.format must be 'xml' or 'text', not {shown(chosen)}.",
+            "Set 'xml' or 'text', or rename the attribute if it means something else.",
         )
     elif chosen == "text" and (lost := list(_more_than_urls(subject))):
         yield message(
             "W052",
-            f"{name_of(subject)}.format is 'text', so {', '.join(lost)} will not be written.",
-            "A text file holds nothing but URLs: set format = 'xml', or leave the others out.",
+            f"{name_of(subject)}.format is 'text', which does not include {', '.join(lost)}.",
+            "Text files contain only URLs. Set format = 'xml', or remove the others.",
         )
 
 
@@ -64,29 +64,29 @@ def _more_than_urls(subject: Any) -> Iterator[str]:
 
 def _hosts_problem(hosts: object) -> str | None:
     if isinstance(hosts, str):
-        return f"is {hosts!r}, of which each letter would be a host"
+        return f"must be a list, not the string {hosts!r}"
     if not isinstance(hosts, (list, tuple, set, frozenset)):
-        return f"is {shown(hosts)}, and no list"
+        return f"must be a list, not {shown(hosts)}"
     for host in hosts:
         if not issubclass(type(host), str):
-            return f"has {shown(host)}, and no text"
+            return f"contains {shown(host)}, which is not a string"
         try:
             protocol.parse_base(host if "://" in host else f"https://{host}")
         except ValueError as error:
-            return f"has {host!r}: {error}"
+            return f"contains {host!r}: {error}"
     return None
 
 
 def _extensions_problem(extensions: object) -> str | None:
     if not isinstance(extensions, (list, tuple)):
-        return f"is {shown(extensions)}, and no list"
+        return f"must be a list, not {shown(extensions)}"
     seen: set[str] = set()
     for extension in extensions:
         # Checked by its type, since isinstance() would evaluate a lazy object.
         if not issubclass(type(extension), Extension):
-            return f"has {shown(extension)}, and no Extension"
+            return f"contains {shown(extension)}, which is not an Extension"
         for said in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}"):
             if said in seen:
-                return f"has the {said} twice"
+                return f"uses the {said} twice"
             seen.add(said)
     return None

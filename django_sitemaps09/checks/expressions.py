@@ -39,21 +39,20 @@ _KINDS = {
     "lastmod": _Kind(
         "W036",
         (DateField,),
-        "neither dates nor datetimes",
-        "Name a DateField or a DateTimeField, Cast() to one, or use a method that takes the item.",
+        "a date or a datetime",
+        "Use a DateField or a DateTimeField, Cast() to one, or use a method that takes the item.",
     ),
     "priority": _Kind(
         "W037",
         (IntegerField, FloatField, DecimalField),
-        "no numbers",
-        "Name a column of numbers from 0.0 to 1.0, Cast() to one, or use a method that takes the item.",
+        "a number",
+        "Use a column of numbers from 0.0 to 1.0, Cast() to one, or use a method that takes the item.",
     ),
     "changefreq": _Kind(
         "W038",
         (CharField, TextField),
-        "no words",
-        "Name a column of the protocol's words, make them with Case(), or use a method that takes the "
-        "item.",
+        "text",
+        "Use a column of changefreq values, build them with Case(), or use a method that takes the item.",
     ),
 }
 
@@ -74,14 +73,13 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
             yield message(
                 "E034",
                 f"{name_of(subject)}.{name}: {error}.".replace("..", "."),
-                "Expressions name fields of the model, or annotations of the queryset, which is none that "
-                "raw() made.",
+                "Use only fields of the model and annotations of the queryset, which must not be raw().",
             )
             continue
         if repeats_rows(resolved.query) and not repeats_rows(plain.query):
             yield message(
                 "E035",
-                f"{name_of(subject)}.{name} follows a relation to many rows: items would repeat.",
+                f"{name_of(subject)}.{name} follows a multi-valued relation, which would repeat items.",
                 "Use an aggregate such as Max(), or a method that takes the item.",
             )
         elif name in _KINDS:
@@ -94,7 +92,7 @@ def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[st
     They are all rows of the model if the expressions are read apart from the queryset.
     """
     if isinstance(rows, RawQuerySet):
-        raise TypeError("a raw queryset takes no expressions")
+        raise TypeError("a raw() queryset does not support expressions")
     if rows.query.combinator:
         return QuerySet(rows.model)
     if rows.query.is_sliced or rows.query.distinct_fields or filters_window(rows.query):
@@ -113,5 +111,8 @@ def _kind(subject: Any, name: str, resolved: Any) -> Iterator[CheckMessage]:
         return
     # Only the project's code knows what its own field makes of a column.
     if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
-        text = f"{name_of(subject)}.{name} is an expression of a {type(field).__name__}: {kind.what}."
+        text = (
+            f"{name_of(subject)}.{name} must be {kind.what}, not an expression of type "
+            f"{type(field).__name__}."
+        )
         yield message(kind.code, text, kind.hint)

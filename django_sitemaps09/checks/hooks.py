@@ -29,15 +29,15 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
         if value is not None:
             yield message(
                 "W053",
-                f"{name_of(subject)}.{name} is {shown(value)}, no method, and is ignored.",
-                f"To write {name}, define `def {name}(self, item)`; else rename the attribute.",
+                f"{name_of(subject)}.{name} must be a method, not {shown(value)}; it is ignored.",
+                f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute.",
             )
     for switch, code in _SWITCHES.items():
         value = data(subject, switch)
         if value is not None and not isinstance(value, bool):
             yield message(
                 code,
-                f"{name_of(subject)}.{switch} is {shown(value)}, neither a switch nor a method.",
+                f"{name_of(subject)}.{switch} must be True, False or a method, not {shown(value)}.",
                 f"Set {switch} = True, or define `def {switch}(self, item)`.",
             )
     if any(raw(subject, name) is not raw(Sitemap, name) for name in CONTRIB_INTERNALS):
@@ -49,7 +49,7 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
             added = hook in (*EXTENDING, *_SWITCHES)
             yield message(
                 "W056" if added and not is_strict(subject) else "E056",
-                f"{name_of(subject)}.{hook} cannot be called with an item and nothing else.",
+                f"{name_of(subject)}.{hook} cannot be called with the item as its only argument.",
                 f"Define it as `def {hook}(self, item)`.",
             )
 

@@ -32,8 +32,7 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
         yield message(
             "E040" if is_strict(subject) else "W040",
-            f"{name_of(subject)}.languages is {shown(languages)}, and no list of codes; of a text each "
-            "letter would be a language.",
+            f"{name_of(subject)}.languages must be a list of codes, not {shown(languages)}.",
             "Set a list of codes, such as ['en', 'de'].",
         )
         languages = None
@@ -57,9 +56,9 @@ def _without_effect(subject: Any, languages: object) -> Iterator[CheckMessage]:
     if idle:
         yield message(
             "W044",
-            f"{name_of(subject)} sets {', '.join(idle)}, which has no effect while i18n is false.",
-            "Set i18n = True, or leave it out; `alternates` can be a method that takes the item without "
-            "i18n.",
+            f"{name_of(subject)} sets {', '.join(idle)}, which has no effect without i18n.",
+            "Set i18n = True, or remove the attribute. Without i18n, `alternates` must be a method that "
+            "takes the item.",
         )
 
 
@@ -68,30 +67,30 @@ def _code(subject: Any, code: object) -> Iterator[CheckMessage]:
     if code not in known:
         yield message(
             "W043",
-            f"{name_of(subject)}.languages has {shown(code)}, which is not in LANGUAGES.",
-            f"LANGUAGES has: {', '.join(known)}.",
+            f"{name_of(subject)}.languages contains {shown(code)}, which is not in LANGUAGES.",
+            f"Use a code from LANGUAGES: {', '.join(known)}.",
         )
     if is_off(raw(subject, "alternates")):
         # Languages are named only in links between them.
         return
     try:
         if not isinstance(code, str):
-            raise ValueError(f"{shown(code)} is no text")
+            raise ValueError(f"{shown(code)} is not a string")
         unknown = protocol.hreflang_warning(protocol.hreflang(code))
     except ValueError as error:
         yield message(
             "W041",
-            f"{name_of(subject)}.languages has a code that hreflang cannot express: {error}.",
-            "hreflang takes a language of ISO 639-1, and perhaps a script and a country behind it: "
-            "'de', 'de-at', 'zh-hant'.",
+            f"{name_of(subject)}.languages contains a code that is not valid in hreflang: {error}.",
+            "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
+            "'de-at' or 'zh-hant'.",
         )
         return
     if unknown:
         yield message(
             "W042",
-            f"{name_of(subject)}.languages has {shown(code)}: {unknown}.",
-            "Engines ignore an hreflang that they do not know: name a language, or a language and a "
-            "country of ISO 3166-1, such as 'es-mx' or 'en-gb'.",
+            f"{name_of(subject)}.languages contains {shown(code)}: {unknown}.",
+            "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
+            "country, such as 'es-mx' or 'en-gb'.",
         )
 
 
@@ -102,17 +101,18 @@ def _x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
     if is_off(alternates):
         yield message(
             "W045",
-            f"{name_of(subject)}.x_default has no effect while alternates is false.",
-            "Set alternates = True, or leave x_default out.",
+            f"{name_of(subject)}.x_default has no effect without alternates.",
+            "Set alternates = True, or remove x_default.",
         )
         return
     codes = [code for code, _ in settings.LANGUAGES] if raw(subject, "languages") is None else languages
     if isinstance(codes, _ITERABLE) and _as_in_contrib(subject) and settings.LANGUAGE_CODE not in codes:
         yield message(
             "W046",
-            f"{name_of(subject)}.x_default writes no link: LANGUAGE_CODE, {settings.LANGUAGE_CODE!r}, is "
-            "none of its languages.",
-            "Add it to the languages, leave x_default out, or make it a method that takes the item.",
+            f"{name_of(subject)}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
+            "not one of its languages.",
+            "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
+            "the item.",
         )
 
 

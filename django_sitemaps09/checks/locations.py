@@ -23,14 +23,14 @@ def check_locations(subject: Any) -> Iterator[CheckMessage]:
     if issubclass(class_of(subject), ModelSitemap) and fixed:
         yield message(
             "E020",
-            f"{name_of(subject)}.location is {shown(route)}, the same URL for every row.",
-            "Give an argument as a query expression, such as slug=F('slug').",
+            f"{name_of(subject)}.location is {shown(route)}, which is the same URL for every row.",
+            "Pass an argument as a query expression, such as slug=F('slug').",
         )
     if isinstance(route, Route) and (problem := _route_problem(route)):
         yield message(
             "E021",
             f"{name_of(subject)}.location is {shown(route)}, but {problem}.",
-            "A Route takes the name of a URL pattern and its arguments, as reverse() does.",
+            "Pass the name of a URL pattern and its arguments to Route, as you would to reverse().",
         )
     yield from _viewnames(subject)
 
@@ -43,7 +43,7 @@ def _route_problem(route: Route) -> str | None:
     if not isinstance(route.viewname, str):
         # It is a view, which reverse() also takes.
         is_known = bool(reverse_candidates(resolver, route.viewname))
-        return None if is_known else "a Route takes the name of a URL pattern first"
+        return None if is_known else "its first argument is not the name of a URL pattern"
     *namespaces, view = route.viewname.split(":")
     try:
         resolver, prefix, _ = in_namespaces(resolver, namespaces)
@@ -65,7 +65,7 @@ def _route_problem(route: Route) -> str | None:
                 return None
     given = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
     return (
-        f"no URL pattern named {view!r} takes the arguments it has ({given}); it takes: "
+        f"no URL pattern named {view!r} accepts the given arguments ({given}); accepted: "
         f"{'; or '.join(sorted(takes))}"
     )
 
@@ -76,7 +76,7 @@ def _viewnames(subject: Any) -> Iterator[CheckMessage]:
         return
     names = data(subject, "viewnames")
     if isinstance(names, str):
-        text = f"{name_of(subject)}.viewnames is {names!r}, of which each letter is a name."
+        text = f"{name_of(subject)}.viewnames must be a list, not the string {names!r}."
         yield message("E022", text, f"Set a list: [{names!r}].")
     elif (
         # Another iterable could be a query.
@@ -87,6 +87,6 @@ def _viewnames(subject: Any) -> Iterator[CheckMessage]:
             if isinstance(name, str) and (problem := _route_problem(Route(name))):
                 yield message(
                     "E023",
-                    f"{name_of(subject)}.viewnames has {name!r}, but {problem}.",
-                    "A view here has a name, and takes no arguments.",
+                    f"{name_of(subject)}.viewnames contains {name!r}, but {problem}.",
+                    "Use only names of URL patterns that take no arguments.",
                 )

@@ -1,4 +1,4 @@
-"""The rows of a `ModelSitemap`: its queryset, its key, its expressions, its relation to `Site`."""
+"""Check the rows of a `ModelSitemap`: its queryset, key, expressions, and relation to `Site`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_rows(subject: Any) -> Iterator[CheckMessage]:
     elif not own_init(subject) and _own_rows(subject) and _says_nothing(subject):
         yield message(
             "E030",
-            f"{name_of(subject)} has no rows.",
+            f"{name_of(subject)} has no queryset.",
             "Set `queryset` or `model`, or override `get_queryset()` or `items()`.",
         )
     elif _own_rows(subject) and _is_no_queryset(queryset := raw(subject, "queryset")):
@@ -67,27 +67,27 @@ def check_rows(subject: Any) -> Iterator[CheckMessage]:
 
 
 def _ignored_rows(subject: Any) -> Iterator[CheckMessage]:
-    """Rows of a plain `Sitemap`, which takes none."""
+    """Check for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
     untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *CONTRIB_INTERNALS))
     for name in ("model", "queryset"):
         if is_ours(subject) and untouched and raw(subject, name) is not None:
             yield message(
                 "E063",
-                f"{name_of(subject)} has no items: a Sitemap ignores `{name}`.",
+                f"{name_of(subject)} has no items, because Sitemap ignores `{name}`.",
                 "Subclass ModelSitemap instead of Sitemap, or override `items()`.",
             )
 
 
 def _is_no_queryset(value: object) -> bool:
-    """Whether a raw attribute is surely not one. What else is code, such as a property, may give one."""
-    # Not isinstance(), which would ask a lazy object for its class.
+    """Return whether a raw attribute cannot be a queryset. Code, such as a property, may return one."""
+    # Not isinstance(), which would evaluate a lazy object.
     if issubclass(type(value), (FunctionType, MethodType, type)):
         return True
     return value is not None and not is_code(value) and not hasattr(value, "all")
 
 
 def _own_rows(subject: Any) -> bool:
-    """Whether rows are those of `queryset` and `model`."""
+    """Return whether the rows are those of `queryset` and `model`."""
     declared = class_of(subject)
     return all(raw(declared, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
 
@@ -97,7 +97,7 @@ def _says_nothing(subject: Any) -> bool:
 
 
 def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
-    """The queryset of a declaration, where it can be known without a call of the user's."""
+    """Return the queryset of a declaration, if it is known without calling the project's code."""
     if not _own_rows(subject):
         return None
     queryset, model = raw(subject, "queryset"), raw(subject, "model")
@@ -121,14 +121,15 @@ def _ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[Ch
         if some and sliced:
             yield message(
                 "E061",
-                f"{name_of(subject)} lists some of its rows, which its queryset cannot give.",
-                "News and the rows of a site are filtered: use one that is no slice, union or raw().",
+                f"{name_of(subject)} filters its rows, which its queryset does not support.",
+                "News and `site_field` need a queryset that is not a slice, a union or raw().",
             )
         yield message(
             "W031",
-            f"{name_of(subject)} is paged by position: its queryset has no ranges of a key.",
-            "Slices, unions, values(), raw() and distinct(fields) are slow on many rows, and a row that "
-            "comes or goes moves all behind it. Use a plain queryset if there can be many.",
+            f"{name_of(subject)} is paginated by position, because its queryset does not support key "
+            "ranges.",
+            "Use a plain queryset if there can be many rows. Slices, unions, values(), raw() and "
+            "distinct(fields) are slow, and each added or deleted row shifts all rows after it.",
         )
 
 
@@ -138,10 +139,14 @@ def _key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
         return
     try:
         if not isinstance(key, str):
-            raise ImproperlyConfigured(f"`key` is {shown(key)}, and no name of a field.")
+            raise ImproperlyConfigured(f"`key` must be the name of a field, not {shown(key)}.")
         KeyColumns.of(rows.model, key, rows.db)
     except ImproperlyConfigured as error:
-        yield message("E032", f"{name_of(subject)}: {error}", "Set `key`.")
+        yield message(
+            "E032",
+            f"{name_of(subject)}: {error}",
+            "Set `key` to a field that is unique, not null, and never changes.",
+        )
 
 
 def _default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage]:
@@ -152,7 +157,7 @@ def _default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage
     if not hasattr(model, "get_absolute_url"):
         yield message(
             "E033",
-            f"{name_of(subject)} has no `location`, and {model._meta.label} no get_absolute_url().",
+            f"{name_of(subject)} has no `location`, and {model._meta.label} has no get_absolute_url().",
             "Declare `location` as a Route or a method, or define get_absolute_url().",
         )
 
@@ -167,7 +172,7 @@ def _news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
         yield message(
             "E057",
             f"{name_of(subject)}.date_field is {shown(name)}, but {problem}.",
-            "Name the field of the model that says when an item was published.",
+            "Set it to the field with the publication date.",
         )
     if declared.news is not NewsSitemap.news:
         return
@@ -175,20 +180,20 @@ def _news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
     if not is_code(called) and not (isinstance(called, str) and called.strip()):
         yield message(
             "E058",
-            f"{name_of(subject)}.publication_name is {shown(called)}, and no name of a publication.",
-            "Set it to the name of the publication, as Google News knows it, or define news(self, item).",
+            f"{name_of(subject)}.publication_name must be the name of a publication, not {shown(called)}.",
+            "Set the name that Google News uses for the publication, or define news(self, item).",
         )
     if not is_code(language) and language is not None and (problem := _language_problem(language)):
         yield message(
             "E059",
             f"{name_of(subject)}.publication_language: {problem}.",
-            "Set the code of its language, such as 'en', or leave it out.",
+            "Set a language code, such as 'en', or remove it.",
         )
     if not callable(raw(subject, "title")):
         yield message(
             "E060",
-            f"{name_of(subject)}.title is {shown(raw(subject, 'title'))}, and no method.",
-            "Define title(self, item), or leave it out: then it is str(item).",
+            f"{name_of(subject)}.title must be a method, not {shown(raw(subject, 'title'))}.",
+            "Define title(self, item), or remove it to use str(item).",
         )
 
 
@@ -202,14 +207,14 @@ def _language_problem(language: object) -> str | None:
 
 def _date_field_problem(name: object, model: type[Model] | None) -> str | None:
     if not isinstance(name, str) or not name:
-        return "it is no name of a field"
+        return "this is not the name of a field"
     if model is None:
         return None
     try:
         field = model._meta.get_field(name)
     except FieldDoesNotExist:
         return f"{model._meta.label} has no such field"
-    return None if isinstance(field, DateField) else f"{model._meta.label}.{name} is no date"
+    return None if isinstance(field, DateField) else f"{model._meta.label}.{name} is not a date field"
 
 
 def _site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
@@ -220,19 +225,18 @@ def _site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessag
         and problem is None
         and raw(class_of(subject), "items") is not raw(ModelSitemap, "items")
     ):
-        problem = "its items() could list the rows of other sites: override get_queryset() instead"
+        problem = "its items() could list rows of other sites; override get_queryset() instead"
     if problem is not None:
         yield message(
             "E055",
             f"{name_of(subject)}.site_field is {shown(name)}, but {problem}.",
-            "Name a ForeignKey, OneToOneField or ManyToManyField of the model to sites.Site, or leave it "
-            "out.",
+            "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it.",
         )
 
 
 def _site_field_problem(name: object, model: type[Model] | None) -> str | None:
     if not isinstance(name, str):
-        return "it is no name of a field"
+        return "this is not the name of a field"
     if not apps.is_installed("django.contrib.sites"):
         return "django.contrib.sites is not installed"
     if model is None:
@@ -242,12 +246,12 @@ def _site_field_problem(name: object, model: type[Model] | None) -> str | None:
     except FieldDoesNotExist:
         return f"{model._meta.label} has no such field"
     if not isinstance(field, (ForeignKey, ManyToManyField)):
-        return f"{model._meta.label}.{name} is no relation to another model's rows"
+        return f"{model._meta.label}.{name} is not a relation to another model"
     related = field.related_model
     if not isinstance(related, type):
         return None
     # By its label: the class is not importable where its app is not installed.
     concrete = related._meta.concrete_model or related
     if concrete._meta.label_lower != "sites.site":
-        return f"{model._meta.label}.{name} leads to {related._meta.label}"
+        return f"{model._meta.label}.{name} points to {related._meta.label}"
     return None

@@ -32,14 +32,16 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         known = _known(passed)
     except Exception as error:  # noqa: BLE001 the modules of a project can raise anything
         is_told = isinstance(error, (ImproperlyConfigured, ImportError))
-        hint = "Fix the setting SITEMAPS, or the sitemaps.py that is named."
+        hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py that is named."
         found.append(message("E005", excerpt(error, MAX_MESSAGE) if is_told else reason_of(error), hint))
     on_our_road = [known, *(one.sitemaps for one in passed if one.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in on_our_road}.values():
         try:
-            sections.named(_read(sitemaps))
+            sections.native_mapping(_read(sitemaps))
         except ImproperlyConfigured as error:
-            found.append(message("W006", str(error), "Only contrib's own views take any name."))
+            found.append(
+                message("W006", str(error), "Rename the section. Only contrib's views accept any name.")
+            )
     every = [known, *(one.sitemaps for one in passed)]
     return [*found, *check_declarations(chain.from_iterable(_read(one).values() for one in every))]
 
@@ -53,7 +55,7 @@ def _known(passed: Iterable[Passed]) -> object:
     if conf.sitemaps is not None:
         return sections.mapping()
     is_served = any(one.sitemaps is None for one in passed)
-    return sections.registered(discover=is_served or bool(export_settings(conf.given)))
+    return sections.registered(discover=is_served or bool(export_settings(conf.settings_dict)))
 
 
 def _read(sitemaps: object) -> dict[Any, Any]:

@@ -18,7 +18,7 @@ from django_sitemaps09.checks.messages import message
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the keys and values of `SITEMAPS09`."""
     try:
-        given = conf.conf.given
+        given = conf.conf.settings_dict
     except ImproperlyConfigured as error:
         return [message("E001", str(error), "Set a dict, or remove the setting.")]
     return [*_keys(given), *_values(), *_aliases(given), *_engine(given), *_base(given)]
@@ -28,8 +28,8 @@ def _keys(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key in given:
         if key not in conf.KEYS:
             near = get_close_matches(str(key).upper(), conf.KEYS, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(conf.KEYS)}."
-            yield message("E002", f"SITEMAPS09 has no key {key!r}.", hint)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(conf.KEYS)}."
+            yield message("E002", f"SITEMAPS09 has an unknown key: {key!r}.", hint)
 
 
 def _values() -> Iterator[CheckMessage]:
@@ -50,14 +50,14 @@ def _aliases(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key in ("STORAGE", "STATE"):
         alias = given.get(key)
         if isinstance(alias, str) and alias not in settings.STORAGES:
-            text = f"SITEMAPS09[{key!r}] is {alias!r}, no alias of STORAGES."
-            yield message("E004", text, f"STORAGES has: {', '.join(settings.STORAGES)}.")
+            text = f"SITEMAPS09[{key!r}] must be an alias in STORAGES, not {alias!r}."
+            yield message("E004", text, f"Use an alias from STORAGES: {', '.join(settings.STORAGES)}.")
 
 
 def _engine(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
     name = given.get("ENGINE")
     if isinstance(name, str) and (problem := _engine_problem(name)):
-        hint = "'processes', 'serial', 'celery', or the dotted path of a class of yours."
+        hint = "Set 'processes', 'serial', 'celery', or the dotted path of your own engine class."
         yield message("E007", f"SITEMAPS09['ENGINE']: {problem}", hint)
 
 
@@ -87,7 +87,7 @@ def _base(given: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if reasons := export_settings(given):
         yield message(
             "W008",
-            f"{' and '.join(reasons)} set up an export, which has no host to write URLs with.",
-            "Set SITEMAPS09['BASE_URL'], such as 'https://www.example.com', or install "
-            "django.contrib.sites. `export_sitemaps --base-url` gives it to one run.",
+            f"{' and '.join(reasons)} configure an export, but the host of its URLs is not set.",
+            "Set SITEMAPS09['BASE_URL'] to a URL such as 'https://www.example.com', or install "
+            "django.contrib.sites. For a single run, pass --base-url to export_sitemaps.",
         )

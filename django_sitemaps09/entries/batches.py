@@ -37,7 +37,7 @@ class ItemError(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"item {excerpt(self.key)}: {self.field} {excerpt(self.reason)}"
+        return f"item {excerpt(self.key)}, {self.field}: {excerpt(self.reason)}"
 
 
 class SafeColumn(tuple[str, ...]):

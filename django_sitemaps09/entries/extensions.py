@@ -47,16 +47,16 @@ class Extension:
         prefix = text("Extension.prefix", self.prefix)
         namespace = text("Extension.namespace", self.namespace)
         if not _PREFIX.fullmatch(prefix):
-            raise ValueError(f"Extension.prefix must be a name of ASCII letters, not {shown(prefix)}")
+            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {shown(prefix)}")
         # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
         # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
         if prefix.lower().startswith("xml") or prefix in NAMESPACES:
-            raise ValueError(f"Extension.prefix must be another one than {prefix}, which is taken")
+            raise ValueError(f"Extension.prefix must not be {prefix}, which is reserved")
         if not _NAMESPACE.fullmatch(namespace):
             raise ValueError(f"Extension.namespace must be an absolute URI, not {shown(namespace)}")
         if namespace in _TAKEN:
-            raise ValueError(f"Extension.namespace must be another one than {namespace}, which is taken")
+            raise ValueError(f"Extension.namespace must not be {namespace}, which is reserved")
         if not callable(self.xml):
-            raise ValueError(f"Extension.xml must be a function of an item, not {shown(self.xml)}")
+            raise ValueError(f"Extension.xml must be a function that takes an item, not {shown(self.xml)}")
         object.__setattr__(self, "prefix", prefix)
         object.__setattr__(self, "namespace", namespace)

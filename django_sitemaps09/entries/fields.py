@@ -21,7 +21,7 @@ Check: TypeAlias = Callable[[str, Any], Any]
 MAX_DURATION = 28_800
 #: Views: the maximum of the largest integer column of a database.
 MAX_VIEWS = 2**63 - 1
-# No rating needs so many digits. Without a limit, a decimal as short as 1e-9999 would fill pages.
+# More digits than any rating needs. Without a limit, a decimal as short as 1e-9999 would fill pages.
 _RATING_DIGITS = 400
 #: Characters of a text without a documented limit: the longest of the documented limits.
 MAX_TEXT = 2_048
@@ -55,14 +55,14 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         # An expression, a queryset or a generator, whose str() is its repr().
         or type(value).__str__ is object.__str__
     ):
-        raise ValueError(f"{name} must be a text, not {shown(value)}")
+        raise ValueError(f"{name} must be text, not {shown(value)}")
     else:
         text = str(value)
     if len(text) > most:
-        raise ValueError(f"{name} must have at most {most:,} characters, it has {len(text):,}")
+        raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
     # Nearly all texts are printable, and XML can contain every printable character.
     if not text.isprintable() and (wrong := NOT_XML.search(text)):
-        raise ValueError(f"{name} must not hold {wrong[0]!r}, a character that XML cannot hold")
+        raise ValueError(f"{name} must not contain {wrong[0]!r}, which is not allowed in XML")
     return text
 
 
@@ -77,11 +77,11 @@ def optional_location(name: str, value: object) -> str:
     """Return a URL or a path, which must be a string. The source, which knows the page, validates it."""
     if not isinstance(value, str):
         # Looked up on the class: for a missing file, the property itself raises an error.
-        hint = ": give its .url" if hasattr(type(value), "url") else ""
-        raise ValueError(f"{name} must be a text with a URL or a path, not {shown(value)}{hint}")
+        hint = "; use its .url" if hasattr(type(value), "url") else ""
+        raise ValueError(f"{name} must be a string with a URL or a path, not {shown(value)}{hint}")
     found = optional_text(name, value, _MAX_LOCATION)
     if not found.isprintable() and _CONTROL.search(found):
-        raise ValueError(f"{name} must not hold control characters, as {shown(found)} does")
+        raise ValueError(f"{name} must not contain control characters: {shown(found)}")
     return found
 
 
@@ -107,7 +107,7 @@ def moment(name: str, value: object) -> date:
         try:
             value.astimezone(timezone.utc)
         except OverflowError as error:
-            raise ValueError(f"{name} has no year from 1 to 9999 in UTC: {shown(value)}") from error
+            raise ValueError(f"{name} must have a year from 1 to 9999 in UTC: {shown(value)}") from error
     return value
 
 
@@ -115,11 +115,11 @@ def seconds(name: str, value: object) -> int:
     """Return whole seconds, given as an int or a timedelta. The fraction of a timedelta is dropped."""
     if isinstance(value, timedelta):
         value = value // timedelta(seconds=1)
-    return whole_number(name, value, 1, MAX_DURATION, "seconds as an int, or a timedelta,")
+    return whole_number(name, value, 1, MAX_DURATION, "a timedelta or a whole number of seconds")
 
 
 def views(name: str, value: object) -> int:
-    return whole_number(name, value, 0, MAX_VIEWS, "an int")
+    return whole_number(name, value, 0, MAX_VIEWS, "a whole number")
 
 
 def whole_number(name: str, value: object, least: int, most: int, what: str) -> int:
@@ -142,7 +142,7 @@ def rating(name: str, value: object) -> Decimal:
         raise ValueError(wrong)
     digits = number.as_tuple()
     if len(digits.digits) > _RATING_DIGITS or abs(int(digits.exponent)) > _RATING_DIGITS:
-        raise ValueError(f"{name} must not have more than {_RATING_DIGITS} digits")
+        raise ValueError(f"{name} must have at most {_RATING_DIGITS} digits")
     # Not abs(), which rounds to the digits of the decimal context.
     return number.copy_abs()
 
@@ -156,8 +156,8 @@ def flag(name: str, value: object) -> bool:
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
     """Return texts in their order. The texts of a set, which has no order, are sorted."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list or a tuple of texts, not {shown(value)}")
-    found = tuple(text(f"each of {name}", each) for each in islice(value, most + 1))
+        raise ValueError(f"{name} must be a list or a tuple of strings, not {shown(value)}")
+    found = tuple(text(f"each value of {name}", each) for each in islice(value, most + 1))
     if len(found) > most:
-        raise ValueError(f"{name} must be at most {most}")
+        raise ValueError(f"{name} must have at most {most} values")
     return tuple(sorted(found)) if isinstance(value, (set, frozenset)) else found

@@ -44,7 +44,7 @@ class _Current:
 
     def __new__(cls, *args: object, **arguments: object) -> Self:
         if dropped := sorted(cls.dropped & arguments.keys()):
-            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(dropped))}: leave it out")
+            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(dropped))}; remove it")
         return object.__new__(cls)
 
 
@@ -136,9 +136,9 @@ class Video(_Current):
     def __post_init__(self) -> None:
         fields.checked(self, _VIDEO, ("thumbnail_loc", "title", "description", "tags"))
         if not self.content_loc and not self.player_loc:
-            raise ValueError("Video.content_loc or Video.player_loc must be given")
+            raise ValueError("Video.content_loc or Video.player_loc is required")
         if self.uploader_info and not self.uploader:
-            raise ValueError("Video.uploader must be given where Video.uploader_info is")
+            raise ValueError("Video.uploader is required if Video.uploader_info is set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class News(_Current):
     """
 
     dropped = frozenset(("access", "genres", "keywords", "stock_tickers"))
-    reason = "Google dropped {}, which its documentation does not have any more"
+    reason = "Google News no longer supports {}"
 
     publication_name: str
     language: str
@@ -173,7 +173,7 @@ def _word(name: str, value: object, words: tuple[str, ...]) -> str:
 
 def _platforms(name: str, value: object) -> tuple[str, ...]:
     found = _some(name, value)
-    return tuple(_word(f"each of {name}", each, get_args(PlatformName)) for each in found)
+    return tuple(_word(f"each value of {name}", each, get_args(PlatformName)) for each in found)
 
 
 def _countries(name: str, value: object) -> tuple[str, ...]:
@@ -181,14 +181,14 @@ def _countries(name: str, value: object) -> tuple[str, ...]:
     for each in found:
         if not _COUNTRY.fullmatch(each):
             wrong = shown(each)
-            raise ValueError(f"each of {name} must be an ISO 3166 code of two letters, not {wrong}")
+            raise ValueError(f"each value of {name} must be a two-letter ISO 3166 code, not {wrong}")
     return tuple(each.upper() for each in found)
 
 
 def _some(name: str, value: object) -> tuple[str, ...]:
     found = fields.texts(name, value)
     if not found:
-        raise ValueError(f"{name} must have at least one")
+        raise ValueError(f"{name} must have at least one value")
     return found
 
 

@@ -15,8 +15,8 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
-from django_sitemaps09.export.callbacks import outwards, unchanged
-from django_sitemaps09.export.host import HostExport, HostResult, check_removals, opened
+from django_sitemaps09.export.callbacks import unwrap_errors, wrap_callback
+from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions
 from django_sitemaps09.export.publishing.changes import Published
@@ -58,7 +58,7 @@ def export(
 
     Arguments that are not given default to the settings. `strict` publishes nothing if a section failed or
     anything was skipped. `changed_only` does not render pages whose rows have not changed, as far as the
-    database can tell. `rebalance` cuts all pages anew. `force` names sections to publish even if they
+    database can tell. `rebalance` rebuilds all pages. `force` names sections to publish even if they
     shrink too much. `remove` names sections to remove that are published but no longer declared. With
     several `workers`, sections must be found through the setting or the registry.
 
@@ -89,7 +89,7 @@ def export(
         changes=changes,
     )
     listeners = Listeners(on_plan, on_page, progress)
-    [report] = _exports([base_url], options, on_published, listeners, several=False)
+    [report] = _export_all([base_url], options, on_published, listeners, several=False)
     return report
 
 
@@ -110,13 +110,13 @@ def export_hosts(
     host differs. They are read once for each host in opaque sitemaps and in sections with a `site_field`.
     """
     if not base_urls or isinstance(base_urls, str):
-        raise ExportError(f"{base_urls!r} is no list of hosts: name at least one base URL in it.")
+        raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
     listeners = Listeners(on_plan, on_page, progress)
-    reports = _exports(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
+    reports = _export_all(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
     return dict(zip(base_urls, reports, strict=True))
 
 
-def _exports(
+def _export_all(
     base_urls: Sequence[str | None],
     options: ExportOptions,
     on_published: Callable[[Published], object] | None,
@@ -129,20 +129,23 @@ def _exports(
     # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
     # a database, since it depends on the connections that are open.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    resolved = [HostOptions.of(options, url, several=several) for url in base_urls]
-    if len({host.folder for host in resolved}) < len(resolved):
-        raise ExportError(f"Two of {', '.join(map(str, base_urls))} would be in one folder.")
+    host_options = [HostOptions.resolve(options, url, several=several) for url in base_urls]
+    if len({host.folder for host in host_options}) < len(host_options):
+        raise ExportError(
+            f"Two of the hosts {', '.join(map(str, base_urls))} would share a folder. Export each host "
+            "once."
+        )
     now = datetime.now(timezone.utc)
     results: list[HostResult] = []
-    with unchanged(), ExitStack() as locked:
-        hosts = [locked.enter_context(opened(host, options, now)) for host in resolved]
+    with unwrap_errors(), ExitStack() as stack:
+        hosts = [stack.enter_context(open_host(host, options, now)) for host in host_options]
         check_removals(hosts, options.remove)
-        with engine as entered:
-            outcomes = _outcomes(_run(hosts, options, now, entered, listeners), hosts)
+        with engine as active_engine:
+            outcomes = _outcomes(_run(hosts, options, now, active_engine, listeners), hosts)
         try:
-            for host, own in zip(hosts, outcomes, strict=True):
+            for host, host_outcomes in zip(hosts, outcomes, strict=True):
                 with uninterrupted():
-                    results.append(host.end(own, options, now))
+                    results.append(host.end(host_outcomes, options, now))
         except BaseException:
             # Report the hosts that are already published, whatever happened to the next one.
             for result in results:
@@ -161,14 +164,14 @@ def _run(
 ) -> Run:
     targets = tuple(host.target for host in hosts)
     return Run(
-        Renderer(targets, hosts[0].asked.gzip, get_script_prefix(), get_urlconf()),
-        [host.place.target for host in hosts],
-        [host.before.names for host in hosts],
-        [host.taken for host in hosts],
+        Renderer(targets, hosts[0].host_options.gzip, get_script_prefix(), get_urlconf()),
+        [host.publish_target.target for host in hosts],
+        [host.previous.names for host in hosts],
+        [host.foreign_names for host in hosts],
         options,
         started,
         engine,
-        Listeners(*(outwards(listener) for listener in listeners)),
+        Listeners(*(wrap_callback(listener) for listener in listeners)),
     )
 
 
@@ -177,30 +180,30 @@ def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOu
 
     A section is exported in one pass where only the host differs, otherwise once for each host.
     """
-    found: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
-    chosen = hosts[0].asked.chosen
-    published = {name: [host.record(name) for host in hosts] for name in chosen}
-    shared = {name: len(hosts) == 1 or sources.shareable(section) for name, section in chosen.items()}
-    run.listeners.plan({name: _pages(published[name], shared=shared[name]) for name in chosen})
-    for name, section in chosen.items():
-        befores = published[name]
+    outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
+    sections = hosts[0].host_options.chosen_sections
+    records = {name: [host.record(name) for host in hosts] for name in sections}
+    shared = {name: len(hosts) == 1 or sources.shareable(section) for name, section in sections.items()}
+    run.listeners.plan({name: _count_pages(records[name], shared=shared[name]) for name in sections})
+    for name, section in sections.items():
+        host_records = records[name]
         if shared[name]:
-            made = export_section(run, name, section, befores)
+            results = export_section(run, name, section, host_records)
         else:
-            made = [
-                export_section(run.of_host(place), name, section, [before])[0]
-                for place, before in enumerate(befores)
+            results = [
+                export_section(run.for_host(index), name, section, [record])[0]
+                for index, record in enumerate(host_records)
             ]
-        for own, outcome in zip(found, made, strict=True):
-            own[name] = outcome
+        for host_outcomes, outcome in zip(outcomes, results, strict=True):
+            host_outcomes[name] = outcome
             run.listeners.section(outcome.report)
-    return found
+    return outcomes
 
 
-def _pages(befores: Sequence[SectionRecord], *, shared: bool) -> int | None:
+def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | None:
     """Return how many pages will be rendered, judged by what is published; `None` if unknown.
 
     Pages of a `shared` section are rendered once for all hosts, others once for each host.
     """
-    counts = [len(before.pages) for before in befores]
+    counts = [len(record.pages) for record in records]
     return (max(counts) if shared else sum(counts)) if all(counts) else None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class _Raised(BaseException):
+class _CallbackError(BaseException):
     """Carries an exception past the handlers that would report it as a section's failure."""
 
     def __init__(self, error: Exception) -> None:
@@ -15,25 +15,25 @@ class _Raised(BaseException):
         self.error = error
 
 
-def outwards(callback: Callable[..., object]) -> Callable[..., None]:
-    """Return the callback, with its exceptions wrapped so that only `unchanged()` catches them."""
+def wrap_callback(callback: Callable[..., object]) -> Callable[..., None]:
+    """Return the callback, with its exceptions wrapped so that only `unwrap_errors()` catches them."""
 
     def call(*arguments: Any) -> None:
         try:
             callback(*arguments)
         except Exception as error:  # noqa: BLE001 a callback can raise anything
-            raise _Raised(error) from None
+            raise _CallbackError(error) from None
 
     return call
 
 
 @contextmanager
-def unchanged() -> Iterator[None]:
-    """Raise the original exception of a callback that was wrapped by `outwards()`."""
-    found: Exception | None = None
+def unwrap_errors() -> Iterator[None]:
+    """Raise the original exception of a callback that was wrapped by `wrap_callback()`."""
+    original: Exception | None = None
     try:
         yield
-    except _Raised as raised:
-        found = raised.error
-    if found is not None:
-        raise found
+    except _CallbackError as wrapper:
+        original = wrapper.error
+    if original is not None:
+        raise original

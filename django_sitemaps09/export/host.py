@@ -18,8 +18,8 @@ from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing import previous as earlier
-from django_sitemaps09.export.publishing.changes import Published, Spool, tell
+from django_sitemaps09.export.publishing import previous as previous_state
+from django_sitemaps09.export.publishing.changes import Published, Spool, notify
 from django_sitemaps09.export.publishing.journal import RUN, read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.publication import Publication
@@ -36,13 +36,13 @@ from django_sitemaps09.stores.local import LocalStore
 
 
 class _PublishResult(NamedTuple):
-    """Result of publishing. `written` names the files that differ from what was published."""
+    """Result of publishing. `files_written` names the files that differ from what was published."""
 
     published: bool
     failures: Sequence[str]
-    announced: Sequence[str]
+    announced_indexes: Sequence[str]
     robots: Robots
-    written: Sequence[str]
+    files_written: Sequence[str]
     warnings: Sequence[str]
 
 
@@ -50,89 +50,107 @@ class _PublishResult(NamedTuple):
 class HostExport:
     """Files of one host while they are locked; `stage` is the folder of new ones, `None` in a dry run.
 
-    `undeclared` has messages on sections that are published but no longer declared. `spool` collects the
-    changes of single URLs if requested.
+    `undeclared_messages` has messages on sections that are published but no longer declared. `spool`
+    collects the changes of single URLs if requested.
     """
 
-    asked: HostOptions
-    place: PublishTarget
-    before: PreviousState
-    undeclared: Sequence[str]
+    host_options: HostOptions
+    publish_target: PublishTarget
+    previous: PreviousState
+    undeclared_messages: Sequence[str]
     stage: str | None
     spool: Spool | None
 
     @property
     def target(self) -> HostTarget:
-        return HostTarget(self.asked.base, self.asked.output, self.stage, self.asked.folder)
+        return HostTarget(
+            self.host_options.base, self.host_options.output, self.stage, self.host_options.folder
+        )
 
     @property
-    def taken(self) -> frozenset[str]:
+    def foreign_names(self) -> frozenset[str]:
         """Names of existing files that the manifest does not list as ours."""
-        manifest = self.before.manifest
+        manifest = self.previous.manifest
         pages = (record.file_names(name) for name, record in manifest.sections.items())
-        return frozenset(self.before.names).difference(manifest.indexes, manifest.removed, *pages)
+        return frozenset(self.previous.names).difference(manifest.indexes, manifest.removed, *pages)
 
     def record(self, section: str) -> SectionRecord:
         """Return the published record of a section."""
-        return self.before.manifest.sections.get(section, SectionRecord())
+        return self.previous.manifest.sections.get(section, SectionRecord())
 
     def end(
         self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions, started: datetime
     ) -> HostResult:
         """Publish what may be published; a dry run only reports it."""
-        asked, place, before = self.asked, self.place, self.before.manifest
-        removed = [name for name in options.remove if name in before.sections]
-        after = Publication.of(self.before, outcomes, asked.known, removed, started.timestamp(), self.stage)
+        host_options, publish_target, old_manifest = (
+            self.host_options,
+            self.publish_target,
+            self.previous.manifest,
+        )
+        removed_sections = [name for name in options.remove if name in old_manifest.sections]
+        publication = Publication.build(
+            self.previous,
+            outcomes,
+            host_options.all_sections,
+            removed_sections,
+            started.timestamp(),
+            self.stage,
+        )
         failures = _failures([outcome.report for outcome in outcomes.values()], strict=options.strict)
         # The XSD requires at least one file in an index, and robots.txt must not name a missing index.
-        publishes = bool(after.documents) and not (options.strict and failures)
-        announced = indexes.to_announce(after.documents or [INDEX], cascade=conf.cascade)
-        robots = _robots(asked, after.documents or [INDEX], before.indexes)
-        written = after.written(place) if publishes else []
-        if self.spool is not None and publishes:
-            self.spool.fill(place.target, before.sections, outcomes)
+        can_publish = bool(publication.documents) and not (options.strict and failures)
+        announced_indexes = indexes.to_announce(publication.documents or [INDEX], cascade=conf.cascade)
+        robots = _robots(host_options, publication.documents or [INDEX], old_manifest.indexes)
+        files_written = publication.files_to_write(publish_target) if can_publish else []
+        if self.spool is not None and can_publish:
+            self.spool.fill(publish_target.target, old_manifest.sections, outcomes)
         # A problem with robots.txt does not keep the export from being published.
         robots.update(write=False)
-        if publishes and after.stage is not None:
-            after.publish(place, after.stage, robots.publish)
-        warnings = [] if after.documents or failures else [_EMPTY]
+        if can_publish and publication.stage is not None:
+            publication.publish(publish_target, publication.stage, robots.publish)
+        warnings = [] if publication.documents or failures else [_EMPTY]
         warnings += [
             _ignored(outcome.report) for outcome in outcomes.values() if outcome.report.ignored_keys
         ]
-        if options.changes and after.stage is None:
+        if options.changes and publication.stage is None:
             warnings.append(_UNCOUNTED)
-        ended = _PublishResult(
-            publishes and after.stage is not None, failures, announced, robots, written, warnings
+        result = _PublishResult(
+            can_publish and publication.stage is not None,
+            failures,
+            announced_indexes,
+            robots,
+            files_written,
+            warnings,
         )
-        return HostResult(self, after, ended)
+        return HostResult(self, publication, result)
 
 
 @contextmanager
-def opened(asked: HostOptions, options: ExportOptions, started: datetime) -> Iterator[HostExport]:
+def open_host(host_options: HostOptions, options: ExportOptions, started: datetime) -> Iterator[HostExport]:
     """Lock the files of one host for this export; finish a killed run of it first.
 
     A dry run does neither.
     """
-    target = stores.target(asked.output, asked.folder)
-    dry = options.dry_run
-    with ExitStack() as inside:
-        check = _unlocked if dry else inside.enter_context(stores.only_one(target))
-        place = PublishTarget(target, stores.state(target, asked.folder), check)
-        before = earlier.found(
-            place,
-            asked.url,
-            str(asked.base),
+    target = stores.target(host_options.output, host_options.folder)
+    is_dry_run = options.dry_run
+    with ExitStack() as stack:
+        check = _unlocked if is_dry_run else stack.enter_context(stores.only_one(target))
+        publish_target = PublishTarget(target, stores.state(target, host_options.folder), check)
+        previous = previous_state.load(
+            publish_target,
+            host_options.url,
+            str(host_options.base),
             started.timestamp(),
-            dry_run=dry,
-            whole=asked.whole,
-            robots=partial(_late_robots, asked, place),
+            dry_run=is_dry_run,
+            is_whole=host_options.is_whole,
+            robots=partial(_late_robots, host_options, publish_target),
         )
-        undeclared = _undeclared(before, asked.known, options.remove)
-        stage = None if dry else inside.enter_context(_staging(place, started))
+        undeclared_messages = _undeclared(previous, host_options.all_sections, options.remove)
+        stage = None if is_dry_run else stack.enter_context(_staging(publish_target, started))
         # A dry run stages no files that could be compared.
-        spool = Spool() if options.changes and not dry else None
+        spool = Spool() if options.changes and not is_dry_run else None
         try:
-            yield HostExport(asked, place, before, undeclared, stage, spool)
+            yield HostExport(host_options, publish_target, previous, undeclared_messages, stage, spool)
         except BaseException:
             if spool is not None:
                 spool.close()
@@ -144,85 +162,91 @@ def _unlocked() -> None:
 
 
 @contextmanager
-def _staging(place: PublishTarget, started: datetime) -> Iterator[str]:
+def _staging(publish_target: PublishTarget, started: datetime) -> Iterator[str]:
     """Yield the staging folder of this run, which exists as soon as its first file does.
 
     It stays if publishing was interrupted, so that the next run can finish with its files.
     """
-    clean(place.target)
+    clean(publish_target.target)
     folder = f"{STATE}/{RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     try:
         yield folder
     finally:
-        if read_journal(place.state) is None:
-            place.target.delete_folder(folder)
+        if read_journal(publish_target.state) is None:
+            publish_target.target.delete_folder(folder)
 
 
-def _robots(asked: HostOptions, names: Iterable[str], names_before: Iterable[str]) -> Robots:
-    now, earlier = (
-        [f"{asked.url}{name}" for name in indexes.to_announce(some, cascade=conf.cascade)]
-        for some in (names, names_before)
+def _robots(host_options: HostOptions, names: Iterable[str], old_names: Iterable[str]) -> Robots:
+    urls, old_urls = (
+        [f"{host_options.url}{name}" for name in indexes.to_announce(index_names, cascade=conf.cascade)]
+        for index_names in (names, old_names)
     )
-    return Robots(asked.robots, asked.base, now, earlier if [*names_before] else ())
+    return Robots(host_options.robots, host_options.base, urls, old_urls if [*old_names] else ())
 
 
-def _late_robots(asked: HostOptions, place: PublishTarget, names: Sequence[str], between: bool) -> None:
+def _late_robots(
+    host_options: HostOptions, publish_target: PublishTarget, names: Sequence[str], is_transition: bool
+) -> None:
     """Update robots.txt for a run that was killed and is finished late."""
     try:
-        root = manifests.read_root(place.state)
+        root = manifests.read_root(publish_target.state)
     except ManifestError:
         root = None
-    _robots(asked, names, root.indexes if root is not None else ()).publish(between)
+    _robots(host_options, names, root.indexes if root is not None else ()).publish(is_transition)
 
 
 class HostResult(NamedTuple):
     """Host whose export has ended, from which its report is made."""
 
     host: HostExport
-    after: Publication
-    ended: _PublishResult
+    publication: Publication
+    result: _PublishResult
 
     def report(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
         """Return the report; if something was published, call the hook and send the signal first."""
         report = self._report(seconds)
-        spool, url = self.host.spool, self.host.asked.url
+        spool, url = self.host.spool, self.host.host_options.url
         with nullcontext() if spool is None else spool:
             if not report.published:
                 return report
-            late = self.host.before.recovered or ()
-            told = Published(
+            recovered_names = self.host.previous.recovered or ()
+            event = Published(
                 report,
-                [f"{url}{name}" for name in dict.fromkeys((*late, *self.ended.written))],
-                [f"{url}{name}" for name in self.after.gone],
+                [f"{url}{name}" for name in dict.fromkeys((*recovered_names, *self.result.files_written))],
+                [f"{url}{name}" for name in self.publication.removed_files],
                 None if spool is None else spool.changes,
             )
-            return replace(report, warnings=[*report.warnings, *tell(told, on_published)])
+            return replace(report, warnings=[*report.warnings, *notify(event, on_published)])
 
     def _report(self, seconds: float) -> Report:
-        host, after, ended = self
-        asked, target, robots = host.asked, host.place.target, ended.robots
-        own, of_workers = peaks()
-        failures = [*ended.failures, *(host.undeclared if asked.whole else ()), *robots.failures]
-        if asked.folder:
-            failures = [f"{asked.base}: {failure}" for failure in failures]
+        host, publication, result = self
+        host_options, target, robots = host.host_options, host.publish_target.target, result.robots
+        own_peak, workers_peak = peaks()
+        failures = [
+            *result.failures,
+            *(host.undeclared_messages if host_options.is_whole else ()),
+            *robots.failures,
+        ]
+        if host_options.folder:
+            failures = [f"{host_options.base}: {failure}" for failure in failures]
         return Report(
-            sections=tuple(outcome.report for outcome in after.outcomes.values()),
+            sections=tuple(outcome.report for outcome in publication.outcomes.values()),
             folder=target.folder if isinstance(target, LocalStore) else None,
             target=target.label,
-            index_url=f"{asked.url}{INDEX}",
-            published=ended.published,
+            index_url=f"{host_options.url}{INDEX}",
+            published=result.published,
             robots=robots.state,
             robots_path=robots.path,
-            warnings=[*ended.warnings, *robots.warnings],
-            failures=[*failures, *_unannounced(after.documents, robots.path)],
+            warnings=[*result.warnings, *robots.warnings],
+            failures=[*failures, *_unannounced(publication.documents, robots.path)],
             seconds=seconds,
-            indexes=tuple(ended.announced),
-            written=tuple(ended.written),
-            deleted=after.due if ended.published else (),
-            recovered=after.before.recovered is not None,
+            indexes=tuple(result.announced_indexes),
+            written=tuple(result.files_written),
+            deleted=publication.files_to_delete if result.published else (),
+            recovered=publication.previous.recovered is not None,
             changes=None if host.spool is None else host.spool.counts,
-            memory=own,
-            workers_memory=of_workers,
+            memory=own_peak,
+            workers_memory=workers_peak,
             dry_run=host.stage is None,
         )
 
@@ -230,31 +254,38 @@ class HostResult(NamedTuple):
 def _ignored(report: SectionReport) -> str:
     """Return a warning about keys that a project's template could write."""
     return (
-        f"Section {report.section!r}: exports and native views do not write these keys of its get_urls(): "
-        f"{', '.join(report.ignored_keys)}. Add them by the hooks, such as images() or extensions."
+        f"Section {report.section!r}: exports and native views do not write these keys of its "
+        f"get_urls(): {', '.join(report.ignored_keys)}. Use hooks for them, such as images() or "
+        "extensions."
     )
 
 
-_EMPTY = "There is no URL in any section: nothing was written, and what was published stays as it was."
-_UNCOUNTED = "URLs that would change were not counted: a dry run keeps no files that could be compared."
+_EMPTY = "No section has any URLs. Nothing was written, and the published files are unchanged."
+_UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 
 
 def check_removals(hosts: Sequence[HostExport], remove: Collection[str]) -> None:
     """Raise `ExportError` for a section that is declared, or that no host has published."""
     for name in remove:
-        if name in hosts[0].asked.known:
-            raise ExportError(f"The section {name!r} is declared, so that it cannot be removed.")
+        if name in hosts[0].host_options.all_sections:
+            raise ExportError(f"The section {name!r} cannot be removed, because it is still declared.")
         if not any(host.record(name).pages for host in hosts):
-            raise ExportError(f"There is no section {name!r} that is published and not declared any more.")
+            raise ExportError(f"The section {name!r} cannot be removed, because it is not published.")
 
 
-def _undeclared(before: PreviousState, known: Mapping[str, Section], remove: Collection[str]) -> list[str]:
+def _undeclared(
+    previous: PreviousState, all_sections: Mapping[str, Section], remove: Collection[str]
+) -> list[str]:
     """Return messages on sections that are published but not declared, except those to be removed."""
-    gone = {name for name, record in before.manifest.sections.items() if record.pages and name not in known}
+    undeclared_names = {
+        name
+        for name, record in previous.manifest.sections.items()
+        if record.pages and name not in all_sections
+    }
     return [
-        f"Section {name!r} is published and not declared any more; its files stay. To take it out of the "
-        f"index: --remove {name}"
-        for name in sorted(gone.difference(remove))
+        f"Section {name!r} is published but no longer declared; its files are kept. To remove it from "
+        f"the index, use --remove {name}"
+        for name in sorted(undeclared_names.difference(remove))
     ]
 
 
@@ -264,7 +295,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
     ]
     if strict and any(report.left_out for report in reports):
-        failures.append("Something was left out, so that nothing is published (strict).")
+        failures.append("Nothing was published, because items or elements were skipped (strict).")
     return failures
 
 
@@ -273,6 +304,6 @@ def _unannounced(documents: Collection[str], path: Path | None) -> list[str]:
     if len(documents) < 2 or path is not None or conf.cascade:
         return []
     return [
-        f"There are {len(documents)} indexes, and no robots.txt to name them: set SITEMAPS09['ROBOTS_TXT'] "
-        "or give --robots, or set SITEMAPS09['CASCADE']."
+        f"There are {len(documents)} indexes, but no robots.txt names them. Set "
+        "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
     ]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-#: Signals that end a command, each with the handler that it has if nobody else handles it.
+#: Signals that end a command, each with its default handler.
 _DEFAULTS: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
@@ -20,17 +20,17 @@ _REPEATED = 1.0
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised where a signal ends the run; drivers of databases cancel their query on its base class."""
+    """Exception for a signal that ends the run; database drivers cancel their query on its base class."""
 
     def __init__(self, number: int, what: str) -> None:
         super().__init__(f"Interrupted by {signal.Signals(number).name}: {what}.")
         self.number = number
-        #: The exit status, as shells have it.
+        #: The exit status, as in shells.
         self.returncode = 128 + number
 
 
 class _Handler:
-    """Raises at the first signal, or when publishing has ended; at the next one in any case."""
+    """Handler that raises at the first signal, or after publishing, and at every later signal."""
 
     def __init__(self) -> None:
         self.is_publishing = False
@@ -45,7 +45,7 @@ class _Handler:
         if not self.is_publishing:
             raise Interrupted(number, "nothing more is published")
         if last is not None:
-            raise Interrupted(number, "the next export finishes what this one was publishing")
+            raise Interrupted(number, "the next export finishes publishing")
         self.pending = number
 
 
@@ -56,30 +56,30 @@ _handler: _Handler | None = None
 def interruptible() -> Iterator[None]:
     """Turn signals into `Interrupted`, and restore their handlers afterwards.
 
-    A signal that somebody else handles or ignores stays as it is, and all do outside of the main thread.
+    A signal that other code handles or ignores is not changed. Outside of the main thread, none is.
     """
     global _handler
     if threading.current_thread() is not threading.main_thread() or _handler is not None:
         yield
         return
     _handler = _Handler()
-    taken = [number for number, usual in _DEFAULTS.items() if signal.getsignal(number) is usual]
+    numbers = [number for number, default in _DEFAULTS.items() if signal.getsignal(number) is default]
     try:
-        for number in taken:
+        for number in numbers:
             signal.signal(number, _handler)
         yield
     finally:
         _handler = None
-        for number in taken:
+        for number in numbers:
             signal.signal(number, _DEFAULTS[number])
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold a first signal back until files are published; it is raised at the end.
+    """Delay the first signal until files are published, and raise it then.
 
-    A second one breaks publishing off, and leaves its journal to the next run. Without `interruptible()`
-    nothing is held back.
+    A second signal interrupts publishing, and leaves the journal to the next run. Without
+    `interruptible()`, no signal is delayed.
     """
     handler = _handler
     if handler is None or threading.current_thread() is not threading.main_thread():
@@ -91,4 +91,4 @@ def uninterrupted() -> Iterator[None]:
     finally:
         handler.is_publishing = False
     if handler.pending is not None:
-        raise Interrupted(handler.pending, "what was being published is published")
+        raise Interrupted(handler.pending, "publishing is complete")

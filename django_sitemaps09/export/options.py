@@ -57,14 +57,14 @@ class HostsOptions(TypedDict, total=False):
 class HostOptions(NamedTuple):
     """Options of an export, resolved for one host.
 
-    `chosen` has the sections to export, `known` all sections. `url` is where the files will be. `whole` is
-    true if no section was named. `folder` is the host's folder below the target; it is empty if one host
-    has the whole target.
+    `chosen_sections` has the sections to export, `all_sections` all sections. `url` is where the files will
+    be. `is_whole` is true if no section was named. `folder` is the host's folder below the target; it is
+    empty if one host has the whole target.
     """
 
-    chosen: Mapping[str, Section]
-    known: Mapping[str, Section]
-    whole: bool
+    chosen_sections: Mapping[str, Section]
+    all_sections: Mapping[str, Section]
+    is_whole: bool
     base: Base
     url: str
     output: Path | None
@@ -73,31 +73,31 @@ class HostOptions(NamedTuple):
     gzip: bool
 
     @classmethod
-    def of(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
+    def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
         """Resolve the options for one host; raise the errors of `export()` for a run that cannot start."""
         # Read once, without `bool()` and `len()`, which contrib's views do not call either.
-        known = dict(sections.named(options.sitemaps).items())
-        if not known:
+        all_sections = dict(sections.native_mapping(options.sitemaps).items())
+        if not all_sections:
             raise ExportError(_NO_SECTION)
         names = options.names
         for name in (*names, *options.force):
-            if name not in known:
-                raise sections.unknown(name, known)
+            if name not in all_sections:
+                raise sections.unknown_section(name, all_sections)
         base = export_base(base_url)
         folder = host_folder(base)
         robots = conf.robots_txt if options.robots is None else Path(options.robots)
         if several and robots is not None and _HOST not in str(robots):
             raise ExportError(
-                f"{robots} cannot be the robots.txt of several hosts: write {_HOST} where the folder of "
-                f"each host stands in its path, such as public/{_HOST}/robots.txt."
+                f"{robots} cannot be the robots.txt of several hosts. Put {_HOST} in the path in place "
+                f"of each host's folder, such as public/{_HOST}/robots.txt."
             )
         url = conf.files_url or f"{base}/"
         if several and conf.files_url is not None:
             url += f"{folder}/"
         return cls(
-            chosen={name: known[name] for name in names} if names else known,
-            known=known,
-            whole=not names,
+            chosen_sections={name: all_sections[name] for name in names} if names else all_sections,
+            all_sections=all_sections,
+            is_whole=not names,
             base=base,
             url=url,
             output=None if options.output is None else Path(options.output),
@@ -127,16 +127,16 @@ def export_base(base_url: str | None) -> Base:
         try:
             return protocol.parse_base(f"https://{site.objects.get_current().domain}")
         except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
-            raise ImproperlyConfigured(f"{_NO_BASE} The sites framework says: {error}") from error
+            raise ImproperlyConfigured(f"{_NO_BASE} The sites framework reports: {error}") from error
     raise ImproperlyConfigured(_NO_BASE)
 
 
 _NO_SECTION = (
     "There is no section to export. Register sitemaps in an app's sitemaps.py, or set "
-    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of them: one that is only passed to "
-    "views in a URLconf is not visible here."
+    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps. An export does not see a dict "
+    "that is only passed to views in a URLconf."
 )
 _NO_BASE = (
-    "The host of the exported URLs is not known: set SITEMAPS09['BASE_URL'] to something like "
-    "'https://www.example.com', or give --base-url, or use the sites framework."
+    "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
+    "'https://www.example.com', pass --base-url, or use the sites framework."
 )

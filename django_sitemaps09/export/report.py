@@ -14,7 +14,7 @@ from django_sitemaps09.pages import Fingerprint, Key
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Return a number with what it counts: "1 page", "1,234 pages"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
@@ -124,12 +124,12 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as a dict for JSON."""
-        found = asdict(self)
-        found["folder"] = self.folder and str(self.folder)
-        found["robots_path"] = self.robots_path and str(self.robots_path)
-        found["urls"] = self.urls
-        found["urls_per_second"] = round(self.urls / self.seconds) if self.seconds else None
-        for section, report in zip(found["sections"], self.sections, strict=True):
+        data = asdict(self)
+        data["folder"] = self.folder and str(self.folder)
+        data["robots_path"] = self.robots_path and str(self.robots_path)
+        data["urls"] = self.urls
+        data["urls_per_second"] = round(self.urls / self.seconds) if self.seconds else None
+        for section, report in zip(data["sections"], self.sections, strict=True):
             section["errors"] = [error._asdict() for error in report.errors]
             section |= {"urls": report.urls, "bytes": report.bytes, "size": report.size}
-        return found
+        return data

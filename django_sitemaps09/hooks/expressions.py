@@ -96,8 +96,8 @@ def annotated(sitemap: object, items: Any) -> Any:
         return items
     if not isinstance(items, QuerySet):
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} declares query expressions, but its items() are no "
-            "queryset: return one, or make the hooks methods that take the item."
+            f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
+            "queryset. Return one, or define the hooks as methods that take the item."
         )
     items = pinned(items)
     # Django cannot annotate a union.
@@ -146,8 +146,8 @@ def column(expression: Any, name: str, item: Any) -> Any:
         return item[name]
     if not isinstance(item, Model):
         raise ImproperlyConfigured(
-            f"Query expressions need rows of a model, not {type(item).__name__} objects: let items() give "
-            "instances, or make the hooks methods that take the item."
+            f"Query expressions need model instances, not {type(item).__name__} objects. Return "
+            "instances from items(), or define the hooks as methods that take the item."
         )
     if not hasattr(item, name):
         setattr(item, name, _rows_with(expression, name, item).get(pk=item.pk)[1])

@@ -36,7 +36,7 @@ def own_extensions(sitemap: object) -> list[Extension]:
     own = [some for some in listed if isinstance(some, Extension)]
     if len({some.prefix for some in own}) < len(own) or len({some.namespace for some in own}) < len(own):
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__}.extensions has a prefix or a namespace twice."
+            f"{type(sitemap).__qualname__}.extensions must have unique prefixes and unique namespaces."
         )
     return own
 
@@ -107,7 +107,7 @@ def _several(
             found.append([])
             continue
         if len(some) > protocol.MAX_IMAGES:
-            reason = f"are {len(some):,}; the first {protocol.MAX_IMAGES:,} are listed"
+            reason = f"there are {len(some):,}; only the first {protocol.MAX_IMAGES:,} are written"
             items.skip(i, name, reason)
             some = some[: protocol.MAX_IMAGES]
         found.append(items.each_of(i, lambda one: convert(i, one), some, name))  # noqa: B023
@@ -116,7 +116,7 @@ def _several(
 
 def _of_type(value: object, wanted: type) -> None:
     if not isinstance(value, wanted):
-        raise TypeError(f"{shown(value)} is no {wanted.__name__}")
+        raise TypeError(f"{shown(value)} is not of type {wanted.__name__}")
 
 
 def _image(image: Image, hosts: AllowedHosts) -> Image:

@@ -22,6 +22,6 @@ def format_name(sitemap: Any) -> FormatName:
         return cast(FormatName, found)
     if isinstance(found, str) and declared_expressions(sitemap):
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__}.format is {found!r}, not 'xml' or 'text'."
+            f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {found!r}."
         )
     return "xml"

@@ -74,7 +74,7 @@ class AllowedHosts:
         if found in self.others or {*map(protocol.origin, map(str, self.bases))} == {found}:
             return text
         where = " and ".join(map(str, self.bases))
-        raise ValueError(f"{shown(text)} is not on {where}, nor on one of the `hosts` of its sitemap")
+        raise ValueError(f"{shown(text)} is not on {where} or on one of the `hosts` of its sitemap")
 
     def join(self, location: str) -> str:
         """Return a location as an absolute URL on the first host."""
@@ -110,7 +110,7 @@ class AllowedHosts:
         """
         text = _text(value)
         if text[:1].isspace() or text[-1:].isspace():
-            raise ValueError(f"{shown(text)} has space around it")
+            raise ValueError(f"{shown(text)} begins or ends with white space")
         relative = text[:1] != "/" and _SCHEME.match(text) is None
         return self.elsewhere(f"{conf.media_url}{text}" if relative else text)
 
@@ -119,13 +119,13 @@ class AllowedHosts:
         text = protocol.uri(_text(value))
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if len(text) > most:
-            raise ValueError(f"{shown(text)} has {len(text):,} characters, {most:,} are allowed")
+            raise ValueError(f"{shown(text)} has {len(text):,} characters; at most {most:,} are allowed")
         return self.join(text) if self.joined else text
 
 
 def _text(value: object) -> str:
     if isinstance(value, NOT_TEXTS):
-        raise ValueError(f"{shown(value)} is not a text")
+        raise ValueError(f"{shown(value)} is not text")
     return str(value)
 
 
@@ -133,7 +133,7 @@ def _declared(sitemap: Any) -> Sequence[str]:
     found = getattr(sitemap, "hosts", None) or ()
     if isinstance(found, (list, tuple, set, frozenset)):
         return list(found)
-    raise TypeError(f"{shown(found)} is no list of hosts")
+    raise TypeError(f"{shown(found)} is not a list of hosts")
 
 
 def _origin(host: str, base: Base) -> Base:

@@ -29,7 +29,8 @@ class Items(NamedTuple):
         self.errors.append(ItemError(excerpt(self.keys[position]), field, reason))
 
     def each(self, function: Callable[[Any], Any], values: Iterable[Any], field: str) -> list[Any]:
-        """Return what `function` gives for the value of each item; `FAILED`, with an error, if it raises.
+        """Return the result of `function` for the value of each item; `FAILED`, with an error, if it
+        raises.
 
         Errors of the database and of the configuration are raised, since they are not those of one item.
         """
@@ -47,7 +48,7 @@ class Items(NamedTuple):
     def each_of(
         self, position: int, function: Callable[[Any], Any], values: Sequence[Any], field: str
     ) -> list[Any]:
-        """Return what `function` gives for several values of one item, except those for which it raises."""
+        """Return the results of `function` for several values of one item, without those that raise."""
         item = Items([self.keys[position]] * len(values), self.errors)
         return [result for result in item.each(function, values, field) if result is not FAILED]
 

@@ -28,8 +28,8 @@ def ignored_templates() -> list[str]:
     if not files:
         return []
     return [
-        "Exports and native views do not use templates. What these add to entries is ignored: "
-        f"{', '.join(files)}. Add it by the hooks, such as images() or extensions."
+        "Exports and native views do not use templates. They ignore what these templates add to "
+        f"entries: {', '.join(files)}. Use hooks instead, such as images() or extensions."
     ]
 
 
@@ -45,11 +45,13 @@ def _names() -> Iterator[Any]:
 
 def _is_exported(sitemaps: Any) -> bool:
     """Return whether a view that gets these sections shows any that an export writes."""
-    known = sections.mapping()
-    if sitemaps is None or sitemaps is known:
+    site_sections = sections.mapping()
+    if sitemaps is None or sitemaps is site_sections:
         return True
     try:
-        return any(name in known and known[name] is section for name, section in sitemaps.items())
+        return any(
+            name in site_sections and site_sections[name] is section for name, section in sitemaps.items()
+        )
     except Exception:  # noqa: BLE001 a project's mapping can raise anything
         return False
 
@@ -59,7 +61,7 @@ def _own_file(name: Any) -> str | None:
     try:
         template: Any = SimpleTemplateResponse(name).resolve_template(name)
         if isinstance(template, Template):
-            template = _extended(template.template)
+            template = _resolve_extends(template.template)
             if _is_copy(template.source):
                 return None
         file = str(template.origin.name)
@@ -68,7 +70,7 @@ def _own_file(name: Any) -> str | None:
     return None if any(Path(file).is_relative_to(folder) for folder in _STOCK) else file
 
 
-def _extended(template: Any) -> Any:
+def _resolve_extends(template: Any) -> Any:
     """Return the template that is rendered in the end, if templates only extend another, without blocks."""
     context = Context()
     with context.bind_template(template), suppress(TemplateSyntaxError):

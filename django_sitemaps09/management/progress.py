@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 from threading import RLock
 from typing import Any
 
-from django_sitemaps09.export.report import PageFile, SectionReport, counted
+from django_sitemaps09.export.report import PageFile, SectionReport, pluralize
 
 try:
     from tqdm import tqdm
@@ -33,7 +33,7 @@ class Progress:
     expected: dict[str, int | None] = field(default_factory=dict)
     pages: dict[str, int] = field(default_factory=dict)
     urls: dict[str, int] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)
+    ended_sections: set[str] = field(default_factory=set)
 
     def plan(self, pages: Mapping[str, int | None]) -> None:
         """Set how many pages sections will have, `None` if unknown."""
@@ -50,7 +50,7 @@ class Progress:
     def section(self, report: SectionReport) -> None:
         """Set the final counts of a section, including pages that were not rendered."""
         name = report.section
-        self.ended.add(name)
+        self.ended_sections.add(name)
         self.pages[name] = max(self.pages.get(name, 0), len(report.files))
         self.urls[name] = max(self.urls.get(name, 0), report.urls)
         self.expected[name] = self.pages[name]
@@ -69,9 +69,9 @@ class Progress:
     def _draw(self, section: str) -> None:
         line, total = self.line, self.total
         line.total, line.bar_format = total, _OF_UNKNOWN if total is None else _OF_KNOWN
-        sections = counted(len(self.expected), "section")
-        line.set_description_str(f"{section}, {len(self.ended)} of {sections} done", refresh=False)
-        line.set_postfix_str(counted(sum(self.urls.values()), "URL"), refresh=False)
+        sections = pluralize(len(self.expected), "section")
+        line.set_description_str(f"{section}, {len(self.ended_sections)} of {sections} done", refresh=False)
+        line.set_postfix_str(pluralize(sum(self.urls.values()), "URL"), refresh=False)
         line.update(sum(self.pages.values()) - line.n)
 
 
@@ -128,9 +128,9 @@ class _Above(_Terminal):
 
     def write(self, text: str) -> None:
         # The line belongs to this process, and not to workers forked from it.
-        own = self.process == os.getpid()
-        if own:
+        is_own_process = self.process == os.getpid()
+        if is_own_process:
             self.line.clear()
         super().write(text)
-        if own and text.endswith("\n"):
+        if is_own_process and text.endswith("\n"):
             self.line.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django_sitemaps09.export.report import Report, SectionReport, counted
+from django_sitemaps09.export.report import Report, SectionReport, pluralize
 
 _ROW = "{:<20} {:>13} {:>6} {:>11} {:>9} {:>11} {:>15} {:>13} {:>8}"
 
@@ -25,15 +25,15 @@ def _table(report: Report) -> Iterator[str]:
     yield _ROW.format(
         "section", "URLs", "pages", written, "unchanged", removed, "bytes", "on disk", "seconds"
     )
-    for part in [*report.sections, None]:
-        sections = report.sections if part is None else [part]
+    for section_report in [*report.sections, None]:
+        sections = report.sections if section_report is None else [section_report]
         urls, *counts, size, on_disk = (
             f"{sum(getattr(section, name) for section in sections):,}"
             for name in ("urls", "written", "unchanged", "removed", "bytes", "size")
         )
         pages = f"{sum(len(section.files) for section in sections):,}"
-        name = "all" if part is None else part.section
-        seconds = f"{report.seconds if part is None else part.seconds:.2f}"
+        name = "all" if section_report is None else section_report.section
+        seconds = f"{report.seconds if section_report is None else section_report.seconds:.2f}"
         yield _ROW.format(name, urls, pages, *counts, size, on_disk, seconds)
 
 
@@ -41,14 +41,14 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
     if section.failure is not None and section.files:
         # The numbers are those of an earlier run.
-        kept = counted(sum(file.urls for file in section.files), "URL")
-        pages = counted(len(section.files), "page")
-        yield f"{name}: failed, so that what was published before stays: {kept} on {pages}"
+        urls = pluralize(sum(file.urls for file in section.files), "URL")
+        pages = pluralize(len(section.files), "page")
+        yield f"{name}: failed; the published files stay: {urls} on {pages}"
     if section.left_out:
-        yield f"{name}: {section.left_out:,} left out, the first: {section.errors[0]}"
-    moved = {"skipped": section.skipped, "split": section.split, "merged": section.merged}
-    if any(moved.values()):
-        words = (f"{counted(count, 'page')} {what}" for what, count in moved.items() if count)
+        yield f"{name}: {section.left_out:,} skipped, the first: {section.errors[0]}"
+    moves = {"skipped": section.skipped, "split": section.split, "merged": section.merged}
+    if any(moves.values()):
+        words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)
         yield f"{name}: {', '.join(words)}"
     for hint in section.hints if hints else ():
         yield f"{name}: {hint}"
@@ -57,17 +57,17 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
 def _end(report: Report) -> Iterator[str]:
     memory = "" if report.memory is None else f", peak memory {report.memory / 1e6:,.0f} MB"
     if report.workers_memory is not None:
-        memory += f", of the largest worker {report.workers_memory / 1e6:,.0f} MB"
-    yield f"{counted(round(report.urls / max(report.seconds, 1e-9)), 'URL')} per second{memory}"
+        memory += f", largest worker {report.workers_memory / 1e6:,.0f} MB"
+    yield f"{pluralize(round(report.urls / max(report.seconds, 1e-9)), 'URL')} per second{memory}"
     if report.recovered:
-        yield "An earlier export had been killed while it published; it was finished first."
+        yield "An earlier export was killed while it was publishing; it was finished first."
     if not report.published:
         yield "Nothing was written."
         if report.dry_run:
-            yield f"Without --dry-run, {counted(len(report.written), 'file')} would be."
+            yield f"Without --dry-run, {pluralize(len(report.written), 'file')} would be written."
         return
     if report.changes is not None:
-        yield ", ".join(f"{counted(count, 'URL')} {what}" for what, count in report.changes.items())
+        yield ", ".join(f"{pluralize(count, 'URL')} {what}" for what, count in report.changes.items())
     yield f"{report.index_url} in {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"

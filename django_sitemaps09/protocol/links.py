@@ -17,7 +17,7 @@ def check_links(
     languages: set[str] = set()
     for language, _ in (*others, *links):
         if language in languages:
-            raise ValueError(f"name {language!r} twice")
+            raise ValueError(f"the links name {language!r} twice")
         languages.add(language)
     if links and not {*pages} <= {url for _, url in (*others, *links)}:
-        raise ValueError("do not name the item itself, so that crawlers ignore them")
+        raise ValueError("the links do not name the item itself, so crawlers ignore them")

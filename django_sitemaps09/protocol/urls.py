@@ -57,7 +57,7 @@ def parse_base(url: str) -> Base:
         raise ValueError(f"{shown(url)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
-        raise ValueError(f"{shown(url)} may hold a scheme, a host and a port, and nothing else")
+        raise ValueError(f"{shown(url)} may only contain a scheme, a host and a port")
     try:
         return Base(scheme.lower(), _domain(*_host_and_port(authority)))
     except ValueError as error:
@@ -139,13 +139,13 @@ def _never_a_uri(text: str) -> str | None:
     if not text:
         return "is empty"
     if len(text) > _LONGEST:
-        return f"has {len(text):,} characters, {MAX_LOCATION:,} are allowed"
+        return f"has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
     if _CONTROL.search(text):
-        return "holds a control character"
+        return "contains a control character"
     if _SURROGATE.search(text):
-        return "holds half of a character (a lone surrogate)"
+        return "contains half of a character (a lone surrogate)"
     if "#" in text:
-        return "holds a fragment, which no crawler asks for: a # in a path is written as %23"
+        return "contains a fragment, which crawlers do not request; write a # in a path as %23"
     return None
 
 
@@ -153,7 +153,9 @@ def _quoted(text: str) -> str:
     """Percent-encode a path with its query, except for the escapes that it already contains."""
     if len(text) > MAX_LOCATION:
         # Quoting never makes it shorter.
-        raise ValueError(f"{shown(text)} has {len(text):,} characters, {MAX_LOCATION:,} are allowed")
+        raise ValueError(
+            f"{shown(text)} has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
+        )
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
@@ -163,14 +165,14 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
         raise ValueError("has a user or a backslash before its path")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        raise ValueError("has a host or a port that no URL can have")
+        raise ValueError("has an invalid host or port")
     address, name, port = parts.groups()
     try:
         host = _ipv6(address) if address else _idna(name)
     except ValueError as error:
-        raise ValueError(f"has a host that no URL can have ({error})") from error
+        raise ValueError(f"has an invalid host ({error})") from error
     if port and int(port) > _MAX_PORT:
-        raise ValueError("has a port that no URL can have")
+        raise ValueError("has an invalid port")
     return host, int(port) if port else None
 
 
@@ -190,7 +192,7 @@ def _idna(name: str) -> str:
         host = _ascii(unicodedata.normalize("NFKC", name))
     _check_lengths(host)
     if not _NAME.fullmatch(host):
-        raise ValueError(f"{shown(host)} is not the name of a host")
+        raise ValueError(f"{shown(host)} is not a valid host name")
     return host
 
 

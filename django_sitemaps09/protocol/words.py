@@ -27,7 +27,11 @@ _PARTS_OF_LANGUAGE = re.compile(
 )
 #: Codes that are not regions, and the reason.
 #: https://developers.google.com/search/docs/specialty/international/localized-versions
-_NO_REGIONS = {"EU": "it is no country", "UK": "that country's code is GB", "UN": "it is no country"}
+_NO_REGIONS = {
+    "EU": "it is not a country",
+    "UK": "the code of that country is GB",
+    "UN": "it is not a country",
+}
 #: The written form of Chinese for a script or a region. A script takes precedence over a region.
 _CHINESE = {
     "hans": "zh-cn",
@@ -51,7 +55,7 @@ def priority_text(value: object) -> str:
         or not 0 <= number <= 1
         or (abs(int(number.as_tuple().exponent)) > _PRIORITY_DIGITS)
     ):
-        raise ValueError(f"{shown(value)} is not a priority: a number from 0.0 to 1.0 is")
+        raise ValueError(f"{shown(value)} is not a priority; use a number from 0.0 to 1.0")
     # Not abs(), which rounds to the digits of the decimal context.
     return format(number.copy_abs(), "f")
 
@@ -59,7 +63,7 @@ def priority_text(value: object) -> str:
 def changefreq_text(value: object) -> str:
     """Return a changefreq unchanged. Raise `ValueError` for a word that is not in the protocol."""
     if value not in CHANGEFREQS:
-        raise ValueError(f"{shown(value)} is not a changefreq: {', '.join(CHANGEFREQS)} are")
+        raise ValueError(f"{shown(value)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
     # Not str(value), which is the name for a member of an enum.
     return CHANGEFREQS[CHANGEFREQS.index(value)]
 
@@ -83,9 +87,9 @@ def hreflang(code: object) -> str:
     parts = _PARTS_OF_LANGUAGE.fullmatch(text)
     if parts is None:
         raise ValueError(
-            f"{shown(code)} is not a language code for hreflang: a language of 2 or 3 letters is, with a "
-            "script of 4 letters and a region of 2 letters or 3 digits if need be, such as 'en', "
-            "'pt-BR', 'zh-Hant-TW'; and 'x-default' is"
+            f"{shown(code)} is not a language code for hreflang. Use a language of 2 or 3 letters, "
+            "optionally with a script of 4 letters and a region of 2 letters or 3 digits, such as 'en', "
+            "'pt-BR' or 'zh-Hant-TW'; or use 'x-default'"
         )
     script = _SCRIPTS.get(parts["modifier"] or "", parts["script"] or "").title()
     region = (parts["region"] or "").upper()
@@ -96,9 +100,9 @@ def hreflang_warning(code: str) -> str | None:
     """Return why Google ignores a code that `hreflang` has returned, or `None` if it does not."""
     region = code.rpartition("-")[2]
     if region.isdigit():
-        return "names its region by a number, which Google does not support"
+        return "it has a numeric region, which Google does not support"
     if region in _NO_REGIONS:
-        return f"names the region {region}, which has no effect at Google: {_NO_REGIONS[region]}"
+        return f"it has the region {region}, which Google ignores: {_NO_REGIONS[region]}"
     return None
 
 
@@ -115,11 +119,11 @@ def news_language(code: object) -> str:
             if key in parts:
                 return word
         raise ValueError(
-            f"{shown(code)} does not tell which Chinese is meant: 'zh-cn' (simplified) and 'zh-tw' "
-            "(traditional) are what Google News knows"
+            f"{shown(code)} does not say which Chinese is meant; use 'zh-cn' (simplified) or 'zh-tw' "
+            "(traditional) for Google News"
         )
     if not language.isalpha() or len(language) not in (2, 3):
         raise ValueError(
-            f"{shown(code)} is not a language of Google News: a code of 2 or 3 letters is, such as 'en'"
+            f"{shown(code)} is not a language of Google News; use a code of 2 or 3 letters, such as 'en'"
         )
     return language

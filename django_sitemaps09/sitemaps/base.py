@@ -219,8 +219,8 @@ def _translated(sitemap: Sitemap[Any]) -> Translated:
 
 def _no_location(sitemap: object, item: object) -> str:
     name = type(sitemap).__qualname__
-    way = ", or use StaticViewSitemap for names of views" if isinstance(item, str) else ""
-    return f"{name} has no `location`: define `def location(self, item)` there{way}"
+    way = ", or use StaticViewSitemap for view names" if isinstance(item, str) else ""
+    return f"{name} has no `location`: define `def location(self, item)`{way}"
 
 
 def _date(lastmod: Callable[[Any], Any], item: Any) -> date | None:

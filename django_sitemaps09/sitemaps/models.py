@@ -43,8 +43,8 @@ class ModelSitemap(Sitemap[ModelT]):
             rows = self.model._default_manager.all()
         if rows is None:
             raise ImproperlyConfigured(
-                f"{type(self).__qualname__} has no rows: set `queryset` or `model`, "
-                "or override `get_queryset()` or `items()`."
+                f"{type(self).__qualname__} has no queryset: set `queryset` or `model`, or override "
+                "`get_queryset()` or `items()`."
             )
         if not isinstance(rows, RawQuerySet) and not hasattr(rows, "all"):
             raise ImproperlyConfigured(f"{type(self).__qualname__}.queryset {queryset_problem(rows)}")
@@ -73,8 +73,8 @@ def on_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
     """Return a copy of a section with a `site_field` for one host, since a section can serve several."""
     if type(sitemap).items is not ModelSitemap.items:
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} has a site_field and an items() of its own, which could list "
-            "the rows of other sites: override get_queryset() instead."
+            f"{type(sitemap).__qualname__} has a site_field and its own items(), which could list rows "
+            "of other sites. Override get_queryset() instead."
         )
     found = copy(sitemap)
     found._sitemaps09_domain = domain
@@ -89,8 +89,8 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     found = site_with(domain)
     if found is None:
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} lists the rows of one site, and there is no Site with the "
-            f"domain {domain!r}: add it, or serve and export another host."
+            f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
+            f"{domain!r}. Add it, or serve and export another host."
         )
     return found
 
@@ -99,8 +99,8 @@ def queryset_problem(value: object) -> str:
     """Return what is wrong with a value that is not a queryset, as the end of a sentence."""
     if isinstance(value, (FunctionType, MethodType)):
         return (
-            "is a function, not a queryset. Call it, as in `Article.objects.all()`; for a method of the "
-            "class, override `get_queryset()`."
+            "must be a queryset, not a function. Call the function, as in `Article.objects.all()`, or "
+            "override `get_queryset()`."
         )
     given = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
     return f"must be a queryset, such as `Article.objects.all()`, not {given}."
@@ -110,8 +110,8 @@ def filtered(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
     """Filter the rows. Raise `ImproperlyConfigured` for rows that cannot be filtered, such as a slice."""
     if not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator:
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} lists some of its rows, which a slice, a union or raw() cannot "
-            "give: use a plain queryset."
+            f"{type(sitemap).__qualname__} filters its rows, which a slice, a union or raw() does not "
+            "support. Use a plain queryset."
         )
     return rows.filter(**conditions)
 

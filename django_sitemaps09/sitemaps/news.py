@@ -21,7 +21,7 @@ class NewsSitemap(ModelSitemap[ModelT]):
     """A section of the rows of the last two days, newest first.
 
     Set `date_field` and `publication_name`, too. Files are updated in place: page 1 always has the newest
-    rows, whatever is added or expires.
+    rows.
     """
 
     limit: int = protocol.MAX_NEWS
@@ -52,12 +52,12 @@ class NewsSitemap(ModelSitemap[ModelT]):
             field: Any = rows.model._meta.get_field(self.date_field)
         except FieldDoesNotExist as error:
             raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.date_field is {self.date_field!r}: set it to the name of the "
-                f"field of {rows.model._meta.label} that says when an item was published."
+                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is not a field of "
+                f"{rows.model._meta.label}. Set it to the field with the publication date."
             ) from error
         if not isinstance(field, DateField):
             raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is no date."
+                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is not a date field."
             )
         now = timezone.now()
         # Computed in UTC, as local time is put back once a year.

@@ -83,9 +83,9 @@ def _logged() -> Iterator[list[tuple[Any, str, str]]]:
         outside += failed
         return
     for item, name, reason in failed[:_LOGGED]:
-        logger.warning("Item %s: %s was left out: %s", excerpt(item), name, reason)
+        logger.warning("Item %s: %s was skipped: %s", excerpt(item), name, reason)
     if len(failed) > _LOGGED:
-        logger.warning("%d more were left out", len(failed) - _LOGGED)
+        logger.warning("%d more were skipped", len(failed) - _LOGGED)
 
 
 def _add_to(

@@ -16,7 +16,7 @@ from django_sitemaps09.entries import Batch, shown
 from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sections import Section, bound, instance
+from django_sitemaps09.sections import Section, bind, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.declaration import Declaration
@@ -33,7 +33,7 @@ _MARGIN = 1.05
 
 
 class Source(Keyed, Protocol):
-    """Rows of one section, and how a range of them becomes text."""
+    """Interface of a source: the rows of one section, and how a range of them becomes text."""
 
     @property
     def rows_per_page(self) -> int:
@@ -64,11 +64,11 @@ class Source(Keyed, Protocol):
 
     @property
     def map_cache_key(self) -> str | None:
-        """Digest that shows whether a page map is of these rows; `None` if the map is not worth keeping."""
+        """Digest that shows whether a page map is of these rows; `None` if it is not worth caching."""
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:
-        """Key identity: bounds that were made under one mean nothing under another.
+        """Key identity: bounds of keys with another identity are not valid.
 
         It has the vendor, then table, column, database type and collation of each column; `None` without a
         key.
@@ -79,7 +79,7 @@ class Source(Keyed, Protocol):
 
     @property
     def declaration_digest(self) -> str:
-        """Declaration digest, of all that decides the bytes of pages except rows; it reads no row."""
+        """Digest of everything that determines the bytes of pages except rows; no rows are read for it."""
 
     @property
     def can_fingerprint(self) -> bool:
@@ -110,11 +110,7 @@ def is_compiled(sitemap: object) -> bool:
 
 
 def source(
-    name: str,
-    section: Section,
-    bases: Base | tuple[Base, ...],
-    limits: Limits,
-    using: str | None = None,
+    name: str, section: Section, bases: Base | tuple[Base, ...], limits: Limits, using: str | None = None
 ) -> Source:
     """Return the source of a section, for one host, or for several if it is `shareable`.
 
@@ -122,13 +118,13 @@ def source(
     `ImproperlyConfigured` for a declaration that cannot be read.
     """
     bases = (bases,) if isinstance(bases, Base) else bases
-    sitemap: Any = bound(section, bases[0].domain)
+    sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
         return UrlsSource(sitemap, bases[0], min(limits.urls, _most(sitemap, limits.urls)))
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
-            f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} is {sitemap.protocol!r}, and "
-            "crawlers follow http and https."
+            f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} must be 'http' or 'https', "
+            f"not {sitemap.protocol!r}."
         )
     format_name(sitemap)
     declaration = Declaration.of(
@@ -169,10 +165,10 @@ def page_map(source: Source, limits: Limits) -> PageMap:
 
 
 def live_pages(source: Source, rows: int) -> PageMap:
-    """Return the pages of a section where there is no export, each with at most `rows` rows.
+    """Return the pages of a section without an export, each with at most `rows` rows.
 
-    Bounds and numbers depend only on the keys beside them. So maps cut before and after a change of rows
-    differ only in the pages next to it. Without keys, pages are counted from the first.
+    Bounds and numbers depend only on the keys beside them. So maps divided before and after a change of
+    rows differ only in the pages next to it. Without keys, pages are counted from the first.
     """
     if not has_key_ranges(source):
         return pages.cut(source, rows)
@@ -219,8 +215,8 @@ def _limit(name: str, sitemap: Any, most: int) -> int:
         size = page_size(sitemap.limit)
     except ValueError as error:
         raise ImproperlyConfigured(
-            f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number "
-            f"from 1 on, not {shown(sitemap.limit)}."
+            f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
+            f"least 1, not {shown(sitemap.limit)}."
         ) from error
     return min(size, _most(sitemap, most))
 

@@ -113,8 +113,8 @@ class UrlsSource(Unranged):
         found = next(filter(None, known), None) or self._look(1)
         if found:
             logger.warning(
-                "%s.get_urls() lists %d entries and its paginator none: further pages are not known. Let "
-                "items() list what get_urls() does.",
+                "%s.get_urls() returns %d entries, but its paginator has none, so further pages are not "
+                "known. Return the same entries from items().",
                 type(self.sitemap).__qualname__,
                 len(found),
             )

@@ -14,10 +14,10 @@ def page_size(limit: Any) -> int:
     try:
         size = int(limit)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError("not a whole number from 1 on") from error
+        raise ValueError("must be a whole number of at least 1") from error
     # int() takes True, which is a switch, and 60.5, which is a mistake. Other types, such as a text or an
     # object with __int__(), have no other value to compare.
     is_other = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
     if isinstance(limit, bool) or size < 1 or is_other:
-        raise ValueError("not a whole number from 1 on")
+        raise ValueError("must be a whole number of at least 1")
     return size

@@ -136,12 +136,12 @@ def _databases() -> Iterator[BaseDatabaseWrapper]:
         try:
             yield connections[alias]
         except (ImproperlyConfigured, ImportError):
-            # Nobody can query a database without its driver.
+            # A database cannot be queried without its driver.
             continue
 
 
 def _line(sql: str) -> str:
-    """Return a query as one short line of printable ASCII for a log or a terminal, whatever is in it."""
+    """Return a query as one short line of printable ASCII for a log or a terminal."""
     text = " ".join(sql.split())
     text = "".join(c if c.isascii() and c.isprintable() else ascii(c)[1:-1] for c in text)
     return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} ... {text[-_END:]}"

@@ -34,22 +34,22 @@ from django_sitemaps09.sources.rows.slices import Slices
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
-# Rows in memory at a time. Twice as many take no less time: from 2,000 new objects on, Python 3.13
-# looks for garbage among them, which costs what fewer queries save.
+# Rows in memory at a time. Twice as many are not faster: from 2,000 new objects on, Python 3.13 collects
+# garbage, which costs as much as fewer queries save.
 SLICE = 1_500
-# Where each query is a way to a server and back, which takes longer than that.
+# For a server, since the round trip of each query takes longer than that.
 SERVER_SLICE = 3_000
-# Where a server can read a joined table as a whole for each of them.
+# For queries that may read a whole joined table each time.
 COSTLY_SLICE = 25_000
-# Rows that tell how long an entry is.
+# Rows that are measured to find the length of an entry.
 SAMPLE = 200
-# A query for fewer would cost more than its rows.
+# A query for fewer rows would cost more than the rows.
 _FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySource(CompiledSource):
-    """A queryset whose rows have a key: any page of it costs the same, wherever it lies."""
+    """Queryset whose rows have a key: every page costs the same, wherever it is."""
 
     section: str
     bare: QuerySet[Any]
@@ -61,15 +61,15 @@ class QuerySource(CompiledSource):
 
     @classmethod
     def of(cls, section: str, ranged: Ranged, declaration: Declaration, limit: int) -> QuerySource:
-        """`ImproperlyConfigured` where the key or an expression does not fit the rows."""
+        """Return the source. Raise `ImproperlyConfigured` if the key or an expression is not suitable."""
         rows = ranged.rows
         key = KeyColumns.of(rows.model, _key_name(declaration.sitemap), rows.db)
         annotated = rows.annotate(**declaration.expressions)
         if repeats_rows(annotated.query):
             raise ImproperlyConfigured(
-                f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} "
-                "follows a relation to many rows, so that items would repeat. Use an aggregate "
-                "such as Max(), or a method that takes the item."
+                f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} follows "
+                "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
+                "a method that takes the item."
             )
         times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
         members = Members(key, rows, ranged.written, are_grouped=annotated.query.group_by is not None)
@@ -81,7 +81,7 @@ class QuerySource(CompiledSource):
 
     @property
     def map_cache_key(self) -> str:
-        """Return that of the query and the limit, without the time in it and without the host."""
+        """Return a digest of the query and the limit, without the times in it and without the host."""
         try:
             rows = self.members.between(self.bare, None, None)
             sql, parameters = sql_of(rows, self.bare.db)
@@ -167,18 +167,18 @@ class QuerySource(CompiledSource):
         return self.key.text(found[0]) if len(found) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
-        """Return how many rows a range has, counted up to `most`."""
+        """Return the number of rows in a range, counted up to `most`."""
         return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
 
     def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        """Return where a live page of at most `most` rows ends; `None` if all up to `until` fit it."""
+        """Return the key at which a live page of up to `most` rows ends; `None` if the rest fits on it."""
         return bounds.bound(self.members, self._identity, after, until, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.key.text(key)
 
     def batches(self, page: Page) -> Generator[Batch]:
-        """`KeyOrderError` where a key comes twice."""
+        """Yield the entries of a page. Raise `KeyOrderError` if a key occurs twice."""
         distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
         size = (COSTLY_SLICE if self.members.are_costly else SERVER_SLICE) if distant else SLICE
         most = slice_size(size, self.declaration)
@@ -193,28 +193,28 @@ class QuerySource(CompiledSource):
                 keys = set(rows.keys)
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous):
                     raise KeyOrderError(
-                        f"Section {self.section!r}: rows of {self.bare.model._meta.label} come more "
-                        f"than once behind key {after!r}. Make the queryset give each row once, for "
-                        "example by distinct() or by an aggregate."
+                        f"Section {self.section!r}: the queryset returns rows of "
+                        f"{self.bare.model._meta.label} more than once after key {after!r}. Return each "
+                        "row once, for example with distinct() or an aggregate."
                     )
                 yield self.declaration.batch(rows)
                 if rows.keys:
                     after, previous = rows.keys[-1], keys
 
     def _slices(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Rows]:
-        """The rows of a range, at most `most` at a time."""
+        """Yield the rows of a range, at most `most` at a time."""
         if not self.members.looks_beyond:
             first = self.members.first(after, until, most)
             yield from self._read(self.annotated, self.members, first, most)
             return
-        # A page has no more than its limit, but behind the last one there can be any number.
+        # A page has no more rows than its limit, but there can be any number after the last page.
         page, most = self.limit + 1, self.members.most_listed(most)
         keys = [after]
         while keys:
             keys = self.members.keys(keys[-1], until, 0, page)
             for start in range(0, len(keys), most):
                 rows = self.members.listed(self.annotated, keys[start : start + most])
-                # One more than there can be: no other query follows.
+                # One more than possible, so that no other query follows.
                 yield from self._read(
                     rows, Members(self.key, rows, None, False), Span(None, None, None), most + 1
                 )
@@ -238,7 +238,7 @@ class QuerySource(CompiledSource):
                 return None
             return past(lastmod_text(found["newest"]))
         except UNREADABLE:
-            # Skipped on the page, and named there.
+            # The page skips and reports the row.
             return past(self._newest_readable(page))
 
     def _newest_readable(self, page: Page) -> str | None:
@@ -248,10 +248,10 @@ class QuerySource(CompiledSource):
 
 
 def slice_size(rows: int, declaration: Declaration) -> int:
-    """Fewer rows where each has an entry, and a link in each of those, for many languages."""
+    """Return the number of rows in a slice: fewer if each row has entries and links in many languages."""
     return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
 def _key_name(sitemap: object) -> str:
-    """Contrib's classes know no `key`; theirs could be anything."""
+    """Return the key of a sitemap. On contrib's own classes, an attribute `key` can mean anything."""
     return sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"

@@ -32,4 +32,4 @@ class Unranged:
         return all(len(bound) == self.parts for bound in bounds)
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        raise NotImplementedError("Only a source that is skippable has fingerprints")
+        raise NotImplementedError("Only a source with can_fingerprint has fingerprints")

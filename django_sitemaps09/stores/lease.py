@@ -29,9 +29,9 @@ RENEWAL = 15
 _KEY = "django_sitemaps09:lease:"
 
 _UNFIT = {
-    LocMemCache: "is not shared between processes, let alone machines",
-    DummyCache: "keeps nothing",
-    FileBasedCache: "is not shared between machines, and two could add the same key at once",
+    LocMemCache: "is not shared between processes or machines",
+    DummyCache: "stores nothing",
+    FileBasedCache: "is not shared between machines, and two exports could add the same key at once",
 }
 
 
@@ -41,18 +41,18 @@ def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
 
     Raise `ExportRunningError` if another export holds it, and `ExportError` if the cache is unsuitable.
     """
-    _refuse_unfit(_cache(), label)
-    held = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
-    held.take()
-    ended = Event()
-    thread = Thread(target=held.renew_until, args=[ended], name="sitemap-lease", daemon=True)
+    _refuse_unsuitable(_cache(), label)
+    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
+    held_lease.take()
+    end_event = Event()
+    thread = Thread(target=held_lease.renew_until, args=[end_event], name="sitemap-lease", daemon=True)
     thread.start()
     try:
-        yield held.check
+        yield held_lease.check
     finally:
-        ended.set()
+        end_event.set()
         thread.join()
-        held.release()
+        held_lease.release()
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,24 @@ class _Lease:
 
     def take(self) -> None:
         try:
-            taken = _cache().add(self.key, self.token, LEASE)
-            other = None if taken else _cache().get(self.key)
+            is_added = _cache().add(self.key, self.token, LEASE)
+            other_token = None if is_added else _cache().get(self.key)
         except Exception as error:
             raise self._failed(error) from error
-        if other is not None:
-            raise ExportRunningError(f"Another export is writing to {self.label}; nothing was touched.")
+        if other_token is not None:
+            raise ExportRunningError(f"Another export is writing to {self.label}; nothing was changed.")
         # A cache that ignores its errors can return anything, and keeps nothing.
         self.check()
 
     def check(self) -> None:
         """Renew the lease for the whole of `LEASE` from now; raise `ExportError` if it is lost."""
         try:
-            renewed = self.renew()
+            is_renewed = self.renew()
         except Exception as error:
             raise self._failed(error) from error
-        if not renewed:
+        if not is_renewed:
             raise ExportError(
-                f"The lease for {self.label} in the cache {DEFAULT_CACHE_ALIAS!r} is lost: it was not "
+                f"The lease for {self.label} in the cache {DEFAULT_CACHE_ALIAS!r} was lost: it was not "
                 f"renewed for {LEASE} seconds, or the cache dropped it. Another export may be running."
             )
 
@@ -94,15 +94,15 @@ class _Lease:
             and cache.get(self.key) == self.token
         )
 
-    def renew_until(self, ended: Event) -> None:
+    def renew_until(self, end_event: Event) -> None:
         """Renew the lease at intervals, in a thread with its own connections."""
         try:
-            while not ended.wait(RENEWAL):
+            while not end_event.wait(RENEWAL):
                 try:
                     if not self.renew():
                         return
                 except Exception:
-                    logger.warning("The lease for %s was not renewed", self.label, exc_info=True)
+                    logger.warning("The lease for %s could not be renewed", self.label, exc_info=True)
         finally:
             caches.close_all()
             connections.close_all()
@@ -113,7 +113,7 @@ class _Lease:
             if self.renew():
                 _cache().delete(self.key)
         except Exception:
-            logger.warning("The lease for %s was not given back", self.label, exc_info=True)
+            logger.warning("The lease for %s could not be released", self.label, exc_info=True)
 
     def _failed(self, error: Exception) -> ExportError:
         return ExportError(
@@ -127,11 +127,11 @@ def _cache() -> BaseCache:
     return caches[DEFAULT_CACHE_ALIAS]
 
 
-def _refuse_unfit(cache: BaseCache, label: str) -> None:
-    for unfit, why in _UNFIT.items():
-        if isinstance(cache, unfit):
+def _refuse_unsuitable(cache: BaseCache, label: str) -> None:
+    for backend, why in _UNFIT.items():
+        if isinstance(cache, backend):
             raise ExportError(
-                f"Exports to {label} take turns by a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
-                f"{type(cache).__name__} {why}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached or "
-                "the database."
+                f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
+                f"{type(cache).__name__} {why}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
+                "or the database."
             )

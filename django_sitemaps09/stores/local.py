@@ -16,13 +16,13 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores.plain import (
     create,
     create_whole,
-    named,
+    name_errors,
     open_plain,
     read_plain,
     sync,
     sync_content,
 )
-from django_sitemaps09.stores.store import STATE, checked
+from django_sitemaps09.stores.store import STATE, check_name
 
 _TEMPORARY = "tmp-"
 
@@ -61,7 +61,7 @@ class LocalStore:
         changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
         try:
-            with named(path):
+            with name_errors(path):
                 create_whole(temporary, content, self.mode)
             _move(temporary, path)
         finally:
@@ -76,8 +76,8 @@ class LocalStore:
         # A file can remain from a run that was killed, or from a first attempt.
         _unlink(path)
         try:
-            # `named` also covers the close, which fails again if buffered content cannot be written.
-            with named(path), create(path, self.mode) as file:
+            # `name_errors` also covers the close, which fails again if buffered content cannot be written.
+            with name_errors(path), create(path, self.mode) as file:
                 yield file
                 sync_content(file)
         except BaseException:
@@ -108,12 +108,12 @@ class LocalStore:
         if path.parent == self._own:
             # Moved away first: a process that still writes there, such as a worker of a finished run, would
             # keep it from becoming empty.
-            away = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
+            trash = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
             try:
-                path.replace(away)
+                path.replace(trash)
             except FileNotFoundError:
                 return
-            path = away
+            path = trash
         _remove(path)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
@@ -126,7 +126,7 @@ class LocalStore:
     def folders(self, folder: str = "") -> list[str]:
         return sorted(entry.name for entry in self._entries(folder) if entry.is_dir(follow_symlinks=False))
 
-    def blocked(self, name: str) -> bool:
+    def is_blocked(self, name: str) -> bool:
         return self._path(name).is_dir()
 
     def check(self) -> None:
@@ -142,23 +142,23 @@ class LocalStore:
         return self.folder / self.own
 
     def _path(self, name: str) -> Path:
-        *above, last = checked(name).split("/")
-        return self._inside(above) / last
+        *parents, name_part = check_name(name).split("/")
+        return self._inside(parents) / name_part
 
     def _inside(self, parts: list[str]) -> Path:
         path = self.folder
         # A folder that is our own as a whole must not be a link itself.
-        below = [path] if not self.own else []
+        folders = [path] if not self.own else []
         for part in parts:
             path /= part
-            below.append(path)
-        for folder in below:
+            folders.append(path)
+        for folder in folders:
             if folder.is_symlink():
-                raise ExportError(f"{folder} is a link, which could lead anywhere. Remove it.")
+                raise ExportError(f"{folder} is a symbolic link, which is not allowed here. Remove it.")
         return path
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        path = self._inside(checked(folder).split("/") if folder else [])
+        path = self._inside(check_name(folder).split("/") if folder else [])
         try:
             with os.scandir(path) as entries:
                 return list(entries)
@@ -167,21 +167,21 @@ class LocalStore:
 
     def _make(self, folder: Path) -> set[Path]:
         """Make a folder with its parents, and return the folders that contain a new name."""
-        there = folder.is_dir()
-        if there and folder != self._own:
+        exists = folder.is_dir()
+        if exists and folder != self._own:
             return set()
-        changed = set() if there else self._make(folder.parent) | {folder.parent}
+        changed = set() if exists else self._make(folder.parent) | {folder.parent}
         if folder == self._own:
-            private(folder)
+            make_private(folder)
         else:
             try:
                 folder.mkdir(exist_ok=True)
             except FileExistsError as error:
-                raise ExportError(f"{folder} is no folder. Remove it.") from error
+                raise ExportError(f"{folder} is not a folder. Remove it.") from error
         return changed
 
 
-def private(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Make our own folder if it does not exist, with access for this user alone.
 
     Anyone who can write to the target could have put something else in its place. Links are not followed,
@@ -189,13 +189,13 @@ def private(folder: Path) -> None:
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != getattr(os, "geteuid", lambda: status.st_uid)():
         raise ExportError(
-            f"{folder} is not a folder of this user's. Remove it, and run exports as one user, who owns "
-            f"{folder.parent}."
+            f"{folder} is not a folder owned by this user. Remove it, and run all exports as the user "
+            f"who owns {folder.parent}."
         )
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
 
 

@@ -12,7 +12,7 @@ from django.core.files import locks
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores.lease import lease
-from django_sitemaps09.stores.local import LocalStore, private
+from django_sitemaps09.stores.local import LocalStore, make_private
 from django_sitemaps09.stores.store import STATE, Store
 
 
@@ -23,34 +23,34 @@ def only_one(target: Store) -> Iterator[Callable[[], None]]:
     Raise `ExportRunningError` if another export holds it. A folder has a locked file, which the system
     unlocks however a run ends; other targets have a lease in the shared cache.
     """
-    locked = (
-        _locked(target.folder) if isinstance(target, LocalStore) else lease(target.identity, target.label)
+    lock = (
+        _lock_folder(target.folder)
+        if isinstance(target, LocalStore)
+        else lease(target.identity, target.label)
     )
-    with locked as check:
+    with lock as check:
         yield check
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[Callable[[], None]]:
+def _lock_folder(folder: Path) -> Iterator[Callable[[], None]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        private(folder / STATE)
+        make_private(folder / STATE)
     except OSError as error:
         raise ExportError(_unusable(folder, error)) from error
     path = folder / STATE / "lock"
     with _lock_file(path) as handle:
         # `False` if the lock is taken; Windows raises an error instead.
         if not locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB):
-            raise ExportRunningError(f"Another export is writing to {folder}; nothing was touched.")
+            raise ExportRunningError(f"Another export is writing to {folder}; nothing was changed.")
 
         def check() -> None:
             if not _is_at(handle, path):
-                raise ExportError(
-                    f"{path} was removed or replaced while an export ran, which was locked by it."
-                )
+                raise ExportError(f"The lock file {path} was removed or replaced during an export.")
 
         try:
-            # If the file was removed between opening and locking, the lock keeps nobody out.
+            # If the file was removed between opening and locking, the lock excludes no other export.
             check()
             yield check
         finally:
@@ -59,14 +59,14 @@ def _locked(folder: Path) -> Iterator[Callable[[], None]]:
 
 def _unusable(folder: Path, error: OSError) -> str:
     """Return why nothing can be exported to a folder, and what to do."""
-    other = "Give another folder with --output, or set SITEMAPS09['ROOT'] or its storage to one"
+    instead = "Choose another folder with --output, SITEMAPS09['ROOT'] or the storage"
     # Not Path.is_file(), which raises an error without permission to look.
     blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113
     if blocking is not None:
-        return f"Nothing can be exported to {folder}: {blocking} is a file, not a folder. {other}."
+        return f"Cannot export to {folder}: {blocking} is a file, not a folder. {instead}."
     return (
-        f"Nothing can be exported to {folder}: {error.filename or folder} cannot be made there "
-        f"({error.strerror}). {other}, or run exports as the user who owns it."
+        f"Cannot export to {folder}: {error.filename or folder} cannot be created ({error.strerror}). "
+        f"{instead}, or run exports as the user who owns the folder."
     )
 
 
@@ -78,7 +78,7 @@ def _is_at(handle: BinaryIO, path: Path) -> bool:
 
 
 def _lock_file(path: Path) -> BinaryIO:
-    """Open the lock file, without waiting and without changing it, whatever it is."""
+    """Open the lock file without waiting, and without changing an existing file."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags, 0o600)

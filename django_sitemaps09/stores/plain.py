@@ -49,10 +49,10 @@ def open_plain(path: Path) -> BinaryIO | None:
     except OSError as error:
         if stat.S_ISREG(path.lstat().st_mode):
             raise
-        raise ExportError(f"{path} is no plain file.") from error
+        raise ExportError(f"{path} is not a regular file.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ExportError(f"{path} is no plain file.")
+        raise ExportError(f"{path} is not a regular file.")
     return os.fdopen(descriptor, "rb")
 
 
@@ -64,16 +64,16 @@ def read_plain(path: Path, most: int) -> bytes | None:
     file = open_plain(path)
     if file is None:
         return None
-    with file, named(path):
+    with file, name_errors(path):
         # Not `read(most + 1)`, which allocates all of that at once.
         content = file.read() if os.fstat(file.fileno()).st_size <= most else None
     if content is None or len(content) > most:
-        raise ExportError(f"{path} is no plain file of at most {most:,} bytes.")
+        raise ExportError(f"{path} is not a regular file of at most {most:,} bytes.")
     return content
 
 
 @contextmanager
-def named(path: Path | str) -> Iterator[None]:
+def name_errors(path: Path | str) -> Iterator[None]:
     """Add the name of the file to an `OSError`, which lacks it if the file is already open."""
     try:
         yield
@@ -89,7 +89,7 @@ def sync(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with named(folder):
+        with name_errors(folder):
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -17,7 +17,7 @@ from django.core.files.storage import Storage, storages
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import s3
-from django_sitemaps09.stores.store import STATE, checked
+from django_sitemaps09.stores.store import STATE, check_name
 
 if TYPE_CHECKING:
     _File = File[bytes]
@@ -45,7 +45,7 @@ class RemoteStore:
     folder: str = ""
 
     def __reduce__(self) -> tuple[type[RemoteStore], tuple[str, str]]:
-        # A worker creates the storage anew, with connections of its own.
+        # A worker creates its own storage, with its own connections.
         return RemoteStore, (self.alias, self.folder)
 
     @property
@@ -54,30 +54,30 @@ class RemoteStore:
 
     @property
     def identity(self) -> str:
-        found = {name: getattr(self._storage, name, None) for name in _PLACE}
-        place = {name: str(value) for name, value in found.items() if value}
+        attributes = {name: getattr(self._storage, name, None) for name in _PLACE}
+        place = {name: str(value) for name, value in attributes.items() if value}
         # A location alone can be of one machine, or shared by storages; the alias is the same everywhere.
-        named = place if place.keys() - {"location"} else {"alias": self.alias}
-        return repr((named, self.folder))
+        identifiers = place if place.keys() - {"location"} else {"alias": self.alias}
+        return repr((identifiers, self.folder))
 
     @cached_property
     def _storage(self) -> Storage:
         storage = storages[self.alias]
-        return s3.adapted(storage, content_type) if s3.is_s3(storage) else storage
+        return s3.adapt(storage, content_type) if s3.is_s3(storage) else storage
 
     def read(self, name: str, most: int) -> bytes | None:
         file = self.open(name)
         if file is None:
             return None
-        with self._asking(name), file:
+        with self._convert_errors(name), file:
             # The size is checked first, since reading a part of a file downloads all of it.
             if cast("File[bytes]", file).size > most:
-                raise ExportError(f"{name} in {self.label} is no file of at most {most:,} bytes.")
+                raise ExportError(f"{name} in {self.label} is not a file of at most {most:,} bytes.")
             return file.read()
 
     def open(self, name: str) -> BinaryIO | None:
         full = self._full(name)
-        with self._asking(name):
+        with self._convert_errors(name):
             try:
                 # `exists()` first: on some storages, open() succeeds and the read fails in its own way.
                 return cast(BinaryIO, self._storage.open(full)) if self._storage.exists(full) else None
@@ -89,7 +89,7 @@ class RemoteStore:
 
     @contextmanager
     def staged(self, name: str) -> Iterator[BinaryIO]:
-        checked(name)
+        check_name(name)
         # The file has no name, so that nothing remains if this process is killed.
         with TemporaryFile() as file:
             yield file
@@ -98,7 +98,7 @@ class RemoteStore:
 
     def promote(self, staged: str, name: str) -> None:
         if s3.is_s3(self._storage):
-            with self._asking(name):
+            with self._convert_errors(name):
                 s3.copy_object(self._storage, self._full(staged), self._full(name))
             return
         file = self.open(staged)
@@ -112,33 +112,33 @@ class RemoteStore:
 
     def delete(self, name: str) -> None:
         full = self._full(name)
-        with self._asking(name), suppress(FileNotFoundError):
+        with self._convert_errors(name), suppress(FileNotFoundError):
             self._storage.delete(full)
 
     def delete_folder(self, name: str) -> None:
         full = self._full(name)
         if s3.is_s3(self._storage):
-            with self._asking(name):
+            with self._convert_errors(name):
                 s3.delete_below(self._storage, full)
             return
         for file in self.names(name):
             self.delete(f"{name}/{file}")
         for folder in self.folders(name):
             self.delete_folder(f"{name}/{folder}")
-        above, _, last = name.rpartition("/")
+        parent, _, folder_name = name.rpartition("/")
         # Only storages with real folders list it, not those that only have names with slashes.
-        if last in self.folders(above):
+        if folder_name in self.folders(parent):
             self.delete(name)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        return dict.fromkeys(filter(None, self._listed(folder)[1]))
+        return dict.fromkeys(filter(None, self._list(folder)[1]))
 
     def folders(self, folder: str = "") -> list[str]:
-        return sorted(filter(None, self._listed(folder)[0]))
+        return sorted(filter(None, self._list(folder)[0]))
 
-    def blocked(self, name: str) -> bool:
+    def is_blocked(self, name: str) -> bool:
         """Return `False`: a folder is only a prefix of its files' names."""
-        checked(name)
+        check_name(name)
         return False
 
     def check(self) -> None:
@@ -147,7 +147,7 @@ class RemoteStore:
             for content in (b"the first, longer content", b"the second content"):
                 self.write(name, content)
             if self.read(name, 1_000) != content:
-                raise self._does_not_replace("gives back what it did not get last")
+                raise self._does_not_replace("does not return the content that was saved last")
         finally:
             self.delete(name)
 
@@ -161,11 +161,11 @@ class RemoteStore:
         return "" if self.folder else f"{STATE}/"
 
     def _full(self, name: str) -> str:
-        return f"{self.folder}/{checked(name)}" if self.folder else checked(name)
+        return f"{self.folder}/{check_name(name)}" if self.folder else check_name(name)
 
-    def _listed(self, folder: str) -> tuple[list[str], list[str]]:
+    def _list(self, folder: str) -> tuple[list[str], list[str]]:
         full = self._full(folder) if folder else self.folder
-        with self._asking(folder):
+        with self._convert_errors(folder):
             try:
                 return self._storage.listdir(full)
             except FileNotFoundError:
@@ -174,30 +174,30 @@ class RemoteStore:
     def _save(self, name: str, content: IO[bytes]) -> None:
         """Save a file under exactly this name, or raise `ExportError`."""
         full = self._full(name)
-        with self._asking(name):
-            saved = self._storage.save(full, _Content(content, full))
-            if saved != full:
-                self._storage.delete(saved)
-                raise self._does_not_replace(f"saved {full!r} as {saved!r}")
+        with self._convert_errors(name):
+            saved_name = self._storage.save(full, _Content(content, full))
+            if saved_name != full:
+                self._storage.delete(saved_name)
+                raise self._does_not_replace(f"saved {full!r} as {saved_name!r}")
 
     def _does_not_replace(self, what: str) -> ExportError:
         return ExportError(
-            f"The storage {self.alias!r} {what}, but an export has to replace files whole under the same "
-            "name. Let it overwrite (option file_overwrite of django-storages' S3, allow_overwrite or the "
-            "like of others), or set SITEMAPS09['STORAGE'] to another alias, or SITEMAPS09['ROOT'] to a "
-            "directory, and copy the files from there."
+            f"The storage {self.alias!r} {what}, but an export must replace whole files under the same "
+            "name. Let it overwrite files (file_overwrite for S3 in django-storages, allow_overwrite or "
+            "similar for others). Or set SITEMAPS09['STORAGE'] to another alias, or set "
+            "SITEMAPS09['ROOT'] to a directory and copy the files from there."
         )
 
     @contextmanager
-    def _asking(self, name: str) -> Iterator[None]:
+    def _convert_errors(self, name: str) -> Iterator[None]:
         """Turn the errors of a storage, which differ between backends, into `ExportError`."""
         try:
             yield
         except (ExportError, FileNotFoundError):
             raise
         except Exception as error:
-            what = reason_of(error)
-            raise ExportError(f"The {self.label} failed at {name!r}: {what}") from error
+            reason = reason_of(error)
+            raise ExportError(f"The {self.label} failed at {name!r}: {reason}") from error
 
 
 class _Content(_File):
@@ -210,7 +210,7 @@ class _Content(_File):
 
 def content_type(name: str) -> str:
     """Return the media type of an exported file."""
-    for suffix, found in _TYPES.items():
+    for suffix, media_type in _TYPES.items():
         if name.endswith(suffix):
-            return found
+            return media_type
     return "application/octet-stream"

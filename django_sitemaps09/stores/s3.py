@@ -27,14 +27,14 @@ def is_s3(storage: Storage) -> bool:
     return module is not None and isinstance(storage, module.S3Storage)
 
 
-def adapted(storage: Any, content_type: Callable[[str], str]) -> Any:
+def adapt(storage: Any, content_type: Callable[[str], str]) -> Any:
     """Return a copy with the same bucket, keys and parameters, but our media types and no compression."""
-    ours = copy.copy(storage)
-    ours.get_object_parameters = partial(_parameters, storage, content_type)
-    ours.default_acl = None
-    ours.gzip = False
-    ours.max_memory_size = storage.max_memory_size or _IN_MEMORY
-    return ours
+    adapted_storage = copy.copy(storage)
+    adapted_storage.get_object_parameters = partial(_parameters, storage, content_type)
+    adapted_storage.default_acl = None
+    adapted_storage.gzip = False
+    adapted_storage.max_memory_size = storage.max_memory_size or _IN_MEMORY
+    return adapted_storage
 
 
 def _parameters(storage: Any, content_type: Callable[[str], str], name: str) -> dict[str, Any]:
@@ -72,9 +72,9 @@ def copy_object(storage: Any, source: str, name: str) -> None:
 def delete_below(storage: Any, folder: str) -> None:
     """Delete all objects of a folder, a thousand with each request."""
     answers = storage.bucket.objects.filter(Prefix=f"{_key(storage, folder)}/").delete()
-    refused = [error for answer in answers for error in answer.get("Errors", ())]
-    if refused:
-        raise OSError(f"{refused[0].get('Key')}: {refused[0].get('Message')}")
+    errors = [error for answer in answers for error in answer.get("Errors", ())]
+    if errors:
+        raise OSError(f"{errors[0].get('Key')}: {errors[0].get('Message')}")
 
 
 def _key(storage: Any, name: str) -> str:

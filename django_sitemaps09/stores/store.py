@@ -64,7 +64,7 @@ class Store(Protocol):
     def folders(self, folder: str = "") -> list[str]:
         """Return the folders directly in a folder, sorted."""
 
-    def blocked(self, name: str) -> bool:
+    def is_blocked(self, name: str) -> bool:
         """Return whether a folder is in the place of a file."""
 
     def check(self) -> None:
@@ -74,9 +74,9 @@ class Store(Protocol):
         """Remove what `write` and `check` of killed runs left behind. The caller removes their folders."""
 
 
-def checked(name: str) -> str:
+def check_name(name: str) -> str:
     """Return a name unchanged; raise `ValueError` if it would lead outside of its store."""
     # A colon is a drive on Windows.
     if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
-        raise ValueError(f"{name!r} is no name of a file in a store.")
+        raise ValueError(f"{name!r} is not a valid file name in a store.")
     return name

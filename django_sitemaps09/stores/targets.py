@@ -39,8 +39,8 @@ def target(output: Path | None, folder: str = "") -> Store:
     if conf.root is not None:
         return LocalStore(conf.root / folder)
     raise ExportError(
-        "There is no place to export to: give --output DIR, or set SITEMAPS09['ROOT'] to a directory, or "
-        "SITEMAPS09['STORAGE'] to an alias of STORAGES."
+        "There is no target to export to. Pass --output DIR, set SITEMAPS09['ROOT'] to a directory, or "
+        "set SITEMAPS09['STORAGE'] to an alias in STORAGES."
     )
 
 
@@ -50,26 +50,26 @@ def state(target: Store, folder: str = "") -> Store:
     `folder` is the folder of the target, if there is one for each host.
     """
     if conf.state is not None:
-        given = _of_storage(conf.state, "STATE", folder)
+        store = _of_storage(conf.state, "STATE", folder)
         # If it is the same place as the target, private files go to our own folder there.
-        if given.identity != target.identity:
-            return given
+        if store.identity != target.identity:
+            return store
     if isinstance(target, LocalStore):
         return LocalStore(target.folder / STATE, 0o600, own="")
     if isinstance(target, RemoteStore):
         return RemoteStore(target.alias, f"{target.folder}/{STATE}".lstrip("/"))
-    raise TypeError(f"{target!r} has no folder of ours.")
+    raise TypeError(f"{target!r} has no private folder.")
 
 
-def _of_storage(alias: str, key: str, below: str) -> LocalStore | RemoteStore:
+def _of_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStore:
     try:
         storage = storages[alias]
         folder = Path(storage.path("sitemap.xml")).parent
     except InvalidStorageError as error:
         raise ExportError(f"SITEMAPS09[{key!r}] is {alias!r}: {error}") from error
     except NotImplementedError:
-        return RemoteStore(alias, below)
+        return RemoteStore(alias, subfolder)
     if isinstance(storage, InMemoryStorage):
         # It returns paths, but there are no files at these.
-        return RemoteStore(alias, below)
-    return LocalStore(folder / below, getattr(storage, "file_permissions_mode", None))
+        return RemoteStore(alias, subfolder)
+    return LocalStore(folder / subfolder, getattr(storage, "file_permissions_mode", None))

@@ -52,8 +52,8 @@ class IndexNode(Node):
     """The only node of the stock template `sitemap_index.xml`: it renders the document of `sitemaps`."""
 
     def render(self, context: Context) -> SafeString:
-        found = context.get("sitemaps")
-        return mark_safe(index_document(() if found is None else found))  # noqa: S308
+        items = context.get("sitemaps")
+        return mark_safe(index_document(() if items is None else items))  # noqa: S308
 
 
 _NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
@@ -69,23 +69,23 @@ class SitemapResponse(TemplateResponse):
     def is_stock(self) -> bool:
         """Return whether the template only writes the urlset."""
         try:
-            found = self.resolve_template(self.template_name)
+            template = self.resolve_template(self.template_name)
         except (TemplateDoesNotExist, TemplateSyntaxError):
             # Rendering raises the error.
             return False
-        nodes = getattr(getattr(found, "template", None), "nodelist", ())
+        nodes = getattr(getattr(template, "template", None), "nodelist", ())
         return any(isinstance(node, UrlsetNode) for node in nodes)
 
     def resolve_template(self, template: Any) -> Any:
         """Return the template that Django finds; a stock template becomes a copy that uses the writer."""
-        found: Any = super().resolve_template(template)
-        origin = Path(str(getattr(getattr(found, "origin", None), "name", "")))
+        resolved_template: Any = super().resolve_template(template)
+        origin = Path(str(getattr(getattr(resolved_template, "origin", None), "name", "")))
         if origin.parent != _CONTRIB or origin.name not in _NODES:
-            return found
-        twin = copy(found)
-        twin.template = copy(found.template)
-        twin.template.nodelist = NodeList([_NODES[origin.name]()])
-        return twin
+            return resolved_template
+        template_copy = copy(resolved_template)
+        template_copy.template = copy(resolved_template.template)
+        template_copy.template.nodelist = NodeList([_NODES[origin.name]()])
+        return template_copy
 
 
 @public
@@ -98,24 +98,24 @@ def index(
 ) -> TemplateResponse:
     """Return the index of all sections, with every page of each as `?p=`."""
     scheme, site = _host(request)
-    found: list[SitemapIndexItem] = []
+    items: list[SitemapIndexItem] = []
     lastmods: list[Any] = []
     for name, section in sections.mapping(sitemaps).items():
-        sitemap = sections.bound(section, site.domain)
+        sitemap = sections.bind(section, site.domain)
         path = reverse(sitemap_url_name, kwargs={"section": name})
         protocol = scheme if sitemap.protocol is None else sitemap.protocol
         location = f"{protocol}://{site.domain}{path}"
         lastmod = sitemap.get_latest_lastmod()
         lastmods.append(lastmod)
-        found.append(SitemapIndexItem(location, lastmod))
-        found += [
+        items.append(SitemapIndexItem(location, lastmod))
+        items += [
             SitemapIndexItem(f"{location}?p={number}", lastmod)
             for number in range(2, sitemap.paginator.num_pages + 1)
         ]
     return SitemapResponse(
         request,
         template_name,
-        {"sitemaps": found},
+        {"sitemaps": items},
         content_type=content_type,
         headers=last_modified(lastmods),
     )
@@ -131,27 +131,31 @@ def sitemap(
 ) -> TemplateResponse:
     """Return the page `?p=` of one section, or of all sections in one document."""
     scheme, site = _host(request)
-    known = sections.mapping(sitemaps)
-    if section is not None and section not in known:
+    declarations = sections.mapping(sitemaps)
+    if section is not None and section not in declarations:
         raise Http404(f"No sitemap available for section: {section!r}")
     page = request.GET.get("p", 1)
     response = SitemapResponse(request, template_name, content_type=content_type)
     stock = response.is_stock()
-    found, parts = [], []
-    for declared in known.values() if section is None else [known[section]]:
+    bound_sitemaps, parts = [], []
+    for declaration in declarations.values() if section is None else [declarations[section]]:
         try:
-            found.append(sections.bound(declared, site.domain))
-            entries = lazy_urlset.section(found[-1], page, site, scheme) if stock else None
-            own = site if conf.base_url is None else sources.site_for(found[-1], conf.base_url)
-            parts.append(entries or list(found[-1].get_urls(page=page, site=own, protocol=scheme)))
+            bound_sitemaps.append(sections.bind(declaration, site.domain))
+            entries = lazy_urlset.section(bound_sitemaps[-1], page, site, scheme) if stock else None
+            own_site = (
+                site if conf.base_url is None else sources.site_for(bound_sitemaps[-1], conf.base_url)
+            )
+            parts.append(
+                entries or list(bound_sitemaps[-1].get_urls(page=page, site=own_site, protocol=scheme))
+            )
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
     # Written now: a language or a transaction that is active around the view is gone during rendering.
-    urls = lazy_urlset.written(parts) if stock else list(chain.from_iterable(parts))
+    urls = lazy_urlset.write(parts) if stock else list(chain.from_iterable(parts))
     response.context_data = {"urlset": urls}
-    lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in found]
+    lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in bound_sitemaps]
     for name, value in (last_modified(lastmods) or {}).items():
         response.headers[name] = value
     return response
@@ -164,10 +168,10 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
     return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
 
 
-def index_document(found: Iterable[Any]) -> str:
+def index_document(items: Iterable[Any]) -> str:
     """Return the document of the items of contrib's index."""
     entries = [
         IndexEntry(as_text(part(item, "location")) or "", w3c_text(part(item, "last_mod")))
-        for item in found
+        for item in items
     ]
     return writer.index_document(entries).decode()

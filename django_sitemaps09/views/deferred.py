@@ -12,7 +12,7 @@ from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_u
 from django.utils import timezone, translation
 
 
-def preserved(sitemap: Any) -> Callable[[], Any]:
+def preserve(sitemap: Any) -> Callable[[], Any]:
     """Return a function that makes a copy of a sitemap with the present attributes of it and its classes.
 
     It returns the sitemap itself if that cannot be copied. Attributes of classes are not preserved if a
@@ -26,29 +26,33 @@ def preserved(sitemap: Any) -> Callable[[], Any]:
             attributes |= vars(base)
     except Exception:  # noqa: BLE001 a project's class can raise anything
         return lambda: sitemap
-    told = any("__init_subclass__" in vars(base) for base in cls.__mro__ if base not in (object, Generic))
-    is_plain = type(cls) is type and not told
+    has_hook = any(
+        "__init_subclass__" in vars(base) for base in cls.__mro__ if base not in (object, Generic)
+    )
+    is_plain = type(cls) is type and not has_hook
     attributes = {name: value for name, value in attributes.items() if not name.startswith("__")}
 
-    def made() -> Any:
-        found = copy(instance)
+    def make_copy() -> Any:
+        sitemap_copy = copy(instance)
         if is_plain:
             with suppress(TypeError):
                 # A subclass, so that attributes that are added to the class meanwhile are seen, too.
-                found.__class__ = type(cls.__name__, (cls,), {"__module__": cls.__module__, **attributes})
-        return found
+                sitemap_copy.__class__ = type(
+                    cls.__name__, (cls,), {"__module__": cls.__module__, **attributes}
+                )
+        return sitemap_copy
 
-    return made
+    return make_copy
 
 
-def as_now(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
+def with_present_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
     """Return a function that calls `make` with the present language, time zone, URLconf and prefix."""
     language, zone = translation.get_language(), timezone.get_current_timezone()
     urlconf, prefix = get_urlconf(), get_script_prefix()
     # The context preserves further state around a view, such as tenants and decimal contexts.
     context = copy_context()
 
-    def made() -> list[Any]:
+    def make_with_state() -> list[Any]:
         # Set although the context has them: in another thread, they are not read from the context.
         if language is None:
             translation.deactivate_all()
@@ -59,4 +63,4 @@ def as_now(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
         set_script_prefix(prefix)
         return make()
 
-    return lambda: context.copy().run(made)
+    return lambda: context.copy().run(make_with_state)

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _LOGGED = 20
 
 
-def listed(urls: Sequence[Any]) -> Batch:
+def make_batch(urls: Sequence[Any]) -> Batch:
     """Return a batch of the entries in a sequence of dicts, or of objects with such attributes."""
     keys = [part(url, "item") for url in urls]
     locations = [as_text(part(url, "location")) or "" for url in urls]
@@ -56,21 +56,21 @@ def _hosts(locations: Sequence[str]) -> AllowedHosts:
 
 def log(errors: Sequence[ItemError]) -> None:
     for error in errors[:_LOGGED]:
-        logger.warning("Left out: %s", error)
+        logger.warning("Skipped %s", error)
     if len(errors) > _LOGGED:
-        logger.warning("%d more were left out", len(errors) - _LOGGED)
+        logger.warning("%d more were skipped", len(errors) - _LOGGED)
 
 
 def _alternate(link: Any) -> Alternate:
     return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
 
 
-def part(thing: Any, name: str) -> Any:
+def part(entry: Any, name: str) -> Any:
     """Return a key or an attribute as a template looks it up, `None` if there is none."""
     try:
-        return thing[name]
+        return entry[name]
     except (TypeError, LookupError):
-        return getattr(thing, name, None)
+        return getattr(entry, name, None)
 
 
 def as_text(value: Any) -> str | None:
@@ -94,5 +94,5 @@ def w3c_text(value: Any) -> str | None:
     try:
         return lastmod_text(value)
     except ValueError as error:
-        logger.warning("A lastmod was left out: %s", excerpt(error))
+        logger.warning("A lastmod was skipped: %s", excerpt(error))
         return None

@@ -43,13 +43,13 @@ def find(section: str, source: Source, *, again: bool = False) -> Published | No
         return None
     folders = [stores.host_folder(source.bases[0]), ""]
     name = f"django_sitemaps09:published:{sources.digest((section, folders))}"
-    kept = None if again else caching.get(name)
-    if isinstance(kept, str):
-        folder, _, file = kept.partition("/")
+    cached_value = None if again else caching.get(name)
+    if isinstance(cached_value, str):
+        folder, _, file = cached_value.partition("/")
         return Published(folder, file) if file else None
-    found = None if caching.get(_UNREADABLE) else _find(section, folders)
-    caching.keep(name, "" if found is None else "/".join(found), _SECONDS)
-    return found
+    exported_section = None if caching.get(_UNREADABLE) else _find(section, folders)
+    caching.keep(name, "" if exported_section is None else "/".join(exported_section), _SECONDS)
+    return exported_section
 
 
 def _find(section: str, folders: Sequence[str]) -> Published | None:
@@ -66,29 +66,34 @@ def _find(section: str, folders: Sequence[str]) -> Published | None:
 
 def _warn(section: str, error: Exception) -> None:
     # The export's own folder can be unreadable for this user, or a new run has just replaced its files.
-    logger.warning("Section %r: its pages are cut without the export's: %.200s", section, error)
+    logger.warning(
+        "Section %r: the live pages differ from the exported ones, because the export cannot be read: "
+        "%.200s",
+        section,
+        error,
+    )
     # A storage that does not respond would slow down every request.
     caching.keep(_UNREADABLE, True, _SECONDS)
 
 
-def records(section: str, source: QuerySource, found: Published) -> list[SectionRecord]:
+def records(section: str, source: QuerySource, exported_section: Published) -> list[SectionRecord]:
     """Return the published record of a section, then the one before the last run that changed something.
 
     A record is skipped, with those after it, if its pages are not ranges of the section's present key.
     """
-    read = []
+    section_records = []
     try:
-        state = stores.state(stores.target(None, found.folder), found.folder)
-        read.append(manifest.read_section(state, found.file))
+        state = stores.state(stores.target(None, exported_section.folder), exported_section.folder)
+        section_records.append(manifest.read_section(state, exported_section.file))
         backup = manifest.read_root(state, manifest.BACKUP)
-        if backup is not None and backup.files.get(section, found.file) != found.file:
-            read.append(manifest.read_section(state, backup.files[section]))
+        if backup is not None and backup.files.get(section, exported_section.file) != exported_section.file:
+            section_records.append(manifest.read_section(state, backup.files[section]))
     except (ExportError, OSError) as error:
-        if not read:
+        if not section_records:
             _warn(section, error)
     key_identity = source.key_identity
     usable = []
-    for record in read:
+    for record in section_records:
         bounds = [page.until for page in record.pages if page.until is not None]
         if not record.pages or record.key_identity != key_identity or not source.in_order(bounds):
             break
@@ -109,22 +114,22 @@ def live_pages(record: SectionRecord, source: QuerySource, rows: int) -> list[Pa
 
 
 def _pages_with_rows(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
-    *closed, last = record.page_map().pages
-    found: list[Page] = []
-    for page in closed:
-        found += _parts(page, source, rows, found)
-    if source.count(last.after, None, 1):
-        numbers = chain([last.number], count(record.highest + 1))
-        return [*found, *pages.each_page(source, rows, numbers, last.after)]
+    *closed_pages, last_page = record.page_map().pages
+    live: list[Page] = []
+    for page in closed_pages:
+        live += _parts(page, source, rows, live)
+    if source.count(last_page.after, None, 1):
+        numbers = chain([last_page.number], count(record.highest + 1))
+        return [*live, *pages.each_page(source, rows, numbers, last_page.after)]
     # Rows that are appended belong to the page that is now the last.
-    return [*found[:-1], *(page._replace(until=None) for page in found[-1:])]
+    return [*live[:-1], *(page._replace(until=None) for page in live[-1:])]
 
 
-def _parts(page: Page, source: QuerySource, rows: int, before: Sequence[Page]) -> Iterator[Page]:
+def _parts(page: Page, source: QuerySource, rows: int, previous_pages: Sequence[Page]) -> Iterator[Page]:
     # Pages are cut with a margin of 5 % below their limit.
-    most = max(source.rows_per_page, rows * 20 // 19)
-    present = source.count(page.after, page.until, most + 1)
-    if present > most:
-        yield from sources.divide(source, page, rows, {page.number for page in before})
-    elif present:
+    max_rows = max(source.rows_per_page, rows * 20 // 19)
+    row_count = source.count(page.after, page.until, max_rows + 1)
+    if row_count > max_rows:
+        yield from sources.divide(source, page, rows, {page.number for page in previous_pages})
+    elif row_count:
         yield page

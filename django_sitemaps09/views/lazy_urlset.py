@@ -25,8 +25,8 @@ from django_sitemaps09.queryset_traits import chunks
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import AT_A_TIME, is_path
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.views.deferred import as_now, preserved
-from django_sitemaps09.views.entry_dicts import as_text, listed, log, priority, w3c_text
+from django_sitemaps09.views.deferred import preserve, with_present_state
+from django_sitemaps09.views.entry_dicts import as_text, log, make_batch, priority, w3c_text
 from django_sitemaps09.views.responses import as_datetime
 
 logger = logging.getLogger(__name__)
@@ -40,27 +40,27 @@ class SectionPart(NamedTuple):
     site: Any
     protocol: str | None
     #: Makes a copy of the sitemap as it was before its first item was read.
-    same: Callable[[], Any]
+    copy_sitemap: Callable[[], Any]
     items: Any
 
     def urls(self) -> list[dict[str, Any]]:
         """Return the dicts of contrib's `get_urls()`."""
-        found: list[dict[str, Any]] = self.same().get_urls(
+        dicts: list[dict[str, Any]] = self.copy_sitemap().get_urls(
             page=self.page, site=self.site, protocol=self.protocol
         )
-        return found
+        return dicts
 
     def batches(self) -> Iterator[Batch]:
         """Yield the entries as batches, and set `latest_lastmod` to the newest lastmod, as contrib does."""
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
         newest: Any = None
-        every = True
-        with closing(chunks(self.items, AT_A_TIME)) as found:
-            for some in found:
-                items, values = _with_paths(some, self._values(some))
+        are_dates = True
+        with closing(chunks(self.items, AT_A_TIME)) as item_chunks:
+            for chunk in item_chunks:
+                items, values = _with_paths(chunk, self._values(chunk))
                 for lastmod in values["lastmod"]:
-                    every = every and isinstance(lastmod, date)
-                    if every and (newest is None or _is_later(lastmod, newest)):
+                    are_dates = are_dates and isinstance(lastmod, date)
+                    if are_dates and (newest is None or _is_later(lastmod, newest)):
                         newest = lastmod
                 priorities = ["" if value is None else str(value) for value in values["priority"]]
                 versions = [Localization("", [f"{base}{path}" for path in values["location"]])]
@@ -72,7 +72,7 @@ class SectionPart(NamedTuple):
                     priorities=_each(priority, priorities),
                     **self._extensions(base, items, versions),
                 )
-        if every and newest:
+        if are_dates and newest:
             self.sitemap.latest_lastmod = newest
 
     def _extensions(
@@ -97,18 +97,18 @@ class SectionPart(NamedTuple):
         Attributes are read for each item, too: a property, or one that another hook sets, is not constant.
         """
         hooks = {name: getattr(self.sitemap, name, None) for name in _ORDER}
-        found = {
-            name: _declared(name, hook, items)
+        declared = {
+            name: _declared_values(name, hook, items)
             for name, hook in hooks.items()
             if isinstance(hook, Route) or is_expression(hook)
         }
-        asked = {
+        callables = {
             name: hook if callable(hook) else partial(self._attribute, name)
             for name, hook in hooks.items()
-            if name not in found
+            if name not in declared
         }
-        values = [[ask(item) for ask in asked.values()] for item in items]
-        return found | dict(zip(asked, map(list, zip(*values, strict=True)), strict=True))
+        values = [[call(item) for call in callables.values()] for item in items]
+        return declared | dict(zip(callables, map(list, zip(*values, strict=True)), strict=True))
 
     def _attribute(self, name: str, item: Any) -> Any:
         return getattr(self.sitemap, name, None)
@@ -122,8 +122,10 @@ def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> Section
     """Return a page of a sitemap, `None` for an opaque one or `i18n`. Raise the paginator's errors."""
     if not sources.is_compiled(sitemap) or sitemap.i18n:
         return None
-    same = preserved(sitemap)
-    return SectionPart(sitemap, page, site, protocol, same, sitemap.paginator.page(page).object_list)
+    copy_sitemap = preserve(sitemap)
+    return SectionPart(
+        sitemap, page, site, protocol, copy_sitemap, sitemap.paginator.page(page).object_list
+    )
 
 
 def _is_later(lastmod: date, other: date) -> bool:
@@ -140,7 +142,7 @@ def _with_paths(
     """Return the items whose location cannot become a part of the host's name, with their values."""
     if all(map(is_path, values["location"])):
         return items, values
-    kept = [i for i, path in enumerate(values["location"]) if is_path(path)]
+    positions = [i for i, path in enumerate(values["location"]) if is_path(path)]
     log(
         [
             ItemError(excerpt(items[i]), "location", f"{shown(path)} does not begin with a slash")
@@ -148,20 +150,22 @@ def _with_paths(
             if not is_path(path)
         ]
     )
-    return [items[i] for i in kept], {name: [column[i] for i in kept] for name, column in values.items()}
+    return [items[i] for i in positions], {
+        name: [column[i] for i in positions] for name, column in values.items()
+    }
 
 
-def _declared(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
+def _declared_values(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
     """Return the values of a `Route` or an expression for each item."""
     if isinstance(hook, Route):
         columns = [
-            _column(expression, alias(name, place), items)
-            for place, expression in enumerate(hook.expressions)
+            _column(expression, alias(name, position), items)
+            for position, expression in enumerate(hook.expressions)
         ]
         route = hook.compiled()
-        composed = route.composed(columns)
-        if composed is not None:
-            return composed.texts()
+        column = route.composed(columns)
+        if column is not None:
+            return column.texts()
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
         return [route.url(row) for row in rows]
     return _column(hook, alias(name), items)
@@ -197,27 +201,27 @@ class Urlset(list[Any]):
         """Make the dicts unless they are made; from now on, they can differ from the written document."""
         if self.make is not None:
             # If a hook fails here, `make` is kept: at the next access, the list must not seem to be empty.
-            made = list(self.make())
+            dicts = list(self.make())
             self.make = None
-            super().extend(made)
+            super().extend(dicts)
         self.document = None
 
     def __radd__(self, other: list[Any]) -> list[Any]:
         return [*other, *self]
 
 
-def written(parts: Sequence[SectionPart | list[dict[str, Any]]]) -> Urlset:
+def write(parts: Sequence[SectionPart | list[dict[str, Any]]]) -> Urlset:
     """Write the entries of several sections now; return them for a template that is rendered later."""
-    found = Urlset()
-    found.document = _document(
+    urlset = Urlset()
+    urlset.document = _document(
         batch
         for part in parts
-        for batch in (part.batches() if isinstance(part, SectionPart) else [listed(part)])
+        for batch in (part.batches() if isinstance(part, SectionPart) else [make_batch(part)])
     )
-    found.make = as_now(
+    urlset.make = with_present_state(
         lambda: [url for part in parts for url in (part.urls() if isinstance(part, SectionPart) else part)]
     )
-    return found
+    return urlset
 
 
 def _looking(name: str) -> Callable[..., Any]:
@@ -247,7 +251,7 @@ def urlset_document(urls: Iterable[Any] | None) -> str:
     """Return the document of the dicts of `get_urls()`. Any key but `location` can be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
-    return _document([listed([] if urls is None else list(urls))])
+    return _document([make_batch([] if urls is None else list(urls))])
 
 
 def _document(batches: Iterable[Batch]) -> str:
@@ -255,17 +259,17 @@ def _document(batches: Iterable[Batch]) -> str:
     chunks: list[bytes] = []
     spaces = {"xhtml": XHTML_NAMESPACE}
 
-    def seen() -> Iterator[Batch]:
+    def check_prefixes() -> Iterator[Batch]:
         for batch in batches:
             for prefix, space in extensions.used(batch).items():
                 if spaces.setdefault(prefix, space) != space:
                     raise ImproperlyConfigured(
-                        f"Sections of one document have two namespaces for the prefix {prefix!r}: "
+                        f"Sections of one document use two namespaces for the prefix {prefix!r}: "
                         f"{spaces[prefix]} and {space}."
                     )
             yield batch
 
-    written = writer.write_urlset(seen(), chunks.append)
+    document = writer.write_urlset(check_prefixes(), chunks.append)
     # Only now are the namespaces known. Contrib's document without entries has a second line end.
-    empty = b"" if written.urls else b"\n"
+    empty = b"" if document.urls else b"\n"
     return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()

@@ -48,26 +48,30 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
     base = current_base(request)
     entries: list[IndexEntry] = []
     failures: list[Exception] = []
-    for section, declared in sections.named(sitemaps).items():
+    for section, declaration in sections.native_mapping(sitemaps).items():
         try:
             with savepoints():
-                entries += _index_entries(request, section, declared, base)
+                entries += _index_entries(request, section, declaration, base)
         except Exception as error:
-            logger.exception("Section %r is missing in the index: %s", section, reason_of(error))
+            logger.exception("Section %r is missing from the index: %s", section, reason_of(error))
             failures.append(error)
     if failures and not entries:
         raise failures[0]
     return HttpResponse(writer.index_document(entries), content_type="application/xml")
 
 
-def _index_entries(request: HttpRequest, section: str, declared: Section, base: Base) -> list[IndexEntry]:
+def _index_entries(
+    request: HttpRequest, section: str, declaration: Section, base: Base
+) -> list[IndexEntry]:
     """Return the index entries of one section's pages."""
     with site_locale():
-        source = sources.source(section, declared, base, conf.limits)
-        found = page_maps.live_index(section, source)
+        source = sources.source(section, declaration, base, conf.limits)
+        live_pages = page_maps.live_index(section, source)
     name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    paths = [_reverse(request, name, {"section": section, "page": page.number}) for page, _ in found]
-    return [IndexEntry(f"{base}{path}", lastmod) for path, (_, lastmod) in zip(paths, found, strict=True)]
+    paths = [_reverse(request, name, {"section": section, "page": page.number}) for page, _ in live_pages]
+    return [
+        IndexEntry(f"{base}{path}", lastmod) for path, (_, lastmod) in zip(paths, live_pages, strict=True)
+    ]
 
 
 @native
@@ -119,10 +123,10 @@ def _render(
 
     A page whose items are all skipped is also in the index, and has no URLs.
     """
-    known = sections.named(sitemaps)
-    if section not in known:
+    declarations = sections.native_mapping(sitemaps)
+    if section not in declarations:
         raise Http404(f"No sitemap available for section: {section!r}")
-    source = sources.source(section, known[section], current_base(request), conf.limits)
+    source = sources.source(section, declarations[section], current_base(request), conf.limits)
     # `MAX_BYTES` in the settings is a limit for exports, which can split a page by it.
     limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
     if not has_key_ranges(source):
@@ -130,16 +134,16 @@ def _render(
         limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
     if isinstance(source, UrlsSource):
         _begin(source, int(page))
-    found = page_maps.find_page(section, source, int(page))
-    if found is None:
+    live_page = page_maps.find_page(section, source, int(page))
+    if live_page is None:
         raise Http404(f"Section {section!r} has no page {page}")
     chunks: list[bytes] = []
-    with closing(source.batches(found)) as batches:
+    with closing(source.batches(live_page)) as batches:
         outs = [Out(chunks.append, str(source.bases[0]))]
-        [written] = writer.write_documents(kind, batches, outs, limits, source.namespaces)
-    _log(section, page, written, source)
-    if written.cut is not None and has_key_ranges(source):
-        page_maps.split_page(section, source, found, source.key_text(written.cut))
+        [document] = writer.write_documents(kind, batches, outs, limits, source.namespaces)
+    _log(section, page, document, source)
+    if document.cut is not None and has_key_ranges(source):
+        page_maps.split_page(section, source, live_page, source.key_text(document.cut))
     return b"".join(chunks)
 
 
@@ -154,27 +158,29 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(section: str, page: str, written: Written, source: Source) -> None:
-    for error in written.errors[:_LOGGED_ERRORS]:
-        logger.warning("Section %r, page %s: left out: %s", section, page, error)
-    if (more := len(written.errors) - _LOGGED_ERRORS) > 0:
-        logger.warning("Section %r, page %s: left out: %d more", section, page, more)
-    if written.cut is not None and not has_key_ranges(source):
+def _log(section: str, page: str, document: Written, source: Source) -> None:
+    for error in document.errors[:_LOGGED_ERRORS]:
+        logger.warning("Section %r, page %s: skipped %s", section, page, error)
+    if (hidden_count := len(document.errors) - _LOGGED_ERRORS) > 0:
+        logger.warning("Section %r, page %s: skipped %d more", section, page, hidden_count)
+    if document.cut is not None and not has_key_ranges(source):
         logger.error(
-            "Section %r, page %s: only the first %d URLs and %d bytes are served, and no more fit into a "
-            "sitemap. Set a lower `limit` on it.",
+            "Section %r, page %s: only the first %d URLs (%d bytes) are served, because no more fit "
+            "into a sitemap. Set a lower `limit`.",
             section,
             page,
-            written.urls,
-            written.bytes,
+            document.urls,
+            document.bytes,
         )
-    elif written.urls > sources.page_limits(source, conf.limits).urls or written.bytes > conf.limits.bytes:
+    elif (
+        document.urls > sources.page_limits(source, conf.limits).urls or document.bytes > conf.limits.bytes
+    ):
         logger.warning(
-            "Section %r, page %s: over a limit with %d URLs and %d bytes. Set a lower `limit` on it.",
+            "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.",
             section,
             page,
-            written.urls,
-            written.bytes,
+            document.urls,
+            document.bytes,
         )
 
 

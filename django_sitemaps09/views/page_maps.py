@@ -19,9 +19,9 @@ from django_sitemaps09.views import caching, exported
 
 # The version of the form of cached maps, which is a part of their names.
 _FORM = 2
-# The age in seconds at which a map is cut anew. Pages are ranges, so an older map only fills them unevenly.
+# The age in seconds at which a map is rebuilt. Pages are ranges, so an older map only fills them unevenly.
 _SECONDS = 300
-# The age at which it is cut anew for a number that it lacks, which can be from another process's map.
+# The age at which it is rebuilt for a number that it lacks, which can be from another process's map.
 _UNKNOWN_SECONDS = 60
 # Seconds between two attempts to find a number that a map lacks elsewhere.
 _LOOK_SECONDS = 10
@@ -39,19 +39,19 @@ class LiveMap(NamedTuple):
     name: str | None
     cut_at: float
     pages: tuple[Page, ...]
-    earlier: tuple[Page, ...] = ()
+    previous_pages: tuple[Page, ...] = ()
 
     def find(self, number: int) -> Page | None:
         """Return the page with a number, `None` if there is none."""
-        return next((page for page in (*self.pages, *self.earlier) if page.number == number), None)
+        return next((page for page in (*self.pages, *self.previous_pages) if page.number == number), None)
 
     def keep(self) -> None:
-        """Put the map into the cache. One without pages is cut anew each time, which costs few queries."""
+        """Put the map into the cache. One without pages is rebuilt each time, which costs few queries."""
         if self.name is not None and self.pages:
             value = (
                 self.cut_at,
                 [tuple(page) for page in self.pages],
-                [tuple(page) for page in self.earlier],
+                [tuple(page) for page in self.previous_pages],
             )
             # Kept for twice that age: requests are answered from it while one of them cuts the next map.
             for name in (self.name, _newest_name(self.name)):
@@ -62,13 +62,13 @@ def live_index(section: str, source: Source) -> list[tuple[Page, str | None]]:
     """Return the pages of a section with the newest lastmod of each. Both are cached for the same time."""
     live = _live_map(section, source)
     name = live.name and f"{live.name}:lastmods"
-    kept = _lastmods(caching.get(name), live.cut_at) if name else {}
-    missing = [page for page in live.pages if page not in kept]
-    kept |= {page: source.newest(page) for page in missing}
+    lastmods = _lastmods(caching.get(name), live.cut_at) if name else {}
+    missing = [page for page in live.pages if page not in lastmods]
+    lastmods |= {page: source.newest(page) for page in missing}
     if name and missing:
-        value = live.cut_at, [(tuple(page), lastmod) for page, lastmod in kept.items()]
+        value = live.cut_at, [(tuple(page), lastmod) for page, lastmod in lastmods.items()]
         caching.keep(name, value, 2 * _SECONDS)
-    return [(page, kept[page]) for page in live.pages]
+    return [(page, lastmods[page]) for page in live.pages]
 
 
 def find_page(section: str, source: Source, number: int) -> Page | None:
@@ -77,26 +77,26 @@ def find_page(section: str, source: Source, number: int) -> Page | None:
     if is_of_export and not exported.is_configured():
         return None
     live = _live_map(section, source)
-    found = live.find(number)
-    if found is None and live.name and caching.add(f"{live.name}:unknown", True, _LOOK_SECONDS):
+    page = live.find(number)
+    if page is None and live.name and caching.add(f"{live.name}:unknown", True, _LOOK_SECONDS):
         # There can be a new export, or another process can have a newer map.
-        found = _live_map(section, source, _UNKNOWN_SECONDS, again=True).find(number)
-    return found
+        page = _live_map(section, source, _UNKNOWN_SECONDS, again=True).find(number)
+    return page
 
 
-def split_page(section: str, source: Source, page: Page, at: Key) -> None:
-    """Move the rows of a page after a key to a page of their own, until the map is cut anew."""
+def split_page(section: str, source: Source, page: Page, key: Key) -> None:
+    """Move the rows of a page after a key to a page of their own, until the map is rebuilt."""
     live = _live_map(section, source)
     if page not in live.pages:
         return
-    place = live.pages.index(page)
-    number = sources.live_number(at, {known.number for known in live.pages})
-    parts = pages.split(page, at, number)
-    live._replace(pages=(*live.pages[:place], *parts, *live.pages[place + 1 :])).keep()
+    position = live.pages.index(page)
+    number = sources.live_number(key, {live_page.number for live_page in live.pages})
+    parts = pages.split(page, key, number)
+    live._replace(pages=(*live.pages[:position], *parts, *live.pages[position + 1 :])).keep()
 
 
 def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again: bool = False) -> LiveMap:
-    """Return the cached map if it is younger than `seconds` or being cut anew elsewhere, else a new one."""
+    """Return the cached map if it is younger than `seconds` or being rebuilt elsewhere, else a new one."""
     published = exported.find(section, source, again=again)
     base = _measured_base(source)
     name = None
@@ -104,29 +104,33 @@ def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again:
         # The name does not depend on a client's input. The export comes last: see `_newest_name`.
         rows_digest = sources.digest((_FORM, source.map_cache_key, len(base)))
         name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
-    kept = _read(name, caching.get(name)) if name else None
-    if kept is not None and (
-        time.time() - kept.cut_at < seconds
+    cached_map = _read(name, caching.get(name)) if name else None
+    if cached_map is not None and (
+        time.time() - cached_map.cut_at < seconds
         # One process at a time cuts a new map; others use the earlier one meanwhile.
         or not caching.add(f"{name}:cut", True, _UNKNOWN_SECONDS)
     ):
-        return kept
+        return cached_map
     records = []
     if published is not None and has_key_ranges(source) and not source.is_empty():
         records = exported.records(section, source, published)
     with _script_prefix():
         rows = sources.rows_on_page(source, conf.limits, base)
     if records and has_key_ranges(source):
-        found = exported.live_pages(records[0], source, rows)
+        live_pages = exported.live_pages(records[0], source, rows)
     else:
-        found = [*sources.live_pages(source, rows).pages]
-    before = [page for record in records[1:] for page in record.page_map().pages]
-    numbers = {page.number for page in found}
-    if kept is None and name is not None:
+        live_pages = [*sources.live_pages(source, rows).pages]
+    backup_pages = [page for record in records[1:] for page in record.page_map().pages]
+    numbers = {page.number for page in live_pages}
+    if cached_map is None and name is not None:
         # A map of the previous export, or from before the first: a crawler can have read that index.
-        kept = _read(name, caching.get(_newest_name(name)))
-    earlier = [page for page in (*(kept.pages if kept else ()), *before) if page.number not in numbers]
-    live = LiveMap(name, time.time(), tuple(found), tuple(earlier))
+        cached_map = _read(name, caching.get(_newest_name(name)))
+    previous_pages = [
+        page
+        for page in (*(cached_map.pages if cached_map else ()), *backup_pages)
+        if page.number not in numbers
+    ]
+    live = LiveMap(name, time.time(), tuple(live_pages), tuple(previous_pages))
     live.keep()
     return live
 
@@ -158,13 +162,15 @@ def _script_prefix() -> Iterator[None]:
 def _read(name: str, value: Any) -> LiveMap | None:
     """Read a map from a cached value, which can be anything; return `None` if it is not a map."""
     try:
-        cut_at, found, earlier = value
-        live = LiveMap(name, float(cut_at), tuple(map(_page, found)), tuple(map(_page, earlier)))
+        cut_at, page_values, previous_values = value
+        live = LiveMap(
+            name, float(cut_at), tuple(map(_page, page_values)), tuple(map(_page, previous_values))
+        )
     except (TypeError, ValueError):
         return None
-    ends = [page.until for page in live.pages]
-    is_chain = [page.after for page in live.pages] == [None, *ends[:-1]]
-    return live if is_chain and len({page.number for page in live.pages}) == len(ends) else None
+    bounds = [page.until for page in live.pages]
+    is_chain = [page.after for page in live.pages] == [None, *bounds[:-1]]
+    return live if is_chain and len({page.number for page in live.pages}) == len(bounds) else None
 
 
 def _page(value: Any) -> Page:
@@ -184,8 +190,8 @@ def _key(value: Iterable[object] | None) -> Key | None:
 def _lastmods(value: Any, cut_at: float) -> dict[Page, str | None]:
     """Read the lastmods of the map that was cut at a time; an empty dict if they are of another map."""
     try:
-        kept_at, found = value
-        pairs = [(_page(page), None if lastmod is None else str(lastmod)) for page, lastmod in found]
+        map_cut_at, page_values = value
+        pairs = [(_page(page), None if lastmod is None else str(lastmod)) for page, lastmod in page_values]
     except (TypeError, ValueError):
         return {}
-    return dict(pairs) if kept_at == cut_at else {}
+    return dict(pairs) if map_cut_at == cut_at else {}

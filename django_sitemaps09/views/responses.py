@@ -59,7 +59,7 @@ def current_base(request: HttpRequest) -> Base:
         if not apps.is_installed("django.contrib.sites"):
             # Django validates only the characters of the host, and accepts any number as a port.
             raise DisallowedHost(f"Invalid HTTP_HOST header: {shown(domain)}: {error}.") from error
-        raise ImproperlyConfigured(f"The domain of the current site: {error}.") from error
+        raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
 
 
 def current_site(request: HttpRequest) -> Any:
@@ -73,10 +73,10 @@ def current_site(request: HttpRequest) -> Any:
             domain = name.encode().decode("idna")
         # In the order of get_current_site(): with the port, then without.
         sites = apps.get_model("sites", "Site").objects
-        for wanted in dict.fromkeys((f"{domain}{colon}{port}", domain)):
-            found = sites.filter(domain__iexact=wanted).first()
-            if found is not None:
-                return found
+        for site_domain in dict.fromkeys((f"{domain}{colon}{port}", domain)):
+            site = sites.filter(domain__iexact=site_domain).first()
+            if site is not None:
+                return site
         raise
 
 

@@ -113,7 +113,9 @@ class _Documents:
                 if self._urls:
                     self.cut = self._marks.last
                 else:
-                    self._errors.append(ItemError(excerpt(batch.keys[stop]), "location", "fits no page"))
+                    self._errors.append(
+                        ItemError(excerpt(batch.keys[stop]), "location", "does not fit on a page")
+                    )
                     stop += 1
             start = stop
 

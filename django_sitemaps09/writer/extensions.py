@@ -33,11 +33,11 @@ def extension_text(extension: Extension, text: str) -> str:
     Comments are dropped, and CDATA becomes text. A DTD or a processing instruction is refused.
     """
     if not isinstance(text, str):
-        raise ValueError(f"is no text but {type(text).__name__}")
+        raise ValueError(f"the XML must be a string, not {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"has {len(text):,} characters, {MAX_CHARACTERS:,} are allowed")
+        raise ValueError(f"the XML has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
     if wrong := NOT_XML.search(text):
-        raise ValueError(f"holds {wrong[0]!r}, a character that XML cannot hold")
+        raise ValueError(f"the XML contains {wrong[0]!r}, a character that is not allowed")
     return _Rewriting(extension).text(text)
 
 
@@ -73,7 +73,7 @@ class _Rewriting:
                 "not well-formed (invalid token)", "invalid token"
             )
             place = f"line {error.lineno - 1}, column {error.offset + 1}"
-            raise ValueError(f"is not well-formed: {reason} at {place}") from error
+            raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
         return "".join(self._pieces)
 
     def _start(self, name: str, attributes: Sequence[str]) -> None:
@@ -82,12 +82,12 @@ class _Rewriting:
             return
         self._nodes += 1 + len(attributes) // 2
         if self._nodes > MAX_NODES:
-            raise ValueError(f"has more than {MAX_NODES} elements and attributes")
+            raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
         if len(self._open) > MAX_LEVELS:
-            raise ValueError(f"has more than {MAX_LEVELS} elements within each other")
+            raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
         namespace, _, local = name.rpartition(" ")
         if namespace != self._extension.namespace:
-            raise ValueError(f"has an element {_called(name)}, which is not of its namespace")
+            raise ValueError(f"the element {_called(name)} is not in the namespace of the extension")
         ours = f"{self._extension.prefix}:{local}"
         names = map(self._attribute, attributes[::2])
         values = _escaped(attributes[1::2])
@@ -104,7 +104,7 @@ class _Rewriting:
             return f"{self._extension.prefix}:{local}"
         if namespace == _XML_NAMESPACE and local in _XML_ATTRIBUTES:
             return f"xml:{local}"
-        raise ValueError(f"has an attribute {_called(name)}, which is not of its namespace")
+        raise ValueError(f"the attribute {_called(name)} is not in the namespace of the extension")
 
     def _end(self, _name: str) -> None:
         ours = self._open.pop()
@@ -121,10 +121,10 @@ class _Rewriting:
             self._pieces += _escaped([text])
             self._empty = False
         elif text.strip(_SPACE):
-            raise ValueError(f"has text outside of elements: {text.strip(_SPACE)[:50]!r}")
+            raise ValueError(f"the XML has text outside of elements: {text.strip(_SPACE)[:50]!r}")
 
     def _instruction(self, target: str, _data: str) -> None:
-        raise ValueError(f"has a processing instruction: {target[:50]}")
+        raise ValueError(f"the XML has a processing instruction: {target[:50]}")
 
 
 def _escaped(texts: Sequence[str]) -> Sequence[str]:

@@ -29,7 +29,9 @@ def escaped(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
     if NOT_XML.search(joined):
         at = next(i for i, text in enumerate(column) if NOT_XML.search(text))
         key = next(islice(keys, at, None), "of an empty batch")
-        raise TextError(f"Item {excerpt(key)}: {shown(column[at])} holds a character that XML cannot hold.")
+        raise TextError(
+            f"Item {excerpt(key)}: {shown(column[at])} contains a character that is not allowed in XML."
+        )
     if not _SPECIAL.search(joined):
         return column
     return [_SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) for text in column]

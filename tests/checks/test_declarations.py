@@ -217,7 +217,7 @@ def test_a_name_that_is_registered_twice_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sections, "autodiscover_modules", discover)
     (message,) = checks.check_sections()
     assert ids_of([message]) == ["E005"]
-    assert "'shop' is registered in" in message.msg
+    assert "'shop' is already registered in" in message.msg
 
 
 def test_a_model_without_get_absolute_url_needs_a_location() -> None:

@@ -124,7 +124,7 @@ class TestASectionThatListsByItsSite:
         caplog.clear()
         assert live("/sitemap-s-4.xml") == []
         # `get_urls()` for page 1 has set the site, by which the items are listed.
-        assert "its paginator none" not in caplog.text
+        assert "its paginator has none" not in caplog.text
 
     def test_that_fails_is_missing_in_the_index_and_says_so(
         self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
@@ -136,7 +136,7 @@ class TestASectionThatListsByItsSite:
         serve(Broken)
         with pytest.raises(LookupError, match=r"^1$"):
             live("/sitemap.xml")
-        assert "Section 's' is missing in the index" in caplog.text
+        assert "Section 's' is missing from the index" in caplog.text
 
     def test_is_known_by_what_it_lists_now_where_it_lists_less_without_a_site(
         self, base: Any, serve: Any, tmp_path: Path
@@ -204,7 +204,7 @@ class TestASectionWithoutItems:
         serve(Listed)
         assert live(f"/sitemap-s-{number}.xml") == (named(1) if number == 1 else [])
         assert asked == [number]
-        assert "Listed.get_urls() lists 1 entries and its paginator none" in caplog.text
+        assert "Listed.get_urls() returns 1 entries, but its paginator has none" in caplog.text
 
     def test_says_in_an_export_that_further_pages_are_not_known(
         self, base: Any, serve: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -217,7 +217,7 @@ class TestASectionWithoutItems:
                     self.site = None
 
         assert export(output=tmp_path, sitemaps={"s": Resets}).urls == 4
-        assert "Resets.get_urls() lists 4 entries and its paginator none" in caplog.text
+        assert "Resets.get_urls() returns 4 entries, but its paginator has none" in caplog.text
 
     def test_has_no_page_where_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
         class Empty(for_a_site(base)):  # type: ignore[misc]

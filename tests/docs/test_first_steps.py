@@ -129,7 +129,7 @@ class TestASitemapsModule:
         [
             (
                 "@register\nclass Products(ModelSitemap): model = Product",
-                "register takes the name of a section first: write "
+                "register() needs the name of a section first: write "
                 '@register("products") above Products, or register("products", Products).',
             ),
             ("Prodcut.objects.all()", "NameError: name 'Prodcut' is not defined"),
@@ -173,21 +173,23 @@ class TestADeclaration:
         [
             (
                 f"Model\n queryset = Product.objects.all\n {LOCATION}",
-                "Products.queryset is a function, not a queryset. Call it, as in `Article.objects.all()`",
+                "Products.queryset must be a queryset, not a function. "
+                "Call the function, as in `Article.objects.all()`",
             ),
             (f"Model\n queryset = Product\n {LOCATION}", "Products.queryset must be a queryset, such as"),
             (f"Model\n queryset = [1, 2]\n {LOCATION}", "Products.queryset must be a queryset, such as"),
             (
                 "\n model = Product",
-                "Products has no items: a Sitemap ignores `model`.\n\tHINT: Subclass ModelSitemap instead",
+                "Products has no items, because Sitemap ignores `model`.\n\t"
+                "HINT: Subclass ModelSitemap instead",
             ),
             (
                 'Model\n model = Product\n location = Route("product-detail", slug=F("slug"))',
-                "takes the arguments it has (['slug']); it takes: category, slug.",
+                "accepts the given arguments (['slug']); accepted: category, slug.",
             ),
             (
                 'Model\n model = Product\n location = Route("product-detail", F("slug"))',
-                "takes the arguments it has (1 positional); it takes: category, slug.",
+                "accepts the given arguments (1 positional); accepted: category, slug.",
             ),
             (
                 'Model\n model = Product\n location = Route("product-detial", slug=F("slug"))',
@@ -195,7 +197,7 @@ class TestADeclaration:
             ),
             (
                 'Model\n model = Product\n location = Route(Product, slug=F("slug"))',
-                "but a Route takes the name of a URL pattern first.",
+                "but its first argument is not the name of a URL pattern.",
             ),
         ],
     )
@@ -214,9 +216,9 @@ class TestADeclaration:
         [
             (
                 '[{"slug": "x"}]',
-                "Products has no `location`: define `def location(self, item)` there",
+                "Products has no `location`: define `def location(self, item)`",
             ),
-            ('["home"]', "there, or use StaticViewSitemap for names of views"),
+            ('["home"]', "`def location(self, item)`, or use StaticViewSitemap for view names"),
         ],
     )
     def test_without_a_location_says_so(self, project: Project, items: str, words: str) -> None:
@@ -240,8 +242,8 @@ class TestAnOutputFolder:
         (project.folder / "taken").write_text("mine")
         said = project.is_refused("export_sitemaps", "--output", f"taken{below}")
         assert said == (
-            f"CommandError: Nothing can be exported to taken{below}: taken is a file, not a folder. Give "
-            "another folder with --output, or set SITEMAPS09['ROOT'] or its storage to one.\n"
+            f"CommandError: Cannot export to taken{below}: taken is a file, not a folder. Choose "
+            "another folder with --output, SITEMAPS09['ROOT'] or the storage.\n"
         )
         assert (project.folder / "taken").read_text() == "mine"
 
@@ -279,6 +281,6 @@ class TestInstalledApps:
         assert status == 1
         assert err.rstrip().splitlines()[-1] == (
             "django.core.exceptions.ImproperlyConfigured: django_sitemaps09.urls is included in a URLconf, "
-            "but the app is not installed: add 'django_sitemaps09' to INSTALLED_APPS. Without it there is "
-            "no export_sitemaps command either."
+            "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS, which also provides "
+            "the command export_sitemaps."
         )

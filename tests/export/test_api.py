@@ -90,10 +90,10 @@ class TestAMappingOfTheProjects:
         assert export(["b"], output=folder, sitemaps=kind()).urls == 1
 
     def test_is_told_where_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
-        with pytest.raises(UnknownSectionError, match="There are: a, b"):
+        with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
             export(["nothing"], output=folder, sitemaps=kind())
-        with pytest.raises(UnknownSectionError, match="There are: a, b"):
-            raise sections.unknown("nothing", kind())
+        with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
+            raise sections.unknown_section("nothing", kind())
 
     def test_is_served(self, kind: Any) -> None:
         found = views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps=kind())
@@ -325,7 +325,9 @@ class TestSectionsAsArguments:
             export(["a"], output=folder, sitemaps=sitemaps)
             assert content(folder) == whole
         else:
-            with pytest.raises(ExportError, match=rf"{folder}: sitemap\.xml is no index.*remove the file"):
+            with pytest.raises(
+                ExportError, match=rf"{folder}: sitemap\.xml is not an index.*remove the file"
+            ):
                 export(["a"], output=folder, sitemaps=sitemaps)
             assert touched(folder) == before
         assert run_folders(folder) == []
@@ -339,7 +341,7 @@ class TestSectionsAsArguments:
         sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
         with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
             export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
-        with pytest.raises(UnknownSectionError, match="There are: articles, products"):
+        with pytest.raises(UnknownSectionError, match="Valid names: articles, products"):
             export(["zzz"], output=folder, sitemaps=sitemaps)
         assert not folder.exists()
 
@@ -348,7 +350,7 @@ class TestSectionsThatAreMissing:
     def test_are_an_error_that_tells_where_they_are_looked_for(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
-        with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*URLconf is not visible"):
+        with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*does not see .* URLconf"):
             export(output=folder, sitemaps={})
         assert touched(folder) == before
 
@@ -370,7 +372,7 @@ class TestSectionsThatAreMissing:
         assert not folder.exists()
 
     def test_names_that_differ_in_case_alone_are_refused(self, folder: Path) -> None:
-        with pytest.raises(ImproperlyConfigured, match="upper and lower case"):
+        with pytest.raises(ImproperlyConfigured, match="differ only in case"):
             export(output=folder, sitemaps={"a": Numbers(1), "A": Numbers(1)})
         assert not folder.exists()
 

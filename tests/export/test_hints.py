@@ -185,7 +185,7 @@ def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[
 class TestQueriesPerItem:
     def test_are_counted_by_hook_and_named_with_their_sql(self, tmp_path: Path) -> None:
         (hint,) = told(Related, tmp_path)
-        assert hint.startswith("location ran 1.0 queries an item, which took ")
+        assert hint.startswith("location ran 1.0 queries per item, which took ")
         assert (
             ': SELECT "tests_category"."id", "tests_category"."slug" FROM "tests_category" WHERE ' in hint
         )
@@ -205,7 +205,7 @@ class TestQueriesPerItem:
 
     def test_of_fields_that_are_loaded_late_are_those_of_get_absolute_url(self, tmp_path: Path) -> None:
         (hint,) = told(Deferred, tmp_path)
-        assert hint.startswith("get_absolute_url() ran 1.0 queries an item, ")
+        assert hint.startswith("get_absolute_url() ran 1.0 queries per item, ")
 
     def test_of_two_hooks_are_two_hints(self, tmp_path: Path) -> None:
         found = told(TwoHooks, tmp_path)
@@ -260,7 +260,7 @@ class TestQueriesPerItem:
 
     def test_by_position_are_counted_too(self, tmp_path: Path) -> None:
         (hint,) = told(Sliced, tmp_path)
-        assert hint.startswith("location ran 1.0 queries an item, ")
+        assert hint.startswith("location ran 1.0 queries per item, ")
 
     def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
         """Its expressions are asked for once a slice, and not once a row."""
@@ -268,7 +268,7 @@ class TestQueriesPerItem:
 
     def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
         (hint,) = told(Listed, tmp_path)
-        assert hint.startswith("items() ran 1.0 queries an item, ")
+        assert hint.startswith("items() ran 1.0 queries per item, ")
         assert "tests_category" in hint
 
     def test_of_the_model_itself_are_those_of_reading_rows(self, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ class TestQueriesPerItem:
             (hint,) = told(Default, tmp_path)
         finally:
             post_init.disconnect(curious, sender=Article)
-        assert hint.startswith("reading rows ran 1.0 queries an item, ")
+        assert hint.startswith("reading rows ran 1.0 queries per item, ")
         assert "signals of the model" in hint
 
     def test_are_one_line_of_printable_ascii_whatever_the_query_holds(self, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
     @pytest.mark.parametrize(
         ("queryset", "lastmod", "named"),
         [
-            (Article.objects.filter(comments__isnull=False), F("updated"), "joins many rows to one"),
+            (Article.objects.filter(comments__isnull=False), F("updated"), "joins a multi-valued relation"),
             (Article.objects.alias(rank=RANK).filter(rank=1), F("updated"), "a window function"),
             (Article.objects.annotate(n=Count("comments")), F("updated"), "has an aggregate"),
             (Article.objects.all(), Max("comments__article__updated"), "has an aggregate"),
@@ -329,7 +329,7 @@ class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
         source = source_of(type("Slow", (Declared,), {"queryset": queryset, "lastmod": lastmod}))
         (hint,) = hints(source, Costs(1.0), 1_000)
         assert named in hint
-        assert re.search(r"measured [\d.]+ to [\d.]+ times the time of a plain queryset", hint)
+        assert re.search(r"took [\d.]+ to [\d.]+ times as long as a plain queryset", hint)
         assert hints(source, Costs(1.0), 999) == ()
 
     def test_is_not_one_with_a_relation_to_one_row(self) -> None:
@@ -341,23 +341,26 @@ class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
 class TestAStepThatTakesLong:
     def test_is_named_with_its_time_and_what_to_declare(self) -> None:
         assert slow(source_of(Default), instances=0.3, location=0.4) == (
-            "location is a method, get_absolute_url(): 400.0 of 1000.0 microseconds an item. "
+            "location is a method, get_absolute_url(): 400.0 of 1000.0 microseconds per item. "
             'Declare location = Route("viewname", ...) with F() expressions.',
-            "instances are made, since location is a method: 300.0 of 1000.0 microseconds an item. "
-            "Where every hook is a constant or an expression, only columns are read.",
+            "model instances are created, because location is a method: "
+            "300.0 of 1000.0 microseconds per item. "
+            "If every hook is a constant or an expression, only columns are read.",
         )
 
     def test_is_a_hook_by_its_name(self) -> None:
         assert slow(source_of(Prefetched), instances=0.01, location=0.01, priority=0.2) == (
-            "priority is a method: 200.0 of 1000.0 microseconds an item. "
-            'Declare priority = F("field"), or another expression, or a constant.',
+            "priority is a method: 200.0 of 1000.0 microseconds per item. "
+            'Declare priority = F("field"), another expression, or a constant.',
         )
         (hint,) = slow(source_of(Related), instances=0.01, location=0.2)
         assert hint.startswith("location is a method: ")
 
     def test_names_all_methods_that_instances_are_made_for(self) -> None:
         (hint,) = slow(source_of(Default), instances=0.1, priority=0.0, lastmod=0.0, location=0.0)
-        assert hint.startswith("instances are made, since location, lastmod and priority are methods: ")
+        assert hint.startswith(
+            "model instances are created, because location, lastmod and priority are methods: "
+        )
 
     def test_is_named_from_five_per_cent_and_a_thousand_items_on(self) -> None:
         source = source_of(Default)
@@ -374,11 +377,12 @@ class TestAStepThatTakesLong:
     def test_can_be_a_get_urls_with_the_reason_why_it_is_used(self) -> None:
         (written,) = slow(source_of(Written()), get_urls=0.9)
         assert written.startswith(
-            "read through its own get_urls(), since Written is no Sitemap of django_sitemaps09: 900.0 of "
+            "read through its own get_urls(), because Written is not a Sitemap of django_sitemaps09: "
+            "900.0 of "
         )
         (own,) = slow(source_of(OwnRoad), get_urls=0.9)
         assert own.startswith(
-            "read through its own get_urls(), since OwnRoad overrides get_urls: 900.0 of "
+            "read through its own get_urls(), because OwnRoad overrides get_urls: 900.0 of "
         )
 
         class More(OwnRoad):
@@ -393,10 +397,10 @@ class TestAStepThatTakesLong:
         [
             (lambda: Article.objects.all()[:COUNT], "a slice"),
             (lambda: Article.objects.filter(pk=1).union(Article.objects.all()), "a union"),
-            (lambda: Article.objects.values(), "values()"),
+            (lambda: Article.objects.values(), "a values() queryset"),
             (
                 lambda: Article.objects.annotate(n=Window(RowNumber())).filter(n__lt=9),
-                "rows without ranges of a key",
+                "a queryset without key ranges",
             ),
         ],
     )
@@ -410,8 +414,8 @@ class TestAStepThatTakesLong:
 
         source = source_of(Positions)
         assert slow(source, positions=0.25) == (
-            f"items() gives {what}, whose rows are paged by position: "
-            "250.0 of 1000.0 microseconds an item. A plain queryset is read by ranges of its key.",
+            f"items() returns {what}, which is paginated by position: "
+            "250.0 of 1000.0 microseconds per item. A plain queryset is read by key ranges.",
         )
         assert slow(source, positions=0.24) == ()
 
@@ -420,12 +424,12 @@ class TestAStepThatTakesLong:
         for kind, what in ((United, "a union"), (Listed, "a list of rows")):
             (hint,) = slow(source_of(kind), positions=0.1, location=0.2)
             assert "Declare" not in hint
-            assert f"The items are {what}: expressions need a plain queryset." in hint
+            assert f"The items come from {what}: expressions need a plain queryset." in hint
 
     def test_can_be_items_that_are_made_a_list(self) -> None:
         assert slow(source_of(Listed), positions=0.01, items=0.25) == (
-            "items() gives a list: 250.0 of 1000.0 microseconds an item. "
-            "Where its items are rows, let it return the queryset.",
+            "items() returns a list: 250.0 of 1000.0 microseconds per item. "
+            "If its items are rows, return the queryset instead.",
         )
         assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
 
@@ -489,18 +493,18 @@ class TestTheCommand:
 
     def test_says_hints_at_verbosity_2_alone(self, tmp_path: Path) -> None:
         loud = said(tmp_path, "--verbosity", "2").splitlines()
-        named = [line.split(" queries")[0] for line in loud if "queries an item" in line]
+        named = [line.split(" queries")[0] for line in loud if "queries per item" in line]
         assert "related: location ran 1.0" in named
         assert not any(line.startswith(("declared: ", "joined: ")) for line in loud if "ran" in line)
         for arguments in ((), ("--verbosity", "0"), ("--verbosity", "1")):
-            assert "queries an item" not in said(tmp_path, *arguments)
+            assert "queries per item" not in said(tmp_path, *arguments)
 
     def test_has_them_in_json_at_any_verbosity(self, tmp_path: Path) -> None:
         for verbosity in "012":
             report = json.loads(said(tmp_path, "--format", "json", "--verbosity", verbosity))
             found = {section["section"]: section["hints"] for section in report["sections"]}
             assert found["declared"] == found["joined"] == []
-            assert found["related"][0].startswith("location ran 1.0 queries an item")
+            assert found["related"][0].startswith("location ran 1.0 queries per item")
 
 
 #: In a database that several processes can open; before models are imported, there are settings.

@@ -183,7 +183,7 @@ class TestFilesOfNews:
         before = looked_at.states(folder)
         failing = type("Failing", (Fresh,), {"location": lambda self, item: "https://other.example/"})
         report = self.run(folder, failing)
-        assert "every item was left out" in str(report.sections[0].failure)
+        assert "every item was skipped" in str(report.sections[0].failure)
         assert looked_at.states(folder) == before
 
     @settings(

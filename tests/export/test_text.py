@@ -145,7 +145,7 @@ class TestAnExportOfText:
     def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, configure: Callable[..., None]) -> None:
         configure(MAX_BYTES=100)
         report = self.run(folder, of("/a", "/" + "b" * 90, "/c"))
-        assert [error.reason for error in report.sections[0].errors] == ["fits no page"]
+        assert [error.reason for error in report.sections[0].errors] == ["does not fit on a page"]
         assert indexed(folder) == {f"{BASE}/a", f"{BASE}/c"}
 
     def test_tells_which_urls_have_changed(self, folder: Path) -> None:

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, render_page, same_declaration
+from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, check_declaration, render_page
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
@@ -121,12 +121,12 @@ class InThisProcess:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
         self.tasks.append(task)
         aliases = ("default", "replica")
         captured = {alias: CaptureQueriesContext(connections[alias]) for alias in aliases}
         with captured["default"], captured["replica"]:
-            rendered = render_page(renderer, task, check=same_declaration)
+            rendered = render_page(renderer, task, check=check_declaration)
         for alias, found in captured.items():
             self.asked[alias] += sum("tests_article" in query["sql"] for query in found.captured_queries)
         return lambda: rendered

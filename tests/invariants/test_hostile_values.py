@@ -266,7 +266,7 @@ def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named()
     assert [*found.keys] == [1]
     [error] = found.errors
     assert error.key == "2"
-    assert error.reason.endswith("has 2,048 characters, 2,047 are allowed")
+    assert error.reason.endswith("has 2,048 characters; at most 2,047 are allowed")
 
 
 class TestWhatAMessageShows:

@@ -62,8 +62,8 @@ class TestABadOneIsLeftOutCountedAndNamedAndItsUrlStays:
         serve(section(Combination(), **KINDS[kind]))
         with caplog.at_level(logging.WARNING):
             assert len(set(texts(live(), "loc"))) == len(SLUGS)
-        [record] = [record for record in caplog.records if "left out" in record.getMessage()]
-        assert f"item 2: {kind} " in record.getMessage()
+        [record] = [record for record in caplog.records if "skipped" in record.getMessage()]
+        assert f"item 2, {kind}: " in record.getMessage()
         assert "a bad one" in record.getMessage()
 
 

@@ -116,8 +116,8 @@ class TestTheTable:
     def test_names_what_was_left_out(self, folder: Path, use: Callable[..., None]) -> None:
         use("LAME")
         out, _ = said("--output", folder)
-        assert "bad: 1 left out, the first: item 2: location ValueError: 'https://elsewhere" in out
-        assert "a: 0 left out" not in out
+        assert "bad: 1 skipped, the first: item 2, location: ValueError: 'https://elsewhere" in out
+        assert "a: 0 skipped" not in out
 
     def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
@@ -164,7 +164,7 @@ class TestTheTable:
         assert head.split() == columns.split()
         assert "Nothing was written." in out.getvalue()
         assert (
-            ("Without --dry-run, 3 files would be." in out.getvalue())
+            ("Without --dry-run, 3 files would be written." in out.getvalue())
             is (argument == "--dry-run")
             is not written(folder)
         )
@@ -179,7 +179,7 @@ class TestTheTable:
         assert row[:6] == ["products", "1,234", "1", "0", "1", "0"]
         [total] = [line.split() for line in out.splitlines() if line.startswith("all  ")]
         assert total[:6] == ["all", "1,237", "2", "0", "2", "0"]
-        kept = "products: failed, so that what was published before stays: 1,234 URLs on 1 page\n"
+        kept = "products: failed; the published files stay: 1,234 URLs on 1 page\n"
         assert kept in out
         assert "it would shrink from 1,234 to 1 URL, which is more than" in str(error)
         [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
@@ -188,9 +188,7 @@ class TestTheTable:
     def test_says_why_a_dry_run_has_no_changes(self, folder: Path) -> None:
         said("--output", folder)
         _, err = said("--output", folder, "--dry-run", "--changes")
-        assert err == (
-            "URLs that would change were not counted: a dry run keeps no files that could be compared.\n"
-        )
+        assert err == ("Changed URLs were not counted, because a dry run keeps no files to compare.\n")
         assert said("--output", folder, "--dry-run")[1] == ""
 
     def test_counts_one_of_a_thing(
@@ -342,7 +340,7 @@ class TestAnError:
     def test_of_the_settings_is_one(self, folder: Path, use: Callable[..., None]) -> None:
         for keys, words in (
             ({"SITEMAPS": f"{__name__}.NOTHING"}, "NOTHING"),
-            ({"SITEMAPS": f"{__name__}.BASE"}, "no dict"),
+            ({"SITEMAPS": f"{__name__}.BASE"}, "not a dict"),
             ({"BASE_URL": "example.com"}, "BASE_URL"),
             ({"FILES_URL": "/x"}, "FILES_URL"),
             ({"ROBOTS_TXT": 1}, "ROBOTS_TXT"),
@@ -371,8 +369,8 @@ class TestAnError:
             finally:
                 if is_root:
                     os.seteuid(0)
-            assert str(error).startswith(f"Nothing can be exported to {place}: {folder}/there/")
-            assert "(Permission denied). Give another folder with --output, or set " in str(error)
+            assert str(error).startswith(f"Cannot export to {place}: {folder}/there/")
+            assert "(Permission denied). Choose another folder with --output, " in str(error)
 
     def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "missing" / "robots.txt"
@@ -457,7 +455,7 @@ class TestTheExitStatus:
         assert status == 0
         assert json.loads(out)["urls"] == 6
         # By way of the log.
-        assert "Section 'bad': left out: item 2" in err
+        assert "Section 'bad': skipped item 2" in err
 
     def test_is_1_where_a_section_failed_and_no_traceback_is_shown(
         self, shell: Shell, folder: Path
@@ -497,7 +495,7 @@ class TestTheExitStatus:
             status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
             assert sorted(folder.rglob("*")) == before
         assert (status, out) == (75, "")
-        assert err == f"CommandError: Another export is writing to {folder}; nothing was touched.\n"
+        assert err == f"CommandError: Another export is writing to {folder}; nothing was changed.\n"
         assert first.returncode == 0
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
         assert shell.run("FINE", "--output", folder, "--base-url", BASE)[0] == 0

@@ -181,7 +181,7 @@ class TestATerminal:
 
     def test_has_what_the_log_says_above_the_line(self, site: Site) -> None:
         lines = screen(site.terminal("LAME"))
-        assert [line for line in lines if line.startswith("Section 'bad': left out: item 2: ")]
+        assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
         assert "sections done" not in "".join(lines)
 
     def test_has_no_line_where_nothing_is_to_be_said(self, site: Site) -> None:

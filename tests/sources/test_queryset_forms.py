@@ -359,7 +359,7 @@ def test_rows_that_are_grouped_by_a_relation_to_many_are_refused_never_two_urls(
 ) -> None:
     # Grouped by the tag, each article comes once a tag.
     queryset = articles.annotate(n=Count("comments"))
-    with pytest.raises(ImproperlyConfigured, match=r"Declared.*relation to many.*Max\(\).*method"):
+    with pytest.raises(ImproperlyConfigured, match=r"Declared.*multi-valued relation.*Max\(\).*method"):
         compiled(declaration(queryset=queryset, **{**hooks, "lastmod": F("tags__pk")}))
 
 
@@ -388,5 +388,5 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
 def test_an_expression_over_a_relation_to_many_is_refused_with_the_way_out(
     attributes: dict[str, Any],
 ) -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"Declared.*relation to many.*Max\(\).*method"):
+    with pytest.raises(ImproperlyConfigured, match=r"Declared.*multi-valued relation.*Max\(\).*method"):
         compiled(declaration(model=Article, **{**COLUMNS, **attributes}))

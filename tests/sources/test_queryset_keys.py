@@ -175,8 +175,8 @@ REFUSED = {
     "unique but null": (Reading, "label", "it can be null"),
     "not unique": (Article, "slug", "it is not unique"),
     "relation": (Article, "category", "can be null"),
-    "relation to many": (Article, "tags", "it is no"),
-    "relation from many": (Article, "comments", "it is no column"),
+    "relation to many": (Article, "tags", "it is not"),
+    "relation from many": (Article, "comments", "it is not a column"),
 }
 
 

@@ -185,7 +185,7 @@ class TestAFolder:
         (tmp_path / "secret").write_bytes(b"secret")
         place(path, tmp_path / "secret", kind)
         for call in (lambda: store.read("sitemap.xml", MOST), lambda: store.open("sitemap.xml")):
-            with pytest.raises(ExportError, match=f"{path} is no plain file"):
+            with pytest.raises(ExportError, match=f"{path} is not a regular file"):
                 call()
         assert store.names() == {}
 
@@ -222,7 +222,7 @@ class TestAFolder:
             lambda: store.folders("sub/run-1"),
         ]
         for call in calls:
-            with pytest.raises(ExportError, match=f"{folder / 'sub'} is a link"):
+            with pytest.raises(ExportError, match=f"{folder / 'sub'} is a symbolic link"):
                 call()
         assert store.folders() == []
         store.delete_folder("sub")
@@ -248,10 +248,10 @@ class TestAFolder:
         else:
             (folder / STATE).write_bytes(b"mine")
         for store in (LocalStore(folder), state(LocalStore(folder))):
-            with pytest.raises(ExportError, match=f"{folder / STATE} is (a link|no folder|not a folder)"):
+            with pytest.raises(ExportError, match=f"{folder / STATE} is (a symbolic link|not a folder)"):
                 store.write("a", b"x")
             if kind == "link":
-                with pytest.raises(ExportError, match="is a link"):
+                with pytest.raises(ExportError, match="is a symbolic link"):
                     store.clean()
         assert below(tmp_path) == {"mine/tmp-1": b"mine"} | (
             {} if kind == "link" else {f"public/{STATE}": b"mine"}
@@ -261,7 +261,7 @@ class TestAFolder:
         store = LocalStore(folder)
         (folder / PAGE / "x").mkdir(parents=True)
         stage(store, f"{STATE}/run-1/{PAGE}", b"x")
-        assert (store.blocked(PAGE), store.blocked("sitemap.xml")) == (True, False)
+        assert (store.is_blocked(PAGE), store.is_blocked("sitemap.xml")) == (True, False)
         calls: list[Callable[[], object]] = [
             lambda: store.promote(f"{STATE}/run-1/{PAGE}", PAGE),
             lambda: store.write(PAGE, b"x"),
@@ -279,7 +279,7 @@ class TestAFolder:
         assert store.read("a/b", MOST) is None
         assert store.names("a") == {}
         store.delete("a/b")
-        with pytest.raises(ExportError, match=f"{folder / 'a'} is no folder"):
+        with pytest.raises(ExportError, match=f"{folder / 'a'} is not a folder"):
             store.write("a/b", b"x")
         assert store.read("a", MOST) == b"mine"
 

@@ -45,7 +45,7 @@ class TestAStorageWithoutPaths:
         [
             (InMemoryStorage, "saved .*probe-.* as .*probe-"),
             (Renaming, "saved .*probe-.* as .*probe-"),
-            (Forgetful, "gives back what it did not get last"),
+            (Forgetful, "does not return the content that was saved last"),
             (Broken, "failed at .*probe-.*: RuntimeError: out of order"),
         ],
         ids=lambda value: getattr(value, "__name__", ""),

@@ -93,7 +93,7 @@ class AnyStore:
     def test_refuses_to_read_more_than_it_was_told(self, store: Store) -> None:
         store.write("sitemap.xml", b"12345")
         assert store.read("sitemap.xml", 5) == b"12345"
-        with pytest.raises(ExportError, match=r"sitemap\.xml.* is no .*file of at most 4 bytes"):
+        with pytest.raises(ExportError, match=r"sitemap\.xml.* is not a .*file of at most 4 bytes"):
             store.read("sitemap.xml", 4)
 
     def test_promotes_what_is_staged_to_its_place(self, store: Store) -> None:
@@ -159,12 +159,12 @@ class AnyStore:
             lambda: store.promote(name, PAGE),
             lambda: store.delete(name),
             lambda: store.delete_folder(name),
-            lambda: store.blocked(name),
+            lambda: store.is_blocked(name),
             lambda: store.names(name or "/"),
             lambda: store.folders(name or "/"),
         ]
         for call in calls:
-            with pytest.raises(ValueError, match="no name of a file"):
+            with pytest.raises(ValueError, match="not a valid file name"):
                 call()
         assert store.read(PAGE, MOST) == b"x"
 

@@ -151,7 +151,7 @@ def test_a_look_that_fails_is_no_empty_list() -> None:
 
 def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = views.sitemap(request(), {"s": Things}).render().content
-    monkeypatch.setattr(lazy_urlset, "preserved", lambda sitemap: None)
+    monkeypatch.setattr(lazy_urlset, "preserve", lambda sitemap: None)
     assert views.sitemap(request(), {"s": Things}).render().content == expected
     with pytest.raises(TypeError):
         list(made()[0])

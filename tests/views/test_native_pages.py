@@ -98,11 +98,11 @@ class TestAPage:
             page = get("/sitemap-bad-1.xml")
         assert locations(page.content) == [f"{BASE}/numbers/{number}/" for number in (0, 3, 4)]
         assert page.content.count(b"<priority>") == 2
-        logged = sorted(message for message in caplog.messages if "left out" in message)
+        logged = sorted(message for message in caplog.messages if "skipped" in message)
         assert len(logged) == 3
-        assert "Section 'bad', page 1: left out: item 2: location ValueError: no place" in logged[0]
-        assert "item 3: location" in logged[1]
-        assert "item 4: priority" in logged[2]
+        assert "Section 'bad', page 1: skipped item 2, location: ValueError: no place" in logged[0]
+        assert "item 3, location" in logged[1]
+        assert "item 4, priority" in logged[2]
 
     def test_with_nothing_but_bad_items_is_logged_in_a_few_lines(
         self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
@@ -117,7 +117,7 @@ class TestAPage:
         assert response.status_code == 200
         assert ElementTree.fromstring(response.content).tag == f"{SPACE}urlset"  # noqa: S314 ours
         assert locations(response.content) == []
-        logged = [message for message in caplog.messages if "left out" in message]
+        logged = [message for message in caplog.messages if "skipped" in message]
         assert len(logged) == 21
         assert "4980 more" in logged[-1]
 

@@ -242,5 +242,5 @@ class TestFormatOfAClassForContrib:
         with pytest.raises(ImproperlyConfigured, match=r"^Wrong\.format is "):
             source("articles", sitemap, Base("https", "www.example.com"), Limits(50_000, 10_000_000))
         report = export(output=folder, sitemaps={"articles": sitemap, "words": of("/a")})
-        assert "not 'xml' or 'text'" in str(report.sections[0].failure)
+        assert "must be 'xml' or 'text'" in str(report.sections[0].failure)
         assert indexed(folder) == {f"{BASE}/a"}

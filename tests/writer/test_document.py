@@ -165,7 +165,7 @@ def test_an_item_is_left_out_with_an_error_only_where_it_fits_no_page(
     shape, limits = shaped
     errors = [error for _, written in pages(shape, limits) for error in written.errors]
     assert errors == [
-        ItemError(str(key), "location", "fits no page")
+        ItemError(str(key), "location", "does not fit on a page")
         for key in shape.items
         if not fits(shape, key, limits)
     ]
@@ -249,7 +249,7 @@ def test_limits_count_entries_and_not_items() -> None:
     assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
     _, written = write([batch], Limits(1, 10_000))
     assert (written.urls, written.cut) == (1, 2)
-    assert written.errors == (ItemError("1", "location", "fits no page"),)
+    assert written.errors == (ItemError("1", "location", "does not fit on a page"),)
 
 
 # Several documents at once
@@ -300,7 +300,7 @@ def test_several_documents_have_the_same_items_each_as_if_it_were_written_alone(
         errors += first.errors
         after = first.cut
     left_out = [key for key in shape.items if key not in fitting]
-    assert errors == [ItemError(str(key), "location", "fits no page") for key in left_out]
+    assert errors == [ItemError(str(key), "location", "does not fit on a page") for key in left_out]
 
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 3), (2, 2), (1, 1, 1, 1)], ids=str)

@@ -36,7 +36,7 @@ class Engine(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
         """Submit a page; return a function that waits for it, and raises what has gone wrong.
 
         The page is rendered by `render_page(renderer, task)`, which finds the section by its name.
@@ -52,45 +52,45 @@ def engine(
     rows, naming an engine or a number of workers is an error. If neither was named, this process renders
     alone.
     """
-    chosen = name or conf.engine
+    engine_name = name or conf.engine
     if workers is not None and workers < 1:
         raise ImproperlyConfigured(f"An export needs at least one worker, not {workers}.")
-    if chosen == "serial" or (workers == 1 and chosen == "processes"):
+    if engine_name == "serial" or (workers == 1 and engine_name == "processes"):
         return nullcontext()
     problem = _unseen_rows() if elsewhere else _PASSED
-    if chosen == "processes" and multiprocessing.current_process().daemon:
+    if engine_name == "processes" and multiprocessing.current_process().daemon:
         problem = _DAEMON
-    if chosen == "processes" and workers is None and name is None and _connected():
+    if engine_name == "processes" and workers is None and name is None and _connected():
         # Processes were not requested, so the caller's open connections are left alone.
         return nullcontext()
     if problem is not None:
         if workers is not None or name is not None:
             raise ImproperlyConfigured(problem)
         return nullcontext()
-    made = engine_class(chosen)
-    count = getattr(made, "default_workers", _cores()) if workers is None else workers
-    return nullcontext() if count == 1 and chosen == "processes" else made(count)
+    engine_type = engine_class(engine_name)
+    count = getattr(engine_type, "default_workers", _cores()) if workers is None else workers
+    return nullcontext() if count == 1 and engine_name == "processes" else engine_type(count)
 
 
 def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
     """Return the class of a named engine; raise `ImproperlyConfigured` if there is none."""
     path = ENGINES.get("processes" if name == "serial" else name, name)
     try:
-        made: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
+        engine_type: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"The engine {name!r} cannot be imported ({error}). There are 'serial', 'processes', and "
-            "'celery', which needs the extra `celery`; or give the dotted path of a class."
+            f"The engine {name!r} cannot be imported ({error}). Use 'serial', 'processes', 'celery' "
+            "(which needs the extra `celery`), or the dotted path of a class."
         ) from error
-    if not all(hasattr(made, name) for name in ("begin", "__enter__", "__exit__")):
-        raise ImproperlyConfigured(f"The engine {name!r} has not the methods of {__name__}.Engine.")
-    return made
+    if not all(hasattr(engine_type, name) for name in ("submit", "__enter__", "__exit__")):
+        raise ImproperlyConfigured(f"The engine {name!r} does not have the methods of {__name__}.Engine.")
+    return engine_type
 
 
 def _cores() -> int:
     """Return how many cores this process may use, up to the most workers that start unrequested."""
-    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(known, _MOST_UNASKED)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _MOST_UNASKED)
 
 
 def _connected() -> bool:
@@ -102,17 +102,23 @@ def _unseen_rows() -> str | None:
     for connection in connections.all(initialized_only=True):
         in_memory = getattr(connection, "is_in_memory_db", None)
         if in_memory is not None and in_memory():
-            return "An export with several workers cannot read a database in memory: they do not see it."
+            return (
+                "An export with several workers cannot use an in-memory database, because the workers "
+                "cannot see it."
+            )
         if connection.connection and (connection.in_atomic_block or not connection.get_autocommit()):
-            return "An export with several workers cannot run in a transaction: they do not see its rows."
+            return (
+                "An export with several workers cannot run in a transaction, because the workers do not "
+                "see its rows."
+            )
     return None
 
 
 _DAEMON = (
-    "An export with several workers cannot run in a daemonic process, such as a worker of Celery's, which "
-    "may start no others: use --workers 1 or --engine celery."
+    "An export with several workers cannot run in a daemonic process, such as a Celery worker, which "
+    "must not start other processes. Use --workers 1 or --engine celery."
 )
 _PASSED = (
-    "Sections that are passed to export() cannot be found by other processes: name their dict "
-    "in SITEMAPS09['SITEMAPS'], or export with one worker."
+    "Other processes cannot find sections that are passed to export(). Set SITEMAPS09['SITEMAPS'] to "
+    "the dotted path of their dict, or export with one worker."
 )

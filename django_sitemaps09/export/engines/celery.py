@@ -26,8 +26,8 @@ from django_sitemaps09.export.rendering.page import (
     Rendered,
     Renderer,
     Task,
+    check_declaration,
     render_page,
-    same_declaration,
 )
 
 logger = logging.getLogger(__name__)
@@ -42,10 +42,10 @@ _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interv
 class Celery:
     """Sends pages to the queue of the current Celery app, twice as many at once as there are `workers`.
 
-    A page is sent again if it is not answered within `patience` seconds after it was sent, or after another
-    page was answered. The second time, it raises `ExportError`. If nothing was answered meanwhile, or if
-    the broker takes no messages, each later page raises it at once. While no worker has taken any page, a
-    warning says so after `notice` seconds, and then each minute.
+    A page is sent again if it is not answered within `patience` seconds after it was sent, or after
+    another page was answered. The second time, it raises `ExportError`. If nothing was answered meanwhile,
+    or if the broker does not accept messages, each later page raises it at once. While no worker has taken
+    any page, a warning says so after `notice` seconds, and then each minute.
     """
 
     default_workers = 8
@@ -54,13 +54,13 @@ class Celery:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._answered = time.monotonic()
-        self._begun: str | None = None
-        self._began: float | None = None
+        self._answered_at = time.monotonic()
+        self._opened_stage: str | None = None
+        self._first_sent_at: float | None = None
         self._notice_at = 0.0
-        self._taken = False
-        self._gave_up = 0.0
-        self._lost: str | None = None
+        self._is_taken = False
+        self._gave_up_at = 0.0
+        self._lost_reason: str | None = None
 
     def __enter__(self) -> Celery:
         return self
@@ -68,34 +68,34 @@ class Celery:
     def __exit__(self, *error: object) -> None:
         """Do nothing: workers that take messages still in the queue find that the run is over."""
 
-    def begin(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
         if renderer.stage is None:
             # A dry run has no folder where workers could answer.
             return partial(render_page, renderer, task)
-        if self._lost is not None:
-            raise ExportError(self._lost)
+        if self._lost_reason is not None:
+            raise ExportError(self._lost_reason)
         message = messages.message_of(renderer, task)
         folder = Folder(message)
-        if self._begun != renderer.stage:
+        if self._opened_stage != renderer.stage:
             folder.open()
-            self._begun = renderer.stage
+            self._opened_stage = renderer.stage
         signed = messages.sign(message)
         self._send(signed)
         sent = time.monotonic()
-        if self._began is None:
-            self._began, self._notice_at = sent, sent + self.notice
+        if self._first_sent_at is None:
+            self._first_sent_at, self._notice_at = sent, sent + self.notice
 
-        def answer() -> Rendered:
-            found = self._wait(folder, sent)
-            if found is None and sent > self._gave_up:
-                logger.warning("No worker has answered for %s; it is sent again.", task.label)
+        def result() -> Rendered:
+            content = self._wait(folder, sent)
+            if content is None and sent > self._gave_up_at:
+                logger.warning("No worker answered for %s; sending it again.", task.label)
                 self._send(signed)
-                found = self._wait(folder, time.monotonic())
-            if found is None:
+                content = self._wait(folder, time.monotonic())
+            if content is None:
                 raise self._silence(task, folder, sent)
-            return messages.read_answer(folder, found)
+            return messages.read_answer(folder, content)
 
-        return answer
+        return result
 
     def _send(self, message: str) -> None:
         if render.app.main == "default" and not render.app.conf.broker_url:
@@ -105,39 +105,40 @@ class Celery:
         except Exception as error:
             # Each broker's client has its own exceptions. Only the text of this one is known not to be the
             # URL, which contains a password.
-            why = f": {error}" if isinstance(error, OperationalError) else ""
+            detail = f": {error}" if isinstance(error, OperationalError) else ""
             raise self._give_up(
-                f"The broker of Celery at {_broker()} takes no messages ({type(error).__name__}{why})"
+                f"The Celery broker at {_broker()} does not accept messages "
+                f"({type(error).__name__}{detail})"
             ) from error
 
     def _wait(self, folder: Folder, since: float) -> bytes | None:
         """Return the answer; `None` if it is late, or if a page was given up after this one was sent."""
-        deadline = max(since, self._answered) + self.patience
+        deadline = max(since, self._answered_at) + self.patience
         pause = _SHORT
         while True:
-            found = folder.answer()
-            if found is not None:
-                self._answered, self._lost, self._taken = time.monotonic(), None, True
-                return found
+            content = folder.answer()
+            if content is not None:
+                self._answered_at, self._lost_reason, self._is_taken = time.monotonic(), None, True
+                return content
             self._say_if_nobody_works(folder)
-            if since < self._gave_up or time.monotonic() > deadline:
+            if since < self._gave_up_at or time.monotonic() > deadline:
                 return None
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
 
     def _say_if_nobody_works(self, folder: Folder) -> None:
         now = time.monotonic()
-        if self._taken or self._began is None or now < self._notice_at:
+        if self._is_taken or self._first_sent_at is None or now < self._notice_at:
             return
-        self._taken = folder.is_taken()
-        if not self._taken:
+        self._is_taken = folder.is_taken()
+        if not self._is_taken:
             self._notice_at = now + _AGAIN
             logger.warning(
-                "No worker has taken a page after %.0f seconds. They are in the queue %r of %s: start a "
-                "worker that reads it (celery -A %s worker -Q %s). If one runs, its log says why it takes "
-                "none: SECRET_KEY must be the same on the workers, and %s must be reachable there. This "
-                "export waits for up to %.0f minutes.",
-                now - self._began,
+                "No worker has taken a page after %.0f seconds. The pages are in the queue %r of %s. "
+                "Start a worker that reads it (celery -A %s worker -Q %s). If one is running, check its "
+                "log: SECRET_KEY must be the same on the workers, and they must be able to access %s. "
+                "This export waits for up to %.0f minutes.",
+                now - self._first_sent_at,
                 _queue(),
                 _broker(),
                 render.app.main,
@@ -147,24 +148,24 @@ class Celery:
             )
 
     def _silence(self, task: Task, folder: Folder, sent: float) -> ExportError:
-        why = (
-            f"No worker of Celery has answered for {task.label} within twice {self.patience:g} seconds: "
-            "none is running that imports django_sitemaps09.tasks, reads the queue "
-            f"{_queue()!r} of {_broker()}, has the same SECRET_KEY (its log says whether it has refused a "
-            f"page), and reaches {folder.store.label} as the same user"
+        reason = (
+            f"No Celery worker answered for {task.label} within twice {self.patience:g} seconds. Start a "
+            f"worker that imports django_sitemaps09.tasks, reads the queue {_queue()!r} of {_broker()}, "
+            f"has the same SECRET_KEY, and can access {folder.store.label} as the same user. If one is "
+            "running, its log says whether it rejected a page"
         )
-        if sent > self._gave_up:
-            return self._give_up(why, all_of_them=self._answered < sent)
-        return ExportError(why)
+        if sent > self._gave_up_at:
+            return self._give_up(reason, all_of_them=self._answered_at < sent)
+        return ExportError(reason)
 
-    def _give_up(self, why: str, *, all_of_them: bool = True) -> ExportError:
+    def _give_up(self, reason: str, *, all_of_them: bool = True) -> ExportError:
         """Return an error, and stop waiting for what was sent by now.
 
         If it concerns `all_of_them`, later pages are refused, too, until something is answered.
         """
-        self._gave_up = time.monotonic()
-        self._lost = why if all_of_them else None
-        return ExportError(why)
+        self._gave_up_at = time.monotonic()
+        self._lost_reason = reason if all_of_them else None
+        return ExportError(reason)
 
 
 @shared_task(  # type: ignore[untyped-decorator]
@@ -182,11 +183,11 @@ def render(message: str) -> None:
         content, key = messages.verify(message)
     except ExportError as error:
         # The folder to answer in would be taken from the message, which is not trusted.
-        logger.error("A message was refused, and nothing was done: %s.", excerpt(error))
+        logger.error("A message was rejected and ignored: %s.", excerpt(error))
         return
     folder = Folder(content, key)
     if not folder.is_waited_for():
-        logger.warning("A page came too late, or is of a run in another %s.", folder.store.label)
+        logger.warning("A page was ignored, because no run in %s is waiting for it.", folder.store.label)
         return
     if folder.answer() is not None:
         return
@@ -194,16 +195,18 @@ def render(message: str) -> None:
         _take(folder)
         messages.check(content)
         if (render.request.delivery_info or {}).get("redelivered") and folder.is_lost_again():
-            raise ExportError("a page was delivered three times, and each worker before was lost with it")
+            raise ExportError(
+                "a page was delivered three times, and two workers were lost while rendering it"
+            )
         renderer, task = messages.read(content)
-        own = task._replace(prefix=f"{secrets.token_hex(4)}-")
-        folder.write(messages.answer_of(render_page(renderer, own, check=same_declaration)))
+        own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
+        folder.write(messages.answer_of(render_page(renderer, own_task, check=check_declaration)))
     except Exception as error:
         # The coordinator gets any failure, unless another attempt has answered meanwhile.
-        what = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
-        logger.error("A page was not rendered: %s", what, exc_info=not isinstance(error, EXPECTED))
+        reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
+        logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
         if folder.answer() is None:
-            folder.write({"failure": f"A worker of Celery on {socket.gethostname()}: {what}"})
+            folder.write({"failure": f"Celery worker on {socket.gethostname()}: {reason}"})
 
 
 def _take(folder: Folder) -> None:
@@ -229,10 +232,10 @@ def _broker() -> str:
         port = connection.port or connection.default_port
         return f"{connection.transport_cls}://{connection.hostname}:{port}"
     except Exception:  # noqa: BLE001 the transport decides which exception it is
-        return "a URL that cannot be read"
+        return "an unreadable URL"
 
 
 _NO_APP = (
-    "No Celery app is loaded that knows a broker: import the project's own where Django always does, in "
-    "the __init__.py beside its settings"
+    "No Celery app with a broker is loaded. Import the project's app in the __init__.py next to its "
+    "settings, which Django always imports"
 )

@@ -46,9 +46,7 @@ def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
     Raise `ExportError` if the active URLconf has no dotted path by which workers could find it.
     """
     if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
-        raise ExportError(
-            "Workers of Celery find a URLconf by its dotted path, and the active one has none."
-        )
+        raise ExportError("The active URLconf has no dotted path, so Celery workers cannot import it.")
     targets = [
         {**target._asdict(), "output": target.output and str(target.output.resolve())}
         for target in renderer.targets
@@ -78,56 +76,62 @@ def verify(message: object) -> tuple[dict[str, Any], str | bytes]:
 
     Raise `ExportError` if it is not signed with a key of this process, or was signed too long ago.
     """
-    return _verified(message, _MESSAGE)
+    return _verify_text(message, _MESSAGE)
 
 
-def _verified(text: object, salt: str) -> tuple[dict[str, Any], str | bytes]:
+def _verify_text(text: object, salt: str) -> tuple[dict[str, Any], str | bytes]:
     for key in conf.secret_keys:
         if not isinstance(text, str):
             break
         try:
             return signing.loads(text, key, salt, max_age=_LIFETIME, fallback_keys=[]), key
         except signing.SignatureExpired as error:
-            raise ExportError("it was signed more than a day ago, by the clock here") from error
+            raise ExportError("it was signed more than a day ago, according to the local clock") from error
         except signing.BadSignature:
             continue
     raise ExportError(
-        "it is not signed with the SECRET_KEY of this process. SECRET_KEY must be the same for the command "
-        "and its workers, or be in SECRET_KEY_FALLBACKS; if it is, somebody else has written this"
+        "it is not signed with the SECRET_KEY of this process. The command and its workers must have "
+        "the same SECRET_KEY, or list it in SECRET_KEY_FALLBACKS. If they do, someone else wrote this"
     )
 
 
 def check(message: Mapping[str, Any]) -> None:
     """Raise `ExportError` if the message is of another version or release."""
-    here = django_sitemaps09.__version__
-    if (message["version"], message["release"]) != (VERSION, here):
-        raise ExportError(incompatible(f"release ({here}, not {message['release']!r:.40})"))
+    release = django_sitemaps09.__version__
+    if (message["version"], message["release"]) != (VERSION, release):
+        raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
 
 
-def incompatible(what: str) -> str:
-    return f"it is incompatible, with another {what} than the command has: bring both to the same one"
+def incompatibility(what: str) -> str:
+    return (
+        f"it is incompatible: the worker's {what} differs from the command's; deploy the same version to "
+        "both"
+    )
 
 
 def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     renderer, task = message["renderer"], message["task"]
     number, after, until = task["page"]
     page = Page(number, after and tuple(after), until and tuple(until))
-    targets = tuple(_target(found, renderer["output"]) for found in renderer["targets"])
+    targets = tuple(_target(values, renderer["output"]) for values in renderer["targets"])
     return (
         Renderer(targets, renderer["gzip"], renderer["script_prefix"], renderer["urlconf"]),
         Task(**{**task, "page": page, "known": tuple(task["known"])}),
     )
 
 
-def _target(found: Mapping[str, Any], output: str | None) -> HostTarget:
+def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
     """Return a target; raise `ExportError` for an invalid folder, or if the answer is awaited elsewhere."""
     target = HostTarget(
-        Base(*found["base"]), found["output"] and Path(found["output"]), found["stage"], found["folder"]
+        Base(*values["base"]),
+        values["output"] and Path(values["output"]),
+        values["stage"],
+        values["folder"],
     )
-    ours = _STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)
-    if not ours or found["output"] != output:
+    is_ours = _STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)
+    if not is_ours or values["output"] != output:
         raise ExportError(
-            f"A message names {target.stage!r:.100} and {target.folder!r:.100}, as none of ours does."
+            f"A message contains invalid names: {target.stage!r:.100} and {target.folder!r:.100}."
         )
     return target
 
@@ -145,42 +149,42 @@ def answer_of(rendered: Rendered) -> dict[str, Any]:
 def read_answer(folder: Folder, answer: bytes) -> Rendered:
     """Return what a worker rendered; raise `ExportError` with its words if it could not."""
     try:
-        found, _ = _verified(answer.decode(errors="replace"), _ANSWER)
+        content, _ = _verify_text(answer.decode(errors="replace"), _ANSWER)
     except ExportError as error:
-        raise ExportError(f"An answer was refused: {error}") from error
+        raise ExportError(f"An answer was rejected: {error}") from error
     try:
-        if (found["run"], found["token"]) != (folder.stage, folder.token):
-            raise ExportError("An answer was refused: it is signed, but for another page or another run")
-        if "failure" in found:
-            raise ExportError(found["failure"])
-        files = tuple(_file(file) for file in found["files"])
-        costs = found["costs"]
+        if (content["run"], content["token"]) != (folder.stage, folder.token):
+            raise ExportError("An answer was rejected: it was signed for another page or another run")
+        if "failure" in content:
+            raise ExportError(content["failure"])
+        files = tuple(_file(file) for file in content["files"])
+        costs = content["costs"]
         steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
-        errors = tuple(ItemError(*error) for error in found["errors"])
-        return Rendered(files, errors, Costs(costs["seconds"], steps), _texts(found["staged"]))
+        errors = tuple(ItemError(*error) for error in content["errors"])
+        return Rendered(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ExportError(
-            f"An answer was refused: no worker of this version answers like that ({error!r:.200})"
+            f"An answer was rejected: it is not in the format of this version ({error!r:.200})"
         ) from error
 
 
-def _file(found: dict[str, Any]) -> PageFile:
+def _file(values: dict[str, Any]) -> PageFile:
     ranges = {
-        key: None if found[key] is None else _texts(found[key])
+        key: None if values[key] is None else _texts(values[key])
         for key in ("after", "until", "cut", "middle")
     }
-    fingerprint = found["fingerprint"] and Fingerprint(*found["fingerprint"])
-    counts = [found[key] for key in ("urls", "bytes", "size")]
-    _texts([found["name"], found["digest"]])
+    fingerprint = values["fingerprint"] and Fingerprint(*values["fingerprint"])
+    counts = [values[key] for key in ("urls", "bytes", "size")]
+    _texts([values["name"], values["digest"]])
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise TypeError(f"{counts} are not of a page")
-    return PageFile(**{**found, **ranges, "fingerprint": fingerprint})
+        raise TypeError(f"{counts} are not valid counts of a page")
+    return PageFile(**{**values, **ranges, "fingerprint": fingerprint})
 
 
-def _texts(found: Any) -> tuple[str, ...]:
-    if not (isinstance(found, list) and all(isinstance(text, str) for text in found)):
-        raise TypeError(f"{found!r:.100} is not a list of texts")
-    return tuple(found)
+def _texts(values: Any) -> tuple[str, ...]:
+    if not (isinstance(values, list) and all(isinstance(text, str) for text in values)):
+        raise TypeError(f"{values!r:.100} is not a list of strings")
+    return tuple(values)
 
 
 class Folder:
@@ -194,13 +198,13 @@ class Folder:
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
         if not stores.is_folder(folder):
-            raise ExportError(f"A message names {folder!r:.100}, as none of ours does.")
+            raise ExportError(f"A message contains an invalid name: {folder!r:.100}.")
         self.store = stores.target(output and Path(output), folder)
         self.stage: str = message["renderer"]["stage"]
         self.token: str = message["token"]
         if not (_STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)):
             raise ExportError(
-                f"A message names {self.stage!r:.100} and {self.token!r:.100}, as none of ours does."
+                f"A message contains invalid names: {self.stage!r:.100} and {self.token!r:.100}."
             )
 
     def open(self) -> None:

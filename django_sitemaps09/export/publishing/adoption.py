@@ -13,10 +13,10 @@ from django_sitemaps09.stores import Store
 from django_sitemaps09.writer import reader
 
 
-def adopted(target: Store, url: str, base: str, names: Mapping[str, int | None]) -> Manifest:
+def adopt(target: Store, url: str, base: str, names: Mapping[str, int | None]) -> Manifest:
     """Return a manifest of the pages that the published indexes name, if there is no readable one.
 
-    The ranges of these pages are not known, so such a section is cut anew, with numbers that no file here
+    The ranges of these pages are not known, so such a section is rebuilt, with numbers that no file here
     has. Except for `sitemap.xml`, an index that names none of these files is not ours. Raise `ExportError`
     if an index cannot be read.
     """
@@ -61,6 +61,6 @@ def read_index(target: Store, name: str = INDEX) -> list[IndexEntry]:
         return reader.read_index(content)
     except ValueError as error:
         raise ExportError(
-            f"{target.label}: {name} is no index of ours ({error}), so its other sections cannot be kept. "
-            "Export all sections, or remove the file."
+            f"{target.label}: {name} is not an index of this package ({error}), so its other sections "
+            "cannot be kept. Export all sections, or remove the file."
         ) from error

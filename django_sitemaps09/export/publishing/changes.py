@@ -24,7 +24,7 @@ from django_sitemaps09.filenames import page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
 from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.plain import named
+from django_sitemaps09.stores.plain import name_errors
 
 logger = logging.getLogger(__name__)
 
@@ -75,12 +75,12 @@ class Spool:
         self._file.close()
 
     def fill(
-        self, target: Store, before: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
+        self, target: Store, previous: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
     ) -> None:
         """Write the changes of all sections, before any of them is published."""
         for name, outcome in outcomes.items():
-            old = before.get(name, SectionRecord(outcome.record.suffix))
-            for change in _section(target, name, old, outcome):
+            previous_record = previous.get(name, SectionRecord(outcome.record.suffix))
+            for change in _section(target, name, previous_record, outcome):
                 self.counts[change.kind] += 1
                 self._file.write(f"{json.dumps(change)}\n")
 
@@ -91,36 +91,38 @@ class Spool:
 
 
 def _section(
-    target: Store, name: str, before: SectionRecord, outcome: SectionOutcome
+    target: Store, name: str, previous: SectionRecord, outcome: SectionOutcome
 ) -> Iterator[UrlChange]:
-    after = outcome.record
-    names_after = {page_name(name, page.number, after.suffix) for page in after.pages}
-    for old, new in _parts(before, after):
-        before_files = {page_name(name, page.number, before.suffix): page for page in old}
-        gone = {
+    record = outcome.record
+    new_names = {page_name(name, page.number, record.suffix) for page in record.pages}
+    for old_pages, new_pages in _parts(previous, record):
+        old_files = {page_name(name, page.number, previous.suffix): page for page in old_pages}
+        removed_files = {
             file: page
-            for file, page in before_files.items()
-            if file in outcome.staged or file not in names_after
+            for file, page in old_files.items()
+            if file in outcome.staged or file not in new_names
         }
-        after_files = {page_name(name, page.number, after.suffix): page for page in new}
-        come = {outcome.staged[file]: page for file, page in after_files.items() if file in outcome.staged}
-        if gone or come:
-            for kind, url in _difference(_lines(target, gone), _lines(target, come)):
+        new_files = {page_name(name, page.number, record.suffix): page for page in new_pages}
+        added_files = {
+            outcome.staged[file]: page for file, page in new_files.items() if file in outcome.staged
+        }
+        if removed_files or added_files:
+            for kind, url in _difference(_lines(target, removed_files), _lines(target, added_files)):
                 yield UrlChange(kind, name, url)
 
 
-def tell(told: Published, hook: Callable[[Published], object] | None) -> list[str]:
+def notify(event: Published, hook: Callable[[Published], object] | None) -> list[str]:
     """Call the hook and send the signal if anything has changed; return the failures of both."""
     failures: list[tuple[object, object]] = []
-    if not (told.written or told.removed):
+    if not (event.written or event.removed):
         return []
     if hook is not None:
         try:
-            hook(told)
+            hook(event)
         except Exception as error:
-            logger.exception("What was to be done after publishing has failed.")
+            logger.exception("The callback `on_published` failed.")
             failures.append((hook, error))
-    failures += published.send_robust(sender=Published, published=told)
+    failures += published.send_robust(sender=Published, published=event)
     return [
         f"{getattr(receiver, '__qualname__', receiver)} failed after publishing: {error!r}"
         for receiver, error in failures
@@ -131,13 +133,17 @@ def tell(told: Published, hook: Callable[[Published], object] | None) -> list[st
 Pages = Sequence[PageRecord]
 
 
-def _parts(before: SectionRecord, after: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
+def _parts(previous: SectionRecord, record: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
     """Yield old and new pages that cover the same range, cut at each bound that both have."""
-    common = {page.until for page in before.pages} & {page.until for page in after.pages}
-    if not before.has_key_ranges or before.key_identity != after.key_identity or None not in common:
-        yield before.pages, after.pages
+    common_bounds = {page.until for page in previous.pages} & {page.until for page in record.pages}
+    if (
+        not previous.has_key_ranges
+        or previous.key_identity != record.key_identity
+        or None not in common_bounds
+    ):
+        yield previous.pages, record.pages
         return
-    yield from zip(_split(before.pages, common), _split(after.pages, common), strict=True)
+    yield from zip(_split(previous.pages, common_bounds), _split(record.pages, common_bounds), strict=True)
 
 
 def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
@@ -149,27 +155,27 @@ def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
             part = []
 
 
-def _difference(before: Iterable[bytes], after: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
+def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
     """Yield the differences between two urlsets, using a table on disk since they can be of any size."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
-        _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", before)
+        _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", old_lines)
         _insert(
             table,
             "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
-            after,
+            new_lines,
         )
-        found = table.execute(
+        rows = table.execute(
             "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
             "url FROM entry WHERE old IS NOT new"
         )
-        yield from found
+        yield from rows
 
 
 def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
     rows = ((_url(line), blake2b(line, digest_size=16).digest()) for line in lines)
-    while some := list(islice(rows, _AT_ONCE)):
-        table.executemany(sql, some)
+    while batch := list(islice(rows, _AT_ONCE)):
+        table.executemany(sql, batch)
 
 
 def _url(line: bytes) -> str:
@@ -182,30 +188,28 @@ def _url(line: bytes) -> str:
 def _lines(target: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
     """Yield the entries of several exported files, which have one line each."""
     for name, page in files.items():
-        opened = target.open(name)
-        if opened is None:
+        stored_file = target.open(name)
+        if stored_file is None:
             continue
-        with opened, named(f"{target.label}/{name}"):
-            if page.digest and opened.seek(0, os.SEEK_END) != page.size:
+        with stored_file, name_errors(f"{target.label}/{name}"):
+            if page.digest and stored_file.seek(0, os.SEEK_END) != page.size:
                 logger.warning(
-                    "%s: %s was not written by an export; nobody knows what it held.", target.label, name
+                    "%s: %s was not written by an export; its URLs are not compared.", target.label, name
                 )
                 continue
-            opened.seek(0)
+            stored_file.seek(0)
             # Others may be able to write there, so read no more bytes than were exported.
-            most = page.bytes if page.digest else protocol.MAX_BYTES
-            with gzip.open(opened) if name.endswith(".gz") else nullcontext(opened) as file:
+            max_bytes = page.bytes if page.digest else protocol.MAX_BYTES
+            with gzip.open(stored_file) if name.endswith(".gz") else nullcontext(stored_file) as file:
                 try:
-                    yield from _entries(cast(BinaryIO, file), most)
+                    yield from _entries(cast(BinaryIO, file), max_bytes)
                 except (EOFError, gzip.BadGzipFile, zlib.error):
                     # The damaged file is replaced like any other.
-                    logger.warning(
-                        "%s: %s is not whole, so that nobody knows what it held.", target.label, name
-                    )
+                    logger.warning("%s: %s is damaged; its URLs are not compared.", target.label, name)
 
 
-def _entries(file: BinaryIO, most: int) -> Iterator[bytes]:
-    while most > 0 and (line := file.readline(min(most, _LINE))):
-        most -= len(line)
+def _entries(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
+    while max_bytes > 0 and (line := file.readline(min(max_bytes, _LINE))):
+        max_bytes -= len(line)
         if line.startswith((b"<url><loc>", b"http")):
             yield line

@@ -20,7 +20,7 @@ _LASTMOD = "9999-12-31T23:59:59Z"
 Sections = Mapping[str, SectionRecord]
 
 
-def assigned(sections: Sections, before: Sections, shrinking: Collection[str], url: str) -> Sections:
+def assign(sections: Sections, previous: Sections, shrinking: Collection[str], url: str) -> Sections:
     """Return the sections with an index for each page: its own, or for a new page the first with room.
 
     Room is also kept for the previously published pages of `shrinking` sections, which are named for a
@@ -35,15 +35,15 @@ def assigned(sections: Sections, before: Sections, shrinking: Collection[str], u
         last = page_name(name, record.highest, record.suffix)
         sizes[name] = len(writer.index_document([IndexEntry(f"{url}{last}", _LASTMOD)])) - empty
         pages = {page.number: page.index_number for page in record.pages if page.index_number}
-        if name in shrinking and name in before:
-            pages |= {page.number: page.index_number for page in before[name].pages}
+        if name in shrinking and name in previous:
+            pages |= {page.number: page.index_number for page in previous[name].pages}
         for index in pages.values():
             counts[index] += 1
             bytes_[index] += sizes[name]
-    found = {}
+    numbered_sections = {}
     index = 1
     for name, record in sections.items():
-        pages_after = []
+        numbered_pages = []
         for page in record.pages:
             if not page.index_number:
                 while counts[index] >= LIMITS.urls or (
@@ -52,48 +52,56 @@ def assigned(sections: Sections, before: Sections, shrinking: Collection[str], u
                     index += 1
                 counts[index] += 1
                 bytes_[index] += sizes[name]
-            pages_after.append(page._replace(index_number=page.index_number or index))
-        found[name] = replace(record, pages=tuple(pages_after))
-    first = min((page.index_number for record in found.values() for page in record.pages), default=1)
-    return found if first == 1 else {name: _renumbered(found[name], first) for name in found}
+            numbered_pages.append(page._replace(index_number=page.index_number or index))
+        numbered_sections[name] = replace(record, pages=tuple(numbered_pages))
+    first = min(
+        (page.index_number for record in numbered_sections.values() for page in record.pages), default=1
+    )
+    return (
+        numbered_sections
+        if first == 1
+        else {name: _renumber(numbered_sections[name], first) for name in numbered_sections}
+    )
 
 
-def _renumbered(record: SectionRecord, first: int) -> SectionRecord:
+def _renumber(record: SectionRecord, first: int) -> SectionRecord:
     """Return the record with the pages of the index `first` moved to index 1."""
     pages = (page._replace(index_number=1) if page.index_number == first else page for page in record.pages)
     return replace(record, pages=tuple(pages))
 
 
 def documents(
-    sections: Sections, before: Sections, shrinking: Collection[str], url: str, *, cascade: bool
+    sections: Sections, previous: Sections, shrinking: Collection[str], url: str, *, cascade: bool
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Return the indexes that name old and new pages, and the final ones, by file name, the root last.
 
     There are none of the former unless a section is `shrinking`, and none at all without pages.
     """
-    after = {name: _entries(url, name, record) for name, record in sections.items()}
-    final = sorted({number for found in after.values() for number in found})
-    old = {page.index_number for name in shrinking if name in before for page in before[name].pages}
+    entries_of = {name: _entries(url, name, record) for name, record in sections.items()}
+    final = sorted({number for entries_by_index in entries_of.values() for number in entries_by_index})
+    old_numbers = {
+        page.index_number for name in shrinking if name in previous for page in previous[name].pages
+    }
 
     def document(number: int, *, both: bool) -> bytes:
-        found: list[IndexEntry] = []
-        for name, by_index in after.items():
-            now = by_index.get(number, [])
-            if both and name in shrinking and name in before:
-                now = _union(_entries(url, name, before[name]).get(number, []), now)
-            found += now
-        return writer.index_document(found)
+        entries: list[IndexEntry] = []
+        for name, entries_by_index in entries_of.items():
+            page_entries = entries_by_index.get(number, [])
+            if both and name in shrinking and name in previous:
+                page_entries = _union(_entries(url, name, previous[name]).get(number, []), page_entries)
+            entries += page_entries
+        return writer.index_document(entries)
 
-    def named(*, both: bool) -> dict[str, bytes]:
-        numbers = sorted({*final, *old}) if both else final
+    def name_documents(*, both: bool) -> dict[str, bytes]:
+        numbers = sorted({*final, *old_numbers}) if both else final
         several = cascade and len(numbers) > 1
-        made = {index_name(n, cascade=several): document(n, both=both) for n in reversed(numbers)}
+        contents = {index_name(n, cascade=several): document(n, both=both) for n in reversed(numbers)}
         if several:
             root = [IndexEntry(f"{url}{index_name(n, cascade=True)}", None) for n in numbers]
-            made[INDEX] = writer.index_document(root)
-        return made
+            contents[INDEX] = writer.index_document(root)
+        return contents
 
-    return named(both=True) if shrinking else {}, named(both=False)
+    return name_documents(both=True) if shrinking else {}, name_documents(both=False)
 
 
 def to_announce(names: Iterable[str], *, cascade: bool) -> list[str]:
@@ -110,6 +118,6 @@ def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[In
     return by_index
 
 
-def _union(before: Sequence[IndexEntry], after: Sequence[IndexEntry]) -> list[IndexEntry]:
+def _union(old: Sequence[IndexEntry], new: Sequence[IndexEntry]) -> list[IndexEntry]:
     """Return the entries of both, with each location once."""
-    return list({entry.location: entry for entry in (*before, *after)}.values())
+    return list({entry.location: entry for entry in (*old, *new)}.values())

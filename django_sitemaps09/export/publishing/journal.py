@@ -49,7 +49,7 @@ class Journal(NamedTuple):
 
 def write_journal(state: Store, journal: Journal) -> None:
     """Write the journal, after which a run that is killed is finished by the next one."""
-    state.write(JOURNAL, manifests.sealed(journal._asdict()))
+    state.write(JOURNAL, manifests.seal(journal._asdict()))
 
 
 def read_journal(state: Store) -> Journal | None:
@@ -58,17 +58,17 @@ def read_journal(state: Store) -> Journal | None:
     if content is None:
         return None
     try:
-        found = manifests.unsealed(content)
-        [run] = manifests.plain(_RUN, [found["run"]])
-        sections = manifests.plain(NAME, found["sections"])
-        files, delete = (manifests.plain(PUBLISHED, found[key]) for key in ("files", "delete"))
-        steps = tuple(Step(*map(str, step)) for step in found["steps"])
-        manifests.plain(PUBLISHED, (step.name for step in steps))
-        manifests.plain(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
-        manifests.parse_root(found["root"], "its manifest")
-        return Journal(run, steps, found["root"], tuple(sections), tuple(files), tuple(delete))
+        document = manifests.unseal(content)
+        [run] = manifests.check_names(_RUN, [document["run"]])
+        sections = manifests.check_names(NAME, document["sections"])
+        files, delete = (manifests.check_names(PUBLISHED, document[key]) for key in ("files", "delete"))
+        steps = tuple(Step(*map(str, step)) for step in document["steps"])
+        manifests.check_names(PUBLISHED, (step.name for step in steps))
+        manifests.check_names(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
+        manifests.parse_root(document["root"], "its manifest")
+        return Journal(run, steps, document["root"], tuple(sections), tuple(files), tuple(delete))
     except (*manifests.UNFIT, UnreadableError) as error:
         raise ExportError(
             f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}: "
-            "all pages are then cut anew, and what is published stays until they are."
+            "all pages are then rebuilt, and the published files stay until they are."
         ) from error

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 #: Callback that names the indexes of a killed run in robots.txt, when the run is finished late.
-Tell: TypeAlias = "Callable[[Sequence[str], bool], None]"
+UpdateRobots: TypeAlias = "Callable[[Sequence[str], bool], None]"
 
 
 class PreviousState(NamedTuple):
@@ -37,60 +37,70 @@ class PreviousState(NamedTuple):
     is_unverified: bool
 
 
-def found(
-    place: PublishTarget, url: str, base: str, now: float, *, dry_run: bool, whole: bool, robots: Tell
+def load(
+    publish_target: PublishTarget,
+    url: str,
+    base: str,
+    now: float,
+    *,
+    dry_run: bool,
+    is_whole: bool,
+    robots: UpdateRobots,
 ) -> PreviousState:
     """Return the state before a run. A run that was killed while it published is finished first.
 
     A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
-    an index cannot be read but has to be kept, because the export does not make the `whole` of it anew.
+    an index cannot be read but has to be kept, because the export does not rebuild the `is_whole` of it.
     """
-    journal = read_journal(place.state)
-    recovered = journal is not None and not dry_run and steps.roll_forward(place, journal, robots)
-    names = place.target.names()
-    manifest = _read(place, url, base)
+    journal = read_journal(publish_target.state)
+    recovered = journal is not None and not dry_run and steps.roll_forward(publish_target, journal, robots)
+    names = publish_target.target.names()
+    manifest = _read(publish_target, url, base)
     is_unverified = journal is not None and not recovered
     if manifest is None or is_unverified:
         try:
-            adopted = adoption.adopted(place.target, url, base, names)
+            adopted_manifest = adoption.adopt(publish_target.target, url, base, names)
         except ExportError:
-            if not whole:
+            if not is_whole:
                 raise
-            adopted = Manifest("", url, base)
+            adopted_manifest = Manifest("", url, base)
         if manifest is None:
-            manifest = _remembered(place, adopted)
+            manifest = _restore(publish_target, adopted_manifest)
         if journal is not None and is_unverified:
-            manifest = _doubted(manifest, adopted, journal, names, now)
-    late = tuple(step.name for step in journal.steps) if journal is not None and recovered else None
-    return PreviousState(_reserved(manifest, names), names, late, is_unverified)
+            manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
+    recovered_names = (
+        tuple(step.name for step in journal.steps) if journal is not None and recovered else None
+    )
+    return PreviousState(_reserve_numbers(manifest, names), names, recovered_names, is_unverified)
 
 
-def _read(place: PublishTarget, url: str, base: str) -> Manifest | None:
+def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None:
     """Return the manifest, or `None` if there is none that can be read."""
     try:
-        manifest = manifests.read(place.state)
+        manifest = manifests.read(publish_target.state)
     except UnreadableError as error:
-        logger.error("%s: all pages are cut anew.", excerpt(error, MAX_MESSAGE))
+        logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         return None
     if manifest is not None and (manifest.url, manifest.base) != (url, base):
         raise ExportError(
-            f"{place.target.label} holds an export of {manifest.base} whose files are at {manifest.url}; "
-            f"this one is of {base}, at {url}. Export it to another place; or, if the site has moved, "
-            f"remove {manifests.ROOT} in {place.state.label}: all pages are then cut anew."
+            f"{publish_target.target.label} contains an export of {manifest.base} with files at "
+            f"{manifest.url}, "
+            f"but this one is of {base} with files at {url}. Export to another target. If the site has "
+            f"moved, remove {manifests.ROOT} in {publish_target.state.label}: all pages are then rebuilt."
         )
     return manifest
 
 
-def _remembered(place: PublishTarget, adopted: Manifest) -> Manifest:
+def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manifest:
     """Return the adopted manifest with all that can be read of the manifest and its backup.
 
     That is highest page numbers, URL counts and removals.
     """
-    sections = dict(adopted.sections)
+    sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
-            root = manifests.read_root(place.state, name)
+            root = manifests.read_root(publish_target.state, name)
         except ExportError:
             continue
         if root is None:
@@ -98,25 +108,25 @@ def _remembered(place: PublishTarget, adopted: Manifest) -> Manifest:
         removed |= root.removed
         for section, file in root.files.items():
             with suppress(UnreadableError):
-                record = manifests.read_section(place.state, file)
+                record = manifests.read_section(publish_target.state, file)
                 sections[section] = _with_counts(sections.get(section), record)
-    return replace(adopted, sections=sections, removed=removed)
+    return replace(adopted_manifest, sections=sections, removed=removed)
 
 
-def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
+def _with_counts(adopted_record: SectionRecord | None, known_record: SectionRecord) -> SectionRecord:
     """Return the adopted record with the known URL counts and the highest page number ever used."""
-    found = adopted or SectionRecord(known.suffix)
-    urls = {page.number: page.urls for page in known.pages}
+    record = adopted_record or SectionRecord(known_record.suffix)
+    urls = {page.number: page.urls for page in known_record.pages}
     return replace(
-        found,
-        highest=max(found.highest, known.highest),
-        counts=known.counts,
-        pages=tuple(page._replace(urls=urls.get(page.number, page.urls)) for page in found.pages),
+        record,
+        highest=max(record.highest, known_record.highest),
+        counts=known_record.counts,
+        pages=tuple(page._replace(urls=urls.get(page.number, page.urls)) for page in record.pages),
     )
 
 
-def _doubted(
-    manifest: Manifest, adopted: Manifest, journal: Journal, names: Iterable[str], now: float
+def _mark_unverified(
+    manifest: Manifest, adopted_manifest: Manifest, journal: Journal, names: Iterable[str], now: float
 ) -> Manifest:
     """Return the manifest with the sections of a journal as their indexes name them.
 
@@ -125,14 +135,20 @@ def _doubted(
     """
     sections = dict(manifest.sections)
     for name in journal.sections:
-        found = adopted.sections.get(name)
-        known = manifest.sections.get(name)
-        sections[name] = (found or SectionRecord()) if known is None else _with_counts(found, known)
-    named = {*adopted.indexes, *_pages(adopted.sections, journal.sections)}
-    since = dict.fromkeys((name for name in journal.files if name in names and name not in named), now)
-    indexes = tuple(dict.fromkeys((*manifest.indexes, *adopted.indexes)))
+        adopted_record = adopted_manifest.sections.get(name)
+        known_record = manifest.sections.get(name)
+        sections[name] = (
+            (adopted_record or SectionRecord())
+            if known_record is None
+            else _with_counts(adopted_record, known_record)
+        )
+    named_files = {*adopted_manifest.indexes, *_pages(adopted_manifest.sections, journal.sections)}
+    removed_at = dict.fromkeys(
+        (name for name in journal.files if name in names and name not in named_files), now
+    )
+    indexes = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
     return replace(
-        manifest, sections=sections, removed={**since, **manifest.removed}, files={}, indexes=indexes
+        manifest, sections=sections, removed={**removed_at, **manifest.removed}, files={}, indexes=indexes
     )
 
 
@@ -140,7 +156,7 @@ def _pages(sections: Mapping[str, SectionRecord], names: Iterable[str]) -> set[s
     return {file for name in names if name in sections for file in sections[name].file_names(name)}
 
 
-def _reserved(manifest: Manifest, names: Iterable[str]) -> Manifest:
+def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
     """Return the manifest with all page numbers reserved that files in the target have."""
     highest = highest_numbers(names)
     sections = {

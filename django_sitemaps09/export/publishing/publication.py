@@ -11,7 +11,7 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.journal import Journal, Step
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.steps import (
-    BETWEEN,
+    TRANSITION,
     PublishTarget,
     clean_state,
     publish,
@@ -24,38 +24,38 @@ from django_sitemaps09.manifest import Manifest, SectionRecord
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Publication that follows `before`: the next manifest and its indexes.
+    """Publication that follows `previous`: the next manifest and its indexes.
 
-    `between` has the indexes that name both old and new pages, `documents` the final ones. `due` names
-    files to delete, `gone` files that no index names from now on. `stage` is the folder of the run, `None`
-    in a dry run.
+    `transition` has the indexes that name both old and new pages, `documents` the final ones.
+    `files_to_delete` names files to delete, `removed_files` files that no index names from now on. `stage`
+    is the folder of the run, `None` in a dry run.
     """
 
-    before: PreviousState
+    previous: PreviousState
     manifest: Manifest
     outcomes: Mapping[str, SectionOutcome]
-    between: Mapping[str, bytes]
+    transition: Mapping[str, bytes]
     documents: Mapping[str, bytes]
-    due: tuple[str, ...]
-    gone: tuple[str, ...]
+    files_to_delete: tuple[str, ...]
+    removed_files: tuple[str, ...]
     stage: str | None
 
     @classmethod
-    def of(
+    def build(
         cls,
-        before: PreviousState,
+        previous: PreviousState,
         outcomes: Mapping[str, SectionOutcome],
         order: Iterable[str],
-        dropped: Collection[str],
+        removed_sections: Collection[str],
         started: float,
         stage: str | None,
     ) -> Publication:
-        """Build the publication from the sections' outcomes; `dropped` sections lose all their pages."""
-        old = before.manifest
-        found = dict(old.sections)
-        found |= {name: outcome.record for name, outcome in outcomes.items()}
-        found |= {name: replace(found[name], pages=()) for name in dropped}
-        ordered = {name: found[name] for name in dict.fromkeys((*order, *found)) if name in found}
+        """Build the publication from the sections' outcomes; `removed_sections` lose all their pages."""
+        old = previous.manifest
+        records = dict(old.sections)
+        records |= {name: outcome.record for name, outcome in outcomes.items()}
+        records |= {name: replace(records[name], pages=()) for name in removed_sections}
+        ordered = {name: records[name] for name in dict.fromkeys((*order, *records)) if name in records}
         # With several indexes, a URL can also move between two that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > indexes.LIMITS.urls
         several = several or len(old.indexes) > 1
@@ -64,78 +64,103 @@ class Publication:
             for name, outcome in outcomes.items()
             if outcome.shrinks or (several and outcome.report.removed)
         ]
-        sections = indexes.assigned(ordered, old.sections, shrinking, old.url)
+        sections = indexes.assign(ordered, old.sections, shrinking, old.url)
         cascade = conf.cascade
         # A page whose index takes the place of another one is named by both for a while.
         shrinking += [
-            name for name in sections if name not in shrinking and _moved(old, name, sections[name])
+            name for name in sections if name not in shrinking and _has_moved(old, name, sections[name])
         ]
-        between, documents = indexes.documents(sections, old.sections, shrinking, old.url, cascade=cascade)
-        named = {*documents, *_names(sections)}
-        gone = {*old.indexes, *_names(old.sections)} - named
+        transition, documents = indexes.documents(
+            sections, old.sections, shrinking, old.url, cascade=cascade
+        )
+        names = {*documents, *_names(sections)}
+        unnamed = {*old.indexes, *_names(old.sections)} - names
         due = [name for name, since in old.removed.items() if since <= started - conf.keep_removed]
-        due = [name for name in due if name not in named]
+        due = [name for name in due if name not in names]
         removed = {
-            name: since for name, since in old.removed.items() if name not in named and name not in due
+            name: since for name, since in old.removed.items() if name not in names and name not in due
         }
-        removed |= dict.fromkeys(sorted(gone), started)
+        removed |= dict.fromkeys(sorted(unnamed), started)
         run = (stage or "").rpartition("/")[2]
         manifest = Manifest(run, old.url, old.base, sections, removed, indexes=tuple(documents))
-        return cls(before, manifest, outcomes, between, documents, tuple(due), tuple(sorted(gone)), stage)
+        return cls(
+            previous, manifest, outcomes, transition, documents, tuple(due), tuple(sorted(unnamed)), stage
+        )
 
-    def written(self, place: PublishTarget) -> list[str]:
+    def files_to_write(self, publish_target: PublishTarget) -> list[str]:
         """Return the names of the files that differ from what is published."""
-        return [*self._pages(), *(name for name, _ in self._changed(place, self.documents))]
+        return [
+            *self._pages(),
+            *(name for name, _ in self._changed_documents(publish_target, self.documents)),
+        ]
 
     def _pages(self) -> Iterator[str]:
         for outcome in self.outcomes.values():
             yield from outcome.staged
 
     @staticmethod
-    def _changed(
-        place: PublishTarget, documents: Mapping[str, bytes], earlier: Mapping[str, bytes] | None = None
+    def _changed_documents(
+        publish_target: PublishTarget,
+        documents: Mapping[str, bytes],
+        replaced_documents: Mapping[str, bytes] | None = None,
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield documents that differ from the published ones, or from `earlier` ones published first."""
+        """Yield documents that differ from the published ones, or from the `replaced_documents`."""
         for name, content in documents.items():
             try:
-                known = (earlier or {}).get(name) or place.target.read(name, len(content))
+                published_content = (replaced_documents or {}).get(name) or publish_target.target.read(
+                    name, len(content)
+                )
             except ExportError:
                 # It is not a regular file, or it is longer.
-                known = None
-            if known != content:
+                published_content = None
+            if published_content != content:
                 yield name, content
 
-    def publish(self, place: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
+    def publish(self, publish_target: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
         """Publish the staged files; if nothing has changed, only bring robots.txt up to date."""
-        before, after = self.before.manifest, self.manifest
-        steps = self._steps(place, folder)
-        same = before.sections == after.sections and before.removed == after.removed
+        old_manifest, new_manifest = self.previous.manifest, self.manifest
+        steps = self._steps(publish_target, folder)
+        is_same = (
+            old_manifest.sections == new_manifest.sections and old_manifest.removed == new_manifest.removed
+        )
         if (
             not steps
-            and same
-            and before.indexes == after.indexes
-            and before.run
-            and not self.before.is_unverified
+            and is_same
+            and old_manifest.indexes == new_manifest.indexes
+            and old_manifest.run
+            and not self.previous.is_unverified
         ):
             robots(False)
             return
         for step in steps:
-            if place.target.blocked(step.name):
+            if publish_target.target.is_blocked(step.name):
                 raise ExportError(
-                    f"{place.target.label}: {step.name} is a folder. Remove it; nothing was published."
+                    f"{publish_target.target.label}: {step.name} is a folder, so "
+                    "nothing was published. Remove it."
                 )
-        place.target.check()
-        stored = write_sections(place.state, before, after)
-        changed = tuple(name for name in after.sections if before.files.get(name) != stored.files[name])
-        names = {*_names({n: r for n, r in before.sections.items() if n in changed})}
-        names |= {*_names({n: r for n, r in after.sections.items() if n in changed})}
-        root = stored.root().decode()
-        journal = Journal(after.run, tuple(steps), root, changed, tuple(sorted(names)), self.due)
-        publish(place, journal, robots)
-        clean_state(place.state, stored.files)
+        publish_target.target.check()
+        stored_manifest = write_sections(publish_target.state, old_manifest, new_manifest)
+        changed_sections = tuple(
+            name
+            for name in new_manifest.sections
+            if old_manifest.files.get(name) != stored_manifest.files[name]
+        )
+        names = {*_names({n: r for n, r in old_manifest.sections.items() if n in changed_sections})}
+        names |= {*_names({n: r for n, r in new_manifest.sections.items() if n in changed_sections})}
+        root = stored_manifest.root().decode()
+        journal = Journal(
+            new_manifest.run,
+            tuple(steps),
+            root,
+            changed_sections,
+            tuple(sorted(names)),
+            self.files_to_delete,
+        )
+        publish(publish_target, journal, robots)
+        clean_state(publish_target.state, stored_manifest.files)
 
-    def _steps(self, place: PublishTarget, folder: str) -> list[Step]:
-        """Return the steps in order: pages, `between` indexes, pages that shrink, final indexes."""
+    def _steps(self, publish_target: PublishTarget, folder: str) -> list[Step]:
+        """Return the steps in order: pages, indexes of the transition, pages that shrink, final indexes."""
         digests = {
             file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
         }
@@ -146,22 +171,31 @@ class Publication:
         ]
         shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
         steps = [step for step in staged if step.name not in shrinks]
-        between = dict(self._changed(place, self.between))
-        steps += _staged(place, folder, BETWEEN, between.items())
+        transition = dict(self._changed_documents(publish_target, self.transition))
+        steps += _stage_documents(publish_target, folder, TRANSITION, transition.items())
         steps += [step for step in staged if step.name in shrinks]
-        return steps + _staged(place, folder, "index-", self._changed(place, self.documents, between))
+        return steps + _stage_documents(
+            publish_target,
+            folder,
+            "index-",
+            self._changed_documents(publish_target, self.documents, transition),
+        )
 
 
-def _staged(
-    place: PublishTarget, folder: str, what: str, documents: Iterable[tuple[str, bytes]]
+def _stage_documents(
+    publish_target: PublishTarget, folder: str, prefix: str, documents: Iterable[tuple[str, bytes]]
 ) -> list[Step]:
-    return stage(place.target, folder, ((f"{what}{name}", name, content) for name, content in documents))
+    return stage(
+        publish_target.target, folder, ((f"{prefix}{name}", name, content) for name, content in documents)
+    )
 
 
-def _moved(before: Manifest, name: str, after: SectionRecord) -> bool:
-    earlier = before.sections[name].pages if name in before.sections else ()
-    known = {page.number: page.index_number for page in earlier}
-    return any(known.get(page.number, page.index_number) != page.index_number for page in after.pages)
+def _has_moved(old_manifest: Manifest, name: str, record: SectionRecord) -> bool:
+    old_pages = old_manifest.sections[name].pages if name in old_manifest.sections else ()
+    old_indexes = {page.number: page.index_number for page in old_pages}
+    return any(
+        old_indexes.get(page.number, page.index_number) != page.index_number for page in record.pages
+    )
 
 
 def _names(sections: Mapping[str, SectionRecord]) -> Iterator[str]:

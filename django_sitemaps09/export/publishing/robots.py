@@ -15,7 +15,7 @@ from django_sitemaps09 import robots
 from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.stores.plain import create_whole, named, read_plain, sync
+from django_sitemaps09.stores.plain import create_whole, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
 # Attempts to update a file that changes before it can be replaced.
@@ -28,28 +28,28 @@ _LINKS = 40
 class Robots:
     """robots.txt that is to name the indexes at `urls`, with the state and messages of its update.
 
-    `earlier` are the URLs of the indexes that it was to name before.
+    `previous_urls` are the URLs of the indexes that it was to name before.
     """
 
     path: Path | None
     base: Base
     urls: Sequence[str]
-    earlier: Sequence[str] = ()
+    previous_urls: Sequence[str] = ()
     state: RobotsState = "none"
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
 
-    def publish(self, between: bool) -> None:
-        """Update the file; if `between`, name both earlier and new indexes, while both are needed.
+    def publish(self, is_transition: bool) -> None:
+        """Update the file; if `is_transition`, name both earlier and new indexes, while both are needed.
 
         A file is left alone if an earlier check or update of it failed.
         """
         if self.state == "failed":
             return
-        if not between:
+        if not is_transition:
             self.update()
-        elif self.earlier and {*self.earlier} != {*self.urls}:
-            Robots(self.path, self.base, [*dict.fromkeys((*self.earlier, *self.urls))]).update()
+        elif self.previous_urls and {*self.previous_urls} != {*self.urls}:
+            Robots(self.path, self.base, [*dict.fromkeys((*self.previous_urls, *self.urls))]).update()
 
     def update(self, *, write: bool = True) -> None:
         """Update the file, or only compare it unless `write`.
@@ -59,35 +59,37 @@ class Robots:
         if self.path is None:
             return
         try:
-            before, after = _updated(self.path, self.urls, write=write)
+            old_content, new_content = _update(self.path, self.urls, write=write)
         except (SitemapError, OSError) as error:
             self.state = "failed"
-            self.failures = [f"{self.path} was left as it is: {error}"]
+            self.failures = [f"{self.path} was not changed: {error}"]
             return
         # The rules of a robots.txt do not apply to other hosts.
-        here = [url for url in self.urls if url.startswith(f"{self.base}/")]
-        found = (warning.removeprefix("robots.txt: ") for warning in robots.warnings(after, here))
-        self.warnings = [f"{self.path}: {warning}" for warning in found]
-        self.state = "unchanged" if after == before else "written" if write else "stale"
+        own_urls = [url for url in self.urls if url.startswith(f"{self.base}/")]
+        messages = (
+            warning.removeprefix("robots.txt: ") for warning in robots.warnings(new_content, own_urls)
+        )
+        self.warnings = [f"{self.path}: {warning}" for warning in messages]
+        self.state = "unchanged" if new_content == old_content else "written" if write else "stale"
 
 
-def _updated(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | None, bytes]:
+def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | None, bytes]:
     """Return the content before and after the update, which is written if it differs.
 
     An owner may edit the file meanwhile; then the update starts again from its new content.
     """
-    path = _followed(path)
+    path = _resolve_links(path)
     if write:
         _remove_leftovers(path)
     for _ in range(_ATTEMPTS):
-        before = read_plain(path, _MOST)
-        after = robots.update(before, urls)
-        if after == before or not write or _replaced(path, before, after):
-            return before, after
-    raise RobotsError(f"it changed {_ATTEMPTS} times while it was to be replaced. Export again.")
+        old_content = read_plain(path, _MOST)
+        new_content = robots.update(old_content, urls)
+        if new_content == old_content or not write or _replace(path, old_content, new_content):
+            return old_content, new_content
+    raise RobotsError(f"it changed {_ATTEMPTS} times before it could be replaced. Run the export again.")
 
 
-def _followed(path: Path) -> Path:
+def _resolve_links(path: Path) -> Path:
     """Return the file that a path leads to.
 
     Raise `RobotsError` for a symbolic link of another user, which could lead to any file of this one. The
@@ -96,37 +98,37 @@ def _followed(path: Path) -> Path:
     user = getattr(os, "geteuid", lambda: None)()
     for _ in range(_LINKS):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return path
-        if not stat.S_ISLNK(found.st_mode):
+        if not stat.S_ISLNK(status.st_mode):
             return path
-        if user not in (None, found.st_uid):
+        if user not in (None, status.st_uid):
             raise RobotsError(
-                f"{path} is a symbolic link of another user. Replace it by one of the user who runs "
-                "exports, or name the file itself."
+                f"{path} is a symbolic link of another user. Replace it with a link of the user who runs "
+                "exports, or set the path of the file itself."
             )
         path = path.parent / path.readlink()
-    raise RobotsError(f"its symbolic links lead to each other, or there are more than {_LINKS}.")
+    raise RobotsError(f"its symbolic links form a loop, or there are more than {_LINKS}.")
 
 
-def _replaced(path: Path, before: bytes | None, content: bytes) -> bool:
+def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
     """Replace the file atomically, keeping its mode, owner and attributes.
 
-    Return `False`, and leave the file as it is, if it is not what it was `before`.
+    Return `False`, and leave the file as it is, if its content is not `old_content`.
     """
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
-        found = None if before is None else path.lstat()
+        status = None if old_content is None else path.lstat()
     except FileNotFoundError:
         return False
     try:
-        with named(path):
-            create_whole(temporary, content, None if found is None else stat.S_IMODE(found.st_mode))
+        with name_errors(path):
+            create_whole(temporary, new_content, None if status is None else stat.S_IMODE(status.st_mode))
         try:
-            if found is not None:
-                _keep_attributes(path, found, temporary)
-            if read_plain(path, _MOST) != before:
+            if status is not None:
+                _keep_attributes(path, status, temporary)
+            if read_plain(path, _MOST) != old_content:
                 return False
             temporary.replace(path)
         except FileNotFoundError:
@@ -138,11 +140,11 @@ def _replaced(path: Path, before: bytes | None, content: bytes) -> bool:
     return True
 
 
-def _keep_attributes(path: Path, found: os.stat_result, copy: Path) -> None:
+def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
     """Give a copy the owner and the extended attributes of the file."""
-    new = copy.lstat()
-    if (found.st_uid, found.st_gid) != (new.st_uid, new.st_gid):
-        os.chown(copy, found.st_uid, found.st_gid, follow_symlinks=False)
+    copy_status = copy.lstat()
+    if (status.st_uid, status.st_gid) != (copy_status.st_uid, copy_status.st_gid):
+        os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
     if hasattr(os, "listxattr"):
         # The system sets several of them itself, and not every file system has them.
         with suppress(OSError):
@@ -154,8 +156,8 @@ def _keep_attributes(path: Path, found: os.stat_result, copy: Path) -> None:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove the temporary files of exports that were killed."""
-    ours = re.compile(rf"\.{re.escape(path.name)}\.sitemaps09-[0-9a-f]{{16}}\.tmp")
+    leftover = re.compile(rf"\.{re.escape(path.name)}\.sitemaps09-[0-9a-f]{{16}}\.tmp")
     # The folder may be missing, or may be writable but not readable.
     with suppress(OSError), os.scandir(path.parent) as entries:
-        for name in [entry.name for entry in entries if ours.fullmatch(entry.name)]:
+        for name in [entry.name for entry in entries if leftover.fullmatch(entry.name)]:
             path.with_name(name).unlink(missing_ok=True)

@@ -17,18 +17,18 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09.compression import decompressed
+from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.journal import JOURNAL, RUN, Journal, Step, write_journal
 from django_sitemaps09.filenames import INDEX, is_index
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
-from django_sitemaps09.stores.plain import named
+from django_sitemaps09.stores.plain import name_errors
 
 logger = logging.getLogger(__name__)
 
 #: Prefix of the staged name of an index that names old and new pages.
-BETWEEN = "between-"
+TRANSITION = "between-"
 _MOST = 1_000_000_000
 
 
@@ -42,76 +42,80 @@ class PublishTarget(NamedTuple):
 
 def digest(target: Store, name: str) -> str | None:
     """Return the SHA-256 of a file's uncompressed content; `None` if the file is missing or damaged."""
-    opened = target.open(name)
-    if opened is None:
+    file = target.open(name)
+    if file is None:
         return None
-    content = sha256()
-    with opened, named(f"{target.label}/{name}"):
+    hash_ = sha256()
+    with file, name_errors(f"{target.label}/{name}"):
         try:
-            for data in decompressed(opened):
-                content.update(data)
+            for data in decompress(file):
+                hash_.update(data)
         except (zlib.error, EOFError):
             return None
-    return content.hexdigest()
+    return hash_.hexdigest()
 
 
-def publish(place: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
+def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
     """Write the journal and take all its steps; the section files of the manifest must exist already.
 
     `robots` updates robots.txt. It is called with `True` while old and new files are named.
     """
-    place.check()
+    publish_target.check()
     # Staged files must be on disk, with their names, before the journal names them.
-    place.target.sync()
-    write_journal(place.state, journal)
-    _take(place, journal, robots)
+    publish_target.target.sync()
+    write_journal(publish_target.state, journal)
+    _take(publish_target, journal, robots)
 
 
-def _take(place: PublishTarget, journal: Journal, robots: Callable[[bool], None], taken: int = 0) -> None:
-    """Take all steps except the first `taken`, which have been taken before."""
-    target, state = place.target, place.state
+def _take(
+    publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None], steps_taken: int = 0
+) -> None:
+    """Take all steps except the first `steps_taken`, which have been taken before."""
+    target, state = publish_target.target, publish_target.state
     for number, step in enumerate(journal.steps):
-        before = journal.steps[number - 1] if number else None
-        if before is not None and is_index(before.name) != is_index(step.name):
+        previous_step = journal.steps[number - 1] if number else None
+        if previous_step is not None and is_index(previous_step.name) != is_index(step.name):
             # Pages must be on disk before an index that names them, even if the machine crashes.
             target.sync()
-        if step.name == INDEX or (before and _is_between(before) and not _is_between(step)):
+        if step.name == INDEX or (
+            previous_step and _is_transition(previous_step) and not _is_transition(step)
+        ):
             # All other indexes are in place, and each page will be in one of them. robots.txt names them
             # before the first index, which may have named those pages until now, changes.
             target.sync()
             robots(True)
-        if number >= taken:
-            place.check()
+        if number >= steps_taken:
+            publish_target.check()
             target.promote(step.staged, step.name)
     target.sync()
     robots(False)
-    place.check()
+    publish_target.check()
     replace_manifest(state, journal.root.encode())
     for name in journal.delete:
-        place.check()
+        publish_target.check()
         target.delete(name)
     target.sync()
-    place.check()
+    publish_target.check()
     state.delete(JOURNAL)
     state.sync()
 
 
-def _is_between(step: Step) -> bool:
-    return step.staged.rpartition("/")[2].startswith(BETWEEN)
+def _is_transition(step: Step) -> bool:
+    return step.staged.rpartition("/")[2].startswith(TRANSITION)
 
 
 def replace_manifest(state: Store, root: bytes) -> None:
     """Replace the root of the manifest, and keep the previous one as a backup."""
-    before = state.read(manifests.ROOT, _MOST)
-    if before == root:
+    old_root = state.read(manifests.ROOT, _MOST)
+    if old_root == root:
         return
-    if before is not None:
-        state.write(manifests.BACKUP, before)
+    if old_root is not None:
+        state.write(manifests.BACKUP, old_root)
     state.write(manifests.ROOT, root)
 
 
 def roll_forward(
-    place: PublishTarget, journal: Journal, robots: Callable[[Sequence[str], bool], None]
+    publish_target: PublishTarget, journal: Journal, robots: Callable[[Sequence[str], bool], None]
 ) -> bool:
     """Take the remaining steps of a killed run; return `False` if that is not possible.
 
@@ -119,25 +123,30 @@ def roll_forward(
     files of other steps than the first ones are gone, somebody else has removed them.
     """
     folder = f"{STATE}/{journal.run}"
-    staged = place.target.names(folder)
-    remaining = [step for step in journal.steps if step.staged.removeprefix(f"{folder}/") in staged]
-    taken = journal.steps[: len(journal.steps) - len(remaining)]
-    expected = {step.name: step.digest for step in taken}
+    staged_names = publish_target.target.names(folder)
+    steps_left = [step for step in journal.steps if step.staged.removeprefix(f"{folder}/") in staged_names]
+    steps_taken = journal.steps[: len(journal.steps) - len(steps_left)]
+    digests = {step.name: step.digest for step in steps_taken}
     if (
-        (*taken, *remaining) != journal.steps
-        or any(digest(place.target, name) != found for name, found in expected.items())
-        or any(digest(place.target, step.staged) != step.digest for step in remaining)
+        (*steps_taken, *steps_left) != journal.steps
+        or any(
+            digest(publish_target.target, name) != expected_digest
+            for name, expected_digest in digests.items()
+        )
+        or any(digest(publish_target.target, step.staged) != step.digest for step in steps_left)
     ):
         logger.warning(
-            "%s: an export was killed while it published, and what it had staged is gone. Its sections "
-            "are made anew: %s",
-            place.target.label,
+            "%s: an export was killed while it was publishing, and its staged files are gone. These "
+            "sections are rebuilt: %s",
+            publish_target.target.label,
             ", ".join(journal.sections),
         )
         return False
-    logger.warning("%s: an export was killed while it published; it is finished now.", place.target.label)
+    logger.warning(
+        "%s: an export was killed while it was publishing; finishing it now.", publish_target.target.label
+    )
     names = manifests.parse_root(journal.root, JOURNAL).indexes
-    _take(place, journal, partial(robots, names), len(taken))
+    _take(publish_target, journal, partial(robots, names), len(steps_taken))
     return True
 
 
@@ -151,17 +160,17 @@ def stage(target: Store, folder: str, documents: Iterable[tuple[str, str, bytes]
     return steps
 
 
-def write_sections(state: Store, before: Manifest, after: Manifest) -> Manifest:
+def write_sections(state: Store, old_manifest: Manifest, new_manifest: Manifest) -> Manifest:
     """Write the files of sections that differ; return the manifest with the file names of all sections."""
     files = {}
-    for name, record in after.sections.items():
-        known = before.files.get(name)
-        if known is None or before.sections.get(name) != record:
+    for name, record in new_manifest.sections.items():
+        file_name = old_manifest.files.get(name)
+        if file_name is None or old_manifest.sections.get(name) != record:
             document = manifests.section_document(record)
-            known = manifests.section_file(name, document)
-            state.write(known, document)
-        files[name] = known
-    return replace(after, files=files)
+            file_name = manifests.section_file(name, document)
+            state.write(file_name, document)
+        files[name] = file_name
+    return replace(new_manifest, files=files)
 
 
 def clean(target: Store) -> None:
@@ -178,6 +187,6 @@ def clean_state(state: Store, manifest: Mapping[str, str]) -> None:
         backup = manifests.read_root(state, manifests.BACKUP)
     except ExportError:
         backup = None
-    now = Manifest("", "", "", files=manifest)
-    for name in manifests.unused(state, now, backup):
+    current = Manifest("", "", "", files=manifest)
+    for name in manifests.unused_files(state, current, backup):
         state.delete(name)

@@ -125,79 +125,83 @@ class Renderer:
         self, source: Source, task: Task, stores: Sequence[Store] | None = None
     ) -> Callable[[], Rendered]:
         """Render one page to its staged files, and return a function that waits until they are on disk."""
-        found = stores or [target.store() for target in self.targets]
-        return retry(partial(self.page_once, source, task, found), task.label)
+        target_stores = stores or [target.store() for target in self.targets]
+        return retry(partial(self.page_once, source, task, target_stores), task.label)
 
     def page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
-        staged = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
+        staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
         # Read before the rows, never after them, so that the next run sees changes made in between.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
-        with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as opened:
+        with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
             sinks = [
-                opened.enter_context(self._sink(*where, file_name, linked="xhtml" in source.namespaces))
-                for where in zip(stores, staged, task.known or [None] * len(stores), strict=True)
+                stack.enter_context(
+                    self._sink(*sink_arguments, file_name, linked="xhtml" in source.namespaces)
+                )
+                for sink_arguments in zip(
+                    stores, staged_paths, task.known or [None] * len(stores), strict=True
+                )
             ]
-            written = writer.write_documents(
+            documents = writer.write_documents(
                 writer.FORMATS[source.format],
                 batches,
-                [Out(out.write, str(base)) for out, base in zip(sinks, source.bases, strict=True)],
+                [Out(sink.write, str(base)) for sink, base in zip(sinks, source.bases, strict=True)],
                 sources.page_limits(source, conf.limits),
                 source.namespaces,
             )
-            ended = [out.end() for out in sinks]
+            waits = [sink.end() for sink in sinks]
 
-        def rendered() -> Rendered:
-            digests = [end() for end in ended]
+        def wait() -> Rendered:
+            digests = [wait_for_sink() for wait_for_sink in waits]
             files = [
-                _page_file(source, page, file_name, done, out, digest, fingerprint)
-                for done, out, digest in zip(written, sinks, digests, strict=True)
+                _page_file(source, page, file_name, document, sink, digest, fingerprint)
+                for document, sink, digest in zip(documents, sinks, digests, strict=True)
             ]
-            return Rendered(tuple(files), written[0].errors, costs, staged)
+            return Rendered(tuple(files), documents[0].errors, costs, staged_paths)
 
-        return rendered
+        return wait
 
     def _sink(
-        self, store: Store, staged: str, known: str | None, file_name: str, *, linked: bool
+        self, store: Store, staged_path: str, known_digest: str | None, file_name: str, *, linked: bool
     ) -> AbstractContextManager[Sink]:
         stream = compressor(conf.gzip_level, linked=linked) if file_name.endswith(".gz") else None
-        place = None if self.stage is None else partial(store.staged, staged)
-        return open_sink(place, stream, known)
+        opener = None if self.stage is None else partial(store.staged, staged_path)
+        return open_sink(opener, stream, known_digest)
 
 
 def _page_file(
     source: Source,
     page: Page,
     name: str,
-    written: Written,
-    out: Sink,
+    document: Written,
+    sink: Sink,
     digest: str,
     fingerprint: Fingerprint | None,
 ) -> PageFile:
-    cut = None if written.cut is None else source.key_text(written.cut)
+    cut = None if document.cut is None else source.key_text(document.cut)
     return PageFile(
         name=name,
         after=page.after,
         until=page.until if cut is None else cut,
-        urls=written.urls,
-        bytes=written.bytes,
-        size=out.size,
-        lastmod=written.lastmod,
+        urls=document.urls,
+        bytes=document.bytes,
+        size=sink.size,
+        lastmod=document.lastmod,
         digest=digest,
         cut=cut,
-        middle=None if written.middle is None else source.key_text(written.middle),
-        unchanged=out.unchanged,
+        middle=None if document.middle is None else source.key_text(document.middle),
+        unchanged=sink.unchanged,
         fingerprint=fingerprint if cut is None else None,
     )
 
 
-def same_declaration(source: Source, task: Task) -> None:
+def check_declaration(source: Source, task: Task) -> None:
     """Raise `ExportError` if this process would not render what was requested."""
     if source.declaration_digest != task.declaration_digest:
         raise ExportError(
-            f"it is incompatible, with another section {task.section!r}, in its query, its settings, its "
-            "code or its URLs than the command has: bring both to the same one"
+            f"it is incompatible: the worker's section {task.section!r} differs from the command's in "
+            "its query, settings, code or URLs; deploy the same version to both"
         )
 
 
@@ -209,14 +213,14 @@ def render_page(
     `check` is called first, and raises if this process must not render the page.
     """
 
-    def rendered() -> Rendered:
-        source = _found_again(renderer, task)
+    def render() -> Rendered:
+        source = _find_source(renderer, task)
         check(source, task)
         return renderer.page_once(source, task, [target.store() for target in renderer.targets])()
 
     try:
         with _surroundings(renderer):
-            return retry(rendered, task.label)
+            return retry(render, task.label)
     except EXPECTED:
         raise
     except Exception as error:
@@ -228,20 +232,20 @@ def render_page(
 @contextmanager
 def _surroundings(renderer: Renderer) -> Iterator[None]:
     """Use the script prefix, URLconf and locale of the export, and restore the previous ones afterwards."""
-    before = get_script_prefix(), get_urlconf()
+    previous = get_script_prefix(), get_urlconf()
     set_script_prefix(renderer.script_prefix)
     set_urlconf(renderer.urlconf)
     try:
         with site_locale():
             yield
     finally:
-        set_script_prefix(before[0])
-        set_urlconf(before[1])
+        set_script_prefix(previous[0])
+        set_urlconf(previous[1])
 
 
-def _found_again(renderer: Renderer, task: Task) -> Source:
+def _find_source(renderer: Renderer, task: Task) -> Source:
     """Return the source of a section that is found by its name, in the setting or the registry."""
-    known = sections.named()
-    if task.section not in known:
-        raise sections.unknown(task.section, known)
-    return sources.source(task.section, known[task.section], renderer.bases, conf.limits, task.using)
+    all_sections = sections.native_mapping()
+    if task.section not in all_sections:
+        raise sections.unknown_section(task.section, all_sections)
+    return sources.source(task.section, all_sections[task.section], renderer.bases, conf.limits, task.using)

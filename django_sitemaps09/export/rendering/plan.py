@@ -1,4 +1,4 @@
-"""Plan the pages of a section: which exist, which are rendered anew, and what is published next."""
+"""Plan the pages of a section: which exist, which are rendered again, and what is published next."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HOT = timedelta(minutes=10)
 _PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
 
 
-class Kept(NamedTuple):
+class KeptPage(NamedTuple):
     """Page that was not rendered because its rows have not changed."""
 
     number: int
@@ -51,23 +51,24 @@ class Kept(NamedTuple):
 class Plan:
     """Pages of a section before they are rendered.
 
-    `pages` yields all of them in order. `known` has the records of those that are published under their
-    number. Of these, `closed` pages can be halved, and `kept` pages are not even rendered. `fingerprints`
-    has those that were read in this run. `split` is filled while pages are rendered.
+    `pages` yields all of them in order. `previous_pages` has the records of those that are published under
+    their number. Of these, `closed_numbers` pages can be halved, and `kept_numbers` pages are not even
+    rendered. `fingerprints` has those that were read in this run. `split_numbers` is filled while pages are
+    rendered.
     """
 
     pages: Iterator[Page]
-    known: dict[int, PageRecord] = field(default_factory=dict)
-    closed: frozenset[int] = frozenset()
-    kept: frozenset[int] = frozenset()
+    previous_pages: dict[int, PageRecord] = field(default_factory=dict)
+    closed_numbers: frozenset[int] = frozenset()
+    kept_numbers: frozenset[int] = frozenset()
     fingerprints: dict[Page, Fingerprint] = field(default_factory=dict)
-    merged: int = 0
-    split: set[int] = field(default_factory=set)
+    merged_count: int = 0
+    split_numbers: set[int] = field(default_factory=set)
 
-    def divide(self, page: Page, rendered: Rendered | Kept) -> Key | None:
+    def divide(self, page: Page, rendered: Rendered | KeptPage) -> Key | None:
         """Record that a page is split, and return the last key of its first part."""
-        self.split.add(page.number)
-        if isinstance(rendered, Rendered) and page.number in self.closed:
+        self.split_numbers.add(page.number)
+        if isinstance(rendered, Rendered) and page.number in self.closed_numbers:
             return rendered.file.middle
         return rendered.cut
 
@@ -75,16 +76,16 @@ class Plan:
 class SectionPages(NamedTuple):
     """Pages of one section in one run, the same for all hosts.
 
-    `befores` has the published record of each host, `before` what they have in common. `known` has the
-    records of those common pages, for each host by number.
+    `previous_records` has the published record of each host, `previous` what they have in common.
+    `previous_pages` has the records of those common pages, for each host by number.
     """
 
     run: Run
     name: str
     source: Source
-    befores: Sequence[SectionRecord]
-    before: SectionRecord
-    known: Sequence[Mapping[int, PageRecord]]
+    previous_records: Sequence[SectionRecord]
+    previous: SectionRecord
+    previous_pages: Sequence[Mapping[int, PageRecord]]
     errors: SkippedItems
     costs: Costs
 
@@ -99,129 +100,135 @@ class SectionPages(NamedTuple):
 
     def outcomes(self, rows_on_page: int) -> list[SectionOutcome]:
         """Plan the pages, have them rendered, and return what is to be published for each host."""
-        plan = self._planned(rows_on_page)
+        plan = self._plan(rows_on_page)
         if isinstance(self.source, PositionSource):
             self.run.listeners.plan({self.name: -(-self.source.count // rows_on_page)})
         is_forced = self.name in self.run.options.force
-        about = self.name, self.rows, self.run.started, is_forced, self.suffix
+        arguments = self.name, self.rows, self.run.started, is_forced, self.suffix
         hosts = [
-            Records(*about, before, {number: known[number] for number in plan.known})
-            for before, known in zip(self.befores, self.known, strict=True)
+            Records(*arguments, previous, {number: records[number] for number in plan.previous_pages})
+            for previous, records in zip(self.previous_records, self.previous_pages, strict=True)
         ]
-        with closing(self._rendered(plan)) as rendered:
-            for page, made in rendered:
-                for place, host in enumerate(hosts):
-                    if isinstance(made, Kept):
+        with closing(self._render(plan)) as results:
+            for page, result in results:
+                for index, host in enumerate(hosts):
+                    if isinstance(result, KeptPage):
                         host.keep(page)
                     else:
-                        fingerprint = self._fingerprint_now(page, made, plan)
-                        host.add(page, made.files[place], made.staged[place], fingerprint)
-        moves = Moves(plan.closed, plan.split, plan.kept, plan.merged)
-        highest = max(before.highest for before in self.befores)
+                        fingerprint = self._fingerprint_now(page, result, plan)
+                        host.add(page, result.files[index], result.staged[index], fingerprint)
+        moves = Moves(plan.closed_numbers, plan.split_numbers, plan.kept_numbers, plan.merged_count)
+        highest = max(previous.highest for previous in self.previous_records)
         return [host.outcome(moves, highest) for host in hosts]
 
-    def _fingerprint_now(self, page: Page, made: Rendered, plan: Plan) -> Fingerprint | None:
+    def _fingerprint_now(self, page: Page, rendered: Rendered, plan: Plan) -> Fingerprint | None:
         """Return the fingerprint of a rendered page's rows, if the next run may rely on it."""
-        found = made.file.fingerprint or plan.fingerprints.get(page)
-        old = plan.known.get(page.number)
-        same = old is not None and old.digest == made.file.digest
+        fingerprint = rendered.file.fingerprint or plan.fingerprints.get(page)
+        record = plan.previous_pages.get(page.number)
+        is_same = record is not None and record.digest == rendered.file.digest
         if (
-            found is None
-            and old is not None
-            and same
-            and self.before.declaration_digest == self.rows.declaration_digest
+            fingerprint is None
+            and record is not None
+            and is_same
+            and self.previous.declaration_digest == self.rows.declaration_digest
         ):
-            found = old.fingerprint
-        return None if made.errors else found
+            fingerprint = record.fingerprint
+        return None if rendered.errors else fingerprint
 
-    def _planned(self, rows_on_page: int) -> Plan:
-        """Return the plan of pages: the published ones and new ones after them, or all cut anew."""
-        rows, before = self.rows, self.before
-        fresh = count(before.highest + 1)
+    def _plan(self, rows_on_page: int) -> Plan:
+        """Return the plan of pages: the published ones and new ones after them, or all pages rebuilt."""
+        rows, previous = self.rows, self.previous
+        new_numbers = count(previous.highest + 1)
         if self.source.is_transient:
             # File names are reused: the entries of a transient section are gone soon in any case.
-            known = {page.number: page for page in before.pages}
-            free = (number for number in count(1) if not self._is_taken(number))
-            return Plan(pages.each_page(rows, rows_on_page, free), known)
-        bounds = [page.until for page in before.pages if page.until is not None]
+            records = {page.number: page for page in previous.pages}
+            free_numbers = (number for number in count(1) if not self._is_taken(number))
+            return Plan(pages.each_page(rows, rows_on_page, free_numbers), records)
+        bounds = [page.until for page in previous.pages if page.until is not None]
         if not has_key_ranges(self.source) and (
             not rows.in_order(bounds)
             or self.run.options.rebalance
-            or before.has_key_ranges
-            or len(bounds) + 1 < len(before.pages)
+            or previous.has_key_ranges
+            or len(bounds) + 1 < len(previous.pages)
         ):
             # Rows move from page to page here, so pages keep their numbers.
-            known = {page.number: page for page in before.pages}
-            return Plan(pages.each_page(rows, rows_on_page, chain(known, fresh)), known)
+            records = {page.number: page for page in previous.pages}
+            return Plan(pages.each_page(rows, rows_on_page, chain(records, new_numbers)), records)
         if (
             self.run.options.rebalance
-            or not before.pages
-            or any(self._is_taken(page.number) for page in before.pages)
-            or before.key_identity != rows.key_identity
+            or not previous.pages
+            or any(self._is_taken(page.number) for page in previous.pages)
+            or previous.key_identity != rows.key_identity
             or not rows.in_order(bounds)
         ):
-            return Plan(pages.each_page(rows, rows_on_page, fresh))
-        plan, ranges = self._as_published()
-        *closed, last = ranges
-        if last.number in plan.kept:
+            return Plan(pages.each_page(rows, rows_on_page, new_numbers))
+        plan, ranges = self._published_plan()
+        *closed_pages, last_page = ranges
+        if last_page.number in plan.kept_numbers:
             plan.pages = iter(ranges)
         else:
-            behind = pages.each_page(rows, rows_on_page, chain([last.number], fresh), last.after)
-            plan.pages = chain(closed, behind)
+            last_pages = pages.each_page(
+                rows, rows_on_page, chain([last_page.number], new_numbers), last_page.after
+            )
+            plan.pages = chain(closed_pages, last_pages)
         return plan
 
     def _is_taken(self, number: int) -> bool:
         """Return whether a file that is not ours has the name that a page would have."""
         file = page_name(self.name, number, self.suffix)
-        return any(file in taken for taken in self.run.taken)
+        return any(file in foreign_names for foreign_names in self.run.foreign_names)
 
-    def _as_published(self) -> tuple[Plan, list[Page]]:
+    def _published_plan(self) -> tuple[Plan, list[Page]]:
         """Return the plan and the pages as they are published, without those that are merged away."""
-        before = self.before.pages
+        records = self.previous.pages
         # Pages of a paginator are not merged, since the next run would divide them again.
-        most = max(_MERGED, len(before) // _MERGED_PART) if has_key_ranges(self.source) else 0
-        groups = pages.merge(before, sources.page_limits(self.source, conf.limits), most)
+        max_merged = max(_MERGED, len(records) // _MERGED_PART) if has_key_ranges(self.source) else 0
+        groups = pages.merge(records, sources.page_limits(self.source, conf.limits), max_merged)
         ranges: list[Page] = []
         after: Key | None = None
         for group in groups:
             ranges.append(Page(group[0].number, after, group[-1].until))
             after = group[-1].until
-        known = {group[0].number: group[0] for group in groups}
-        alone = {group[0].number: group[0] for group in groups if len(group) == 1}
-        closed = frozenset(page.number for page in ranges[:-1])
-        plan = Plan(iter(()), known, closed=closed, merged=len(before) - len(groups))
+        first_records = {group[0].number: group[0] for group in groups}
+        unmerged = {group[0].number: group[0] for group in groups if len(group) == 1}
+        closed_numbers = frozenset(page.number for page in ranges[:-1])
+        plan = Plan(
+            iter(()), first_records, closed_numbers=closed_numbers, merged_count=len(records) - len(groups)
+        )
         if (
             self.run.options.changed_only
             and self.source.can_fingerprint
-            and self.before.declaration_digest == self.rows.declaration_digest
+            and self.previous.declaration_digest == self.rows.declaration_digest
         ):
-            fingerprints = [(page, self._fingerprint(alone.get(page.number))) for page in ranges]
-            changed = pages.changed(fingerprints, self.rows.fingerprint)
-            plan.kept = frozenset(page.number for page in ranges if page.number not in changed)
-            read = {page: changed.get(page.number) for page in ranges}
-            plan.fingerprints = {page: found for page, found in read.items() if found is not None}
+            fingerprints = [(page, self._fingerprint(unmerged.get(page.number))) for page in ranges]
+            changed = pages.find_changed(fingerprints, self.rows.fingerprint)
+            plan.kept_numbers = frozenset(page.number for page in ranges if page.number not in changed)
+            current = {page: changed.get(page.number) for page in ranges}
+            plan.fingerprints = {
+                page: fingerprint for page, fingerprint in current.items() if fingerprint is not None
+            }
         return plan, ranges
 
     def _fingerprint(self, record: PageRecord | None) -> Fingerprint | None:
         """Return the published fingerprint of a page, or `None` if it must be rendered in any case."""
-        found = None if record is None else record.fingerprint
-        if record is None or found is None or self._is_hot(found):
+        fingerprint = None if record is None else record.fingerprint
+        if record is None or fingerprint is None or self._is_hot(fingerprint):
             return None
         if None in self._digests(record.number) or any(
-            known[record.number].fingerprint != found for known in self.known
+            records[record.number].fingerprint != fingerprint for records in self.previous_pages
         ):
             return None
-        return found
+        return fingerprint
 
-    def _is_hot(self, found: Fingerprint) -> bool:
+    def _is_hot(self, fingerprint: Fingerprint) -> bool:
         """Return whether rows may still be committed that are not newer than the newest one."""
-        if found.newest is None:
+        if fingerprint.newest is None:
             return True
-        since = self.run.started - _HOT
-        if "T" not in found.newest:
+        hot_since = self.run.started - _HOT
+        if "T" not in fingerprint.newest:
             # Dates are compared as dates, in the time zone where they are earliest.
-            since -= timedelta(hours=12)
-        return found.newest >= w3c(since, timezone.utc)[: len(found.newest)]
+            hot_since -= timedelta(hours=12)
+        return fingerprint.newest >= w3c(hot_since, timezone.utc)[: len(fingerprint.newest)]
 
     def _digests(self, number: int) -> tuple[str | None, ...]:
         """Return the digest of a page's file on each host, without reading the file.
@@ -229,31 +236,33 @@ class SectionPages(NamedTuple):
         It is `None` if the file is not listed, has another size, or has another suffix in this run.
         """
         file = page_name(self.name, number, self.suffix)
-        found = []
-        for before, known, names in zip(self.befores, self.known, self.run.names, strict=True):
-            record = known[number]
+        digests = []
+        for previous, records, names in zip(
+            self.previous_records, self.previous_pages, self.run.names, strict=True
+        ):
+            record = records[number]
             is_there = file in names and names[file] in (None, record.size)
-            found.append(record.digest or None if is_there and before.suffix == self.suffix else None)
-        return tuple(found)
+            digests.append(record.digest or None if is_there and previous.suffix == self.suffix else None)
+        return tuple(digests)
 
-    def _rendered(self, plan: Plan) -> Generator[tuple[Page, Rendered | Kept]]:
+    def _render(self, plan: Plan) -> Generator[tuple[Page, Rendered | KeptPage]]:
         """Yield each page with its result."""
         run, source = self.run, self.source
         engine = run.engine if has_key_ranges(source) else None
         # In this process, the next page is read while a thread finishes the file of this one.
-        here: deque[Callable[[], Rendered]] = deque(maxlen=2)
+        local_results: deque[Callable[[], Rendered]] = deque(maxlen=2)
         # A crawler may have an index that names only such a page, so its file stays and is removed later.
-        ranged = plan.closed if has_key_ranges(source) else ()
-        made = pages.render_all(
+        retired_numbers = plan.closed_numbers if has_key_ranges(source) else ()
+        results = pages.render_all(
             plan.pages,
-            partial(self._submit, plan, engine, here, self.rows.declaration_digest),
+            partial(self._submit, plan, engine, local_results, self.rows.declaration_digest),
             2 if engine is None else 2 * engine.workers,
             divide=plan.divide,
-            retires=lambda page: page.number in ranged,
-            highest=0 if source.is_transient else self.before.highest,
+            retires=lambda page: page.number in retired_numbers,
+            highest=0 if source.is_transient else self.previous.highest,
         )
         try:
-            for page, rendered in made:
+            for page, rendered in results:
                 if isinstance(rendered, Rendered):
                     self._check(page, rendered)
                     self.errors.add(rendered.errors)
@@ -262,27 +271,27 @@ class SectionPages(NamedTuple):
                 yield page, rendered
         except BaseException:
             # Wait for the threads of files, which must not write to a folder that is removed.
-            for ended in here:
+            for wait in local_results:
                 with suppress(Exception):
-                    ended()
+                    wait()
             raise
 
     def _submit(
         self,
         plan: Plan,
         engine: Engine | None,
-        here: deque[Callable[[], Rendered]],
+        local_results: deque[Callable[[], Rendered]],
         declaration_digest: str,
         page: Page,
-    ) -> Callable[[], Rendered | Kept]:
+    ) -> Callable[[], Rendered | KeptPage]:
         """Start to render a page, if it must be; return a function that waits for the result."""
-        if page.number in plan.kept:
-            return lambda: Kept(page.number)
+        if page.number in plan.kept_numbers:
+            return lambda: KeptPage(page.number)
         source = self.source
         task = Task(
             self.name,
             page,
-            known=self._digests(page.number) if page.number in plan.known else (),
+            known=self._digests(page.number) if page.number in plan.previous_pages else (),
             fingerprint=self.run.options.changed_only
             and source.can_fingerprint
             and page not in plan.fingerprints,
@@ -291,9 +300,9 @@ class SectionPages(NamedTuple):
         )
         # A single page, whose range has no bounds, is not worth another process.
         if engine is not None and page.after != page.until:
-            return engine.begin(self.run.renderer, task)
-        here.append(self.run.renderer.page(source, task, self.run.stores))
-        return here[-1]
+            return engine.submit(self.run.renderer, task)
+        local_results.append(self.run.renderer.page(source, task, self.run.stores))
+        return local_results[-1]
 
     def _check(self, page: Page, rendered: Rendered) -> None:
         """Raise `ExportError` unless a worker's answer names the files that were requested.
@@ -303,6 +312,6 @@ class SectionPages(NamedTuple):
         name = page_name(self.name, page.number, self.suffix)
         answers = zip(self.run.renderer.targets, rendered.files, rendered.staged, strict=True)
         for target, file, staged in answers:
-            prefix, found, rest = staged.removeprefix(f"{target.stage}/").partition(name)
-            if file.name != name or not found or rest or _PREFIX.fullmatch(prefix) is None:
-                raise ExportError(f"A worker answered with {staged!r} for {name}.")
+            prefix, separator, rest = staged.removeprefix(f"{target.stage}/").partition(name)
+            if file.name != name or not separator or rest or _PREFIX.fullmatch(prefix) is None:
+                raise ExportError(f"A worker answered with an invalid file for {name}: {staged!r}.")

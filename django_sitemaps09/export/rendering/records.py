@@ -20,12 +20,12 @@ BASELINE = 7 * 24 * 3600
 
 
 class Moves(NamedTuple):
-    """Numbers of published pages that are `closed`, `split` or `kept`, and how many are `merged` away."""
+    """Numbers of published pages that are closed, split or kept, and how many are merged away."""
 
-    closed: Collection[int]
-    split: Collection[int]
-    kept: Collection[int]
-    merged: int
+    closed_numbers: Collection[int]
+    split_numbers: Collection[int]
+    kept_numbers: Collection[int]
+    merged_count: int
 
 
 def published_files(name: str, record: SectionRecord) -> list[PageFile]:
@@ -55,7 +55,7 @@ def _published_file(name: str, suffix: Suffix, record: PageRecord, after: Key | 
 class Records:
     """Records of one section for one host.
 
-    `before` is its published record, `known` has the published pages that keep their number.
+    `previous` is its published record, `previous_pages` has the published pages that keep their number.
     """
 
     name: str
@@ -63,55 +63,57 @@ class Records:
     started: datetime
     is_forced: bool
     suffix: Suffix
-    before: SectionRecord
-    known: Mapping[int, PageRecord]
+    previous: SectionRecord
+    previous_pages: Mapping[int, PageRecord]
     pages: list[PageRecord] = field(default_factory=list)
     files: list[PageFile] = field(default_factory=list)
     staged: dict[str, str] = field(default_factory=dict)
 
     def keep(self, page: Page) -> None:
         """Add a page that was not rendered."""
-        record = self.known[page.number]._replace(until=page.until)
+        record = self.previous_pages[page.number]._replace(until=page.until)
         self.pages.append(record)
-        self.files.append(_published_file(self.name, self.before.suffix, record, page.after))
+        self.files.append(_published_file(self.name, self.previous.suffix, record, page.after))
 
-    def add(self, page: Page, made: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
+    def add(self, page: Page, file: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
         """Add a rendered page; skip one without URLs, so that the next page begins where it began."""
-        if not made.urls:
+        if not file.urls:
             return
-        record = self._record(page, made, fingerprint)
+        record = self._record(page, file, fingerprint)
         self.pages.append(record)
-        self.files.append(replace(made, size=record.size))
-        if not made.unchanged:
-            self.staged[made.name] = staged
+        self.files.append(replace(file, size=record.size))
+        if not file.unchanged:
+            self.staged[file.name] = staged
 
-    def _record(self, page: Page, made: PageFile, fingerprint: Fingerprint | None) -> PageRecord:
-        old = self.known.get(page.number)
-        same = old if old is not None and old.digest == made.digest else None
+    def _record(self, page: Page, file: PageFile, fingerprint: Fingerprint | None) -> PageRecord:
+        previous_page = self.previous_pages.get(page.number)
+        unchanged_page = (
+            previous_page if previous_page is not None and previous_page.digest == file.digest else None
+        )
         changed: str | None = w3c(self.started, timezone.utc)
-        if same is not None:
-            changed = same.changed
-        elif not any(known.digest for known in self.before.pages):
+        if unchanged_page is not None:
+            changed = unchanged_page.changed
+        elif not any(record.digest for record in self.previous.pages):
             # Without an earlier digest, the time of the last change is not known.
-            changed = past(made.lastmod)
+            changed = past(file.lastmod)
         return PageRecord(
             number=page.number,
             until=page.until,
-            urls=made.urls,
-            bytes=made.bytes,
-            size=old.size if made.unchanged and old is not None else made.size,
-            newest=made.lastmod,
+            urls=file.urls,
+            bytes=file.bytes,
+            size=previous_page.size if file.unchanged and previous_page is not None else file.size,
+            newest=file.lastmod,
             changed=changed,
-            digest=made.digest,
+            digest=file.digest,
             fingerprint=fingerprint,
-            index_number=0 if old is None else old.index_number,
+            index_number=0 if previous_page is None else previous_page.index_number,
         )
 
     def outcome(self, moves: Moves, highest: int) -> SectionOutcome:
         """Return the outcome of the section; `highest` is the highest page number before this run."""
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
-        after = SectionRecord(
+        section_record = SectionRecord(
             suffix=self.suffix,
             key_identity=self.source.key_identity,
             declaration_digest=self.source.declaration_digest,
@@ -119,60 +121,63 @@ class Records:
             counts=self._counts(),
             pages=tuple(self.pages),
         )
-        names_before = set(self.before.file_names(self.name))
+        previous_names = set(self.previous.file_names(self.name))
         report = SectionReport(
             self.name,
             tuple(self.files),
             0.0,
             written=len(self.staged),
             unchanged=len(self.files) - len(self.staged),
-            skipped=len(moves.kept),
-            removed=len(names_before.difference(after.file_names(self.name))),
-            split=len(moves.split),
-            merged=moves.merged,
+            skipped=len(moves.kept_numbers),
+            removed=len(previous_names.difference(section_record.file_names(self.name))),
+            split=len(moves.split_numbers),
+            merged=moves.merged_count,
         )
         # If the open end is a closed page now, another page may also have been merged with it just before.
-        ranged = self.before.has_key_ranges
+        has_key_ranges = self.previous.has_key_ranges
         shrinks = {
-            page_name(self.name, record.number, after.suffix)
+            page_name(self.name, record.number, section_record.suffix)
             for record in self.pages
-            if record.number in moves.split
-            or (ranged and record.until is not None and record.number not in moves.closed)
+            if record.number in moves.split_numbers
+            or (has_key_ranges and record.until is not None and record.number not in moves.closed_numbers)
         }
-        return SectionOutcome(report, after, self.staged, frozenset(shrinks & names_before))
+        return SectionOutcome(report, section_record, self.staged, frozenset(shrinks & previous_names))
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
         """Return the URL counts that the next run is measured against."""
-        before, started = self.before, self.started.timestamp()
+        previous, started = self.previous, self.started.timestamp()
         if self.is_forced:
             # A forced result is the new baseline, so earlier counts are dropped.
             return ()
-        if not before.pages or sum(page.urls for page in self.pages) == before.urls:
-            return before.counts
-        counts = tuple(found for found in before.counts if found[0] >= started - BASELINE)
-        return (*counts, (started, before.urls))
+        if not previous.pages or sum(page.urls for page in self.pages) == previous.urls:
+            return previous.counts
+        counts = tuple(entry for entry in previous.counts if entry[0] >= started - BASELINE)
+        return (*counts, (started, previous.urls))
 
 
-def common(befores: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
+def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
     """Return what several hosts' records of a section have in common, and each host's pages by number.
 
-    If their pages differ, all pages are cut anew, with numbers that no host has ever used.
+    If their pages differ, all pages are rebuilt, with numbers that no host has ever used.
     """
-    first, *others = befores
-    highest = max(record.highest for record in befores)
-    if all(_cut_alike(first, other) for other in others):
+    first, *other_records = records
+    highest = max(record.highest for record in records)
+    if all(_has_same_pages(first, other) for other in other_records):
         # The largest of the hosts' files is compared with the limits.
-        several = zip(*(record.pages for record in befores), strict=True)
-        pages = [some[0]._replace(bytes=max(page.bytes for page in some)) for some in several]
-        known = [{page.number: page for page in record.pages} for record in befores]
-        return replace(first, highest=highest, pages=tuple(pages)), known
-    return SectionRecord(first.suffix, highest=highest), [{} for _ in befores]
+        page_groups = zip(*(record.pages for record in records), strict=True)
+        pages = [
+            same_pages[0]._replace(bytes=max(page.bytes for page in same_pages))
+            for same_pages in page_groups
+        ]
+        pages_by_number = [{page.number: page for page in record.pages} for record in records]
+        return replace(first, highest=highest, pages=tuple(pages)), pages_by_number
+    return SectionRecord(first.suffix, highest=highest), [{} for _ in records]
 
 
-def _cut_alike(first: SectionRecord, other: SectionRecord) -> bool:
-    same = (first.key_identity, first.suffix, first.declaration_digest) == (
+def _has_same_pages(first: SectionRecord, other: SectionRecord) -> bool:
+    is_same = (first.key_identity, first.suffix, first.declaration_digest) == (
         other.key_identity,
         other.suffix,
         other.declaration_digest,
     )
-    return same and first.page_map() == other.page_map()
+    return is_same and first.page_map() == other.page_map()

@@ -34,9 +34,9 @@ def retry(read: Callable[[], ResultT], label: str) -> ResultT:
         try:
             return read()
         except Exception as error:
-            if not _is_of_database(error) or not (_lost(error) or is_first):
+            if not _is_of_database(error) or not (_close_lost(error) or is_first):
                 raise
-            logger.warning("%s: the database failed, trying again: %s", label, reason_of(error))
+            logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))
         is_first = False
         time.sleep(pause)
     return read()
@@ -44,26 +44,32 @@ def retry(read: Callable[[], ResultT], label: str) -> ResultT:
 
 def _is_of_database(error: Exception) -> bool:
     """Return whether a database failed; not all errors of a driver are wrapped by Django."""
-    used: Any = connections.all(initialized_only=True)
-    drivers = [connection.Database for connection in used]
+    open_connections: Any = connections.all(initialized_only=True)
+    drivers = [connection.Database for connection in open_connections]
     return isinstance(error, (OperationalError, InterfaceError)) or any(
         isinstance(error, (driver.OperationalError, driver.InterfaceError)) for driver in drivers
     )
 
 
-def _lost(error: Exception) -> bool:
+def _close_lost(error: Exception) -> bool:
     """Return whether a connection that failed is lost, and close it so that the next query opens one."""
-    failed = [found for found in connections.all(initialized_only=True) if found.errors_occurred]
-    for connection in failed:
+    failed_connections = [
+        connection for connection in connections.all(initialized_only=True) if connection.errors_occurred
+    ]
+    for connection in failed_connections:
         if connection.in_atomic_block or (connection.connection and not connection.get_autocommit()):
             raise ExportError(
-                f"{reason_of(error)}. The export runs in a transaction of its caller, where "
-                "reads cannot be retried: call export() outside of atomic()"
+                f"{reason_of(error)}. Reads cannot be retried, because the export runs in a transaction "
+                "of its caller: call export() outside of atomic()"
             ) from error
-    lost = [found for found in failed if found.connection is None or not found.is_usable()]
-    for connection in lost:
+    lost_connections = [
+        connection
+        for connection in failed_connections
+        if connection.connection is None or not connection.is_usable()
+    ]
+    for connection in lost_connections:
         connection.close()
-    return bool(lost)
+    return bool(lost_connections)
 
 
 class RetriedSource(NamedTuple):

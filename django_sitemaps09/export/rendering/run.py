@@ -43,26 +43,26 @@ _NOBODY = Listeners()
 class Run:
     """State of a run that all its sections share.
 
-    `started` is the time when it began, with a time zone. `stores`, `names` and `taken` have a value for
-    each host. `names` are the published files, `taken` names of files that are not ours but that ours could
-    have.
+    `started` is the time when it began, with a time zone. `stores`, `names` and `foreign_names` have a
+    value for each host. `names` are the published files, `foreign_names` names of files that are not ours
+    but that ours could have.
     """
 
     renderer: Renderer
     stores: Sequence[Store]
     names: Sequence[Mapping[str, int | None]]
-    taken: Sequence[Collection[str]]
+    foreign_names: Sequence[Collection[str]]
     options: ExportOptions
     started: datetime
     engine: Engine | None = None
     listeners: Listeners = _NOBODY
 
-    def of_host(self, place: int) -> Run:
+    def for_host(self, index: int) -> Run:
         """Return this run for one of its hosts alone."""
         return replace(
             self,
-            renderer=replace(self.renderer, targets=(self.renderer.targets[place],)),
-            stores=[self.stores[place]],
-            names=[self.names[place]],
-            taken=[self.taken[place]],
+            renderer=replace(self.renderer, targets=(self.renderer.targets[index],)),
+            stores=[self.stores[index]],
+            names=[self.names[index]],
+            foreign_names=[self.foreign_names[index]],
         )

@@ -13,7 +13,7 @@ from tempfile import TemporaryFile, gettempdir
 from typing import BinaryIO
 
 from django_sitemaps09.compression import Compressor
-from django_sitemaps09.stores.plain import named
+from django_sitemaps09.stores.plain import name_errors
 
 # Bytes that a file's thread gets at once, and how many such chunks may wait there.
 _CHUNK = 1_000_000
@@ -25,7 +25,7 @@ _READ = 1_000_000
 Open = Callable[[], AbstractContextManager[BinaryIO]]
 
 
-class Unwanted(Exception):
+class DiscardFile(Exception):
     """Passed to the context manager of a staged file to discard it."""
 
 
@@ -35,48 +35,50 @@ class Sink:
     Hashing and compressing have a thread each, and release the GIL to the reading of rows. Only a few
     chunks wait there. Errors are raised by the next `write`, or at the end.
 
-    If the digest of the published file is `known`, uncompressed bytes wait in a temporary file. They are
-    compressed and written only if their digest differs.
+    If the digest of the published file is `known_digest`, uncompressed bytes wait in a temporary file. They
+    are compressed and written only if their digest differs.
     """
 
-    def __init__(self, place: Open | None, stream: Compressor | None, known: str | None = None) -> None:
+    def __init__(
+        self, opener: Open | None, stream: Compressor | None, known_digest: str | None = None
+    ) -> None:
         self.size = 0
         self.unchanged = False
         self._digest = sha256()
         self._stream = stream
-        self._place = place
-        self._known = known
-        self._open = ExitStack()
+        self._opener = opener
+        self._known_digest = known_digest
+        self._stack = ExitStack()
         self._file: BinaryIO | None = None
-        if known is not None:
-            self._file = self._open.enter_context(TemporaryFile())  # noqa: SIM115
-        elif place is not None:
-            self._file = self._open.enter_context(place())
+        if known_digest is not None:
+            self._file = self._stack.enter_context(TemporaryFile())  # noqa: SIM115
+        elif opener is not None:
+            self._file = self._stack.enter_context(opener())
         self._thread = ThreadPoolExecutor(1, "sitemap-file")
         # Hashing takes half as long as compressing where entries have many links.
         self._hashing = ThreadPoolExecutor(1, "sitemap-digest")
-        self._gathered: list[bytes] = []
-        self._waiting: deque[Future[None]] = deque()
-        self._hashed: deque[Future[None]] = deque()
+        self._buffer: list[bytes] = []
+        self._write_futures: deque[Future[None]] = deque()
+        self._hash_futures: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
         """Write uncompressed bytes."""
-        self._gathered.append(data)
+        self._buffer.append(data)
         # Threads take turns at the GIL, and each switch costs both of them time.
-        if sum(map(len, self._gathered)) >= _CHUNK:
+        if sum(map(len, self._buffer)) >= _CHUNK:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        data, self._gathered = b"".join(self._gathered), []
-        self._hashed.append(self._hashing.submit(self._digest.update, data))
-        self._waiting.append(self._thread.submit(self._take, data))
-        if len(self._waiting) > _WAITING:
-            self._hashed.popleft().result()
-            self._waiting.popleft().result()
+        data, self._buffer = b"".join(self._buffer), []
+        self._hash_futures.append(self._hashing.submit(self._digest.update, data))
+        self._write_futures.append(self._thread.submit(self._receive, data))
+        if len(self._write_futures) > _WAITING:
+            self._hash_futures.popleft().result()
+            self._write_futures.popleft().result()
 
-    def _take(self, data: bytes) -> None:
-        if self._known is not None and self._file is not None:
-            with _named(self._file):
+    def _receive(self, data: bytes) -> None:
+        if self._known_digest is not None and self._file is not None:
+            with _name_errors(self._file):
                 self._file.write(data)
         else:
             self._compress(data)
@@ -87,7 +89,7 @@ class Sink:
     def _out(self, data: bytes) -> None:
         self.size += len(data)
         if self._file is not None:
-            with _named(self._file):
+            with _name_errors(self._file):
                 self._file.write(data)
 
     def end(self) -> Callable[[], str]:
@@ -96,27 +98,27 @@ class Sink:
         That function returns the hexadecimal SHA-256 of the bytes that were given to `write`. Until it is
         called, the caller can do something else, such as render the next page.
         """
-        if self._gathered:
+        if self._buffer:
             self._hand_over()
-        self._waiting.append(self._thread.submit(self._last))
+        self._write_futures.append(self._thread.submit(self._finish))
 
-        def ended() -> str:
+        def wait() -> str:
             self._thread.shutdown()
             self._hashing.shutdown()
-            for written in self._waiting:
-                written.result()
+            for future in self._write_futures:
+                future.result()
             return self._digest.hexdigest()
 
-        return ended
+        return wait
 
-    def _last(self) -> None:
-        with self._open:
-            if self._known is None:
+    def _finish(self) -> None:
+        with self._stack:
+            if self._known_digest is None:
                 self._flush()
                 return
             # Everything to hash was handed over before this task was.
             self._hashing.shutdown()
-            self.unchanged = self._digest.hexdigest() == self._known
+            self.unchanged = self._digest.hexdigest() == self._known_digest
             if not self.unchanged:
                 self._compress_what_waits()
 
@@ -125,9 +127,9 @@ class Sink:
         if raw is None:
             return
         raw.seek(0)
-        with ExitStack() as opened:
-            if self._place is not None:
-                self._file = opened.enter_context(self._place())
+        with ExitStack() as stack:
+            if self._opener is not None:
+                self._file = stack.enter_context(self._opener())
             for data in iter(partial(raw.read, _READ), b""):
                 self._compress(data)
             self._flush()
@@ -140,22 +142,24 @@ class Sink:
         """Close the file and discard what was written."""
         self._thread.shutdown(cancel_futures=True)
         self._hashing.shutdown(cancel_futures=True)
-        with suppress(Unwanted):
-            self._open.__exit__(Unwanted, Unwanted(), None)
+        with suppress(DiscardFile):
+            self._stack.__exit__(DiscardFile, DiscardFile(), None)
 
 
-def _named(file: BinaryIO) -> AbstractContextManager[None]:
+def _name_errors(file: BinaryIO) -> AbstractContextManager[None]:
     """Name the file in errors, or the folder of temporary files if it has no name."""
     name = getattr(file, "name", None)
-    return named(name if isinstance(name, (str, Path)) else gettempdir())
+    return name_errors(name if isinstance(name, (str, Path)) else gettempdir())
 
 
 @contextmanager
-def open_sink(place: Open | None, stream: Compressor | None, known: str | None = None) -> Iterator[Sink]:
+def open_sink(
+    opener: Open | None, stream: Compressor | None, known_digest: str | None = None
+) -> Iterator[Sink]:
     """Open a `Sink` that is discarded if the block fails; otherwise the block must call `end()`."""
-    opened = Sink(place, stream, known)
+    sink = Sink(opener, stream, known_digest)
     try:
-        yield opened
+        yield sink
     except BaseException:
-        opened.give_up()
+        sink.give_up()
         raise

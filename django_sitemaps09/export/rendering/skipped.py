@@ -18,17 +18,17 @@ class SkippedItems:
     """Skipped items and elements, each counted once although splitting a page reads rows twice."""
 
     section: str
-    left_out: int = 0
-    named: list[ItemError] = field(default_factory=list)
-    before: frozenset[ItemError] = frozenset()
+    count: int = 0
+    listed_errors: list[ItemError] = field(default_factory=list)
+    previous_errors: frozenset[ItemError] = frozenset()
 
     def add(self, errors: tuple[ItemError, ...]) -> None:
         # Rows that are read twice are read again for the very next page.
-        known, self.before = self.before, frozenset(errors)
+        repeated_errors, self.previous_errors = self.previous_errors, frozenset(errors)
         for error in dict.fromkeys(errors):
-            if error in known:
+            if error in repeated_errors:
                 continue
-            self.left_out += 1
-            if len(self.named) < _NAMED_ERRORS:
-                self.named.append(error)
-                logger.warning("Section %r: left out: %s", self.section, error)
+            self.count += 1
+            if len(self.listed_errors) < _NAMED_ERRORS:
+                self.listed_errors.append(error)
+                logger.warning("Section %r: skipped %s", self.section, error)

@@ -1,4 +1,4 @@
-"""`manage.py export_sitemaps`: the sitemap as files, and robots.txt up to date."""
+"""The command `manage.py export_sitemaps`, which exports the sitemaps and updates robots.txt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django_sitemaps09 import sections
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export import Report, SectionReport, export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
-from django_sitemaps09.export.report import counted
+from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import Lenient, settle
@@ -31,26 +31,49 @@ _PASSED_ON = (
 
 
 class Command(BaseCommand):
-    """Parses, calls `export()`, and words its report."""
+    """Exports sitemaps, and prints the report."""
 
-    help = "Writes the sitemaps to files, the index that names them, and the line in robots.txt."
+    help = "Exports the sitemaps and their index to files, and updates robots.txt."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add, flag = parser.add_argument, "store_true"
-        add("sections", nargs="*", help="only these; all others stay as they are")
-        add("--output", metavar="DIR", help="the folder; else STORAGE or ROOT")
-        add("--robots", metavar="PATH", help="the robots.txt; else ROBOTS_TXT")
-        add("--base-url", action="append", metavar="URL", help="scheme and host; else BASE_URL; or several")
-        add("--no-gzip", action=flag, help="write .xml, not .xml.gz")
-        add("--dry-run", action=flag, help="render all, write nothing")
-        add("--strict", action=flag, help="publish all that there is, or nothing")
-        add("--changed-only", action=flag, help="render no page whose rows are what they were")
-        add("--rebalance", action=flag, help="cut all pages anew")
-        add("--force", action="append", default=[], metavar="NAME", help="publish it though it shrinks")
-        add("--remove", action="append", default=[], metavar="NAME", help="take it out: it is gone")
-        add("--engine", metavar="NAME", help="serial, processes, celery, or a dotted path; else ENGINE")
-        add("--workers", type=int, metavar="N", help="how many; else as the engine has it")
-        add("--changes", action=flag, help="count URLs that are added, removed and changed")
+        add(
+            "sections",
+            nargs="*",
+            help="sections to export; the others stay unchanged (default: all sections)",
+        )
+        add("--output", metavar="DIR", help="folder to export to (default: STORAGE or ROOT)")
+        add("--robots", metavar="PATH", help="robots.txt to update (default: ROBOTS_TXT)")
+        add(
+            "--base-url",
+            action="append",
+            metavar="URL",
+            help="scheme and host of the URLs (default: BASE_URL); repeat it for several hosts",
+        )
+        add("--no-gzip", action=flag, help="write .xml files instead of .xml.gz")
+        add("--dry-run", action=flag, help="render all pages, but write nothing")
+        add("--strict", action=flag, help="publish nothing if a section fails or anything is skipped")
+        add("--changed-only", action=flag, help="do not render pages whose rows have not changed")
+        add("--rebalance", action=flag, help="rebuild all pages")
+        add(
+            "--force",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="publish this section even if it shrinks too much",
+        )
+        add(
+            "--remove",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="remove this section, which is no longer declared",
+        )
+        add(
+            "--engine", metavar="NAME", help="serial, processes, celery, or a dotted path (default: ENGINE)"
+        )
+        add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
+        add("--changes", action=flag, help="count the URLs that are added, removed and changed")
         add("--format", choices=["table", "json"], default="table")
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
@@ -83,7 +106,7 @@ class Command(BaseCommand):
             return super().execute(*args, **options)
 
     def check(self, *args: Any, **kwargs: Any) -> None:
-        """Check what is exported, too, where views are passed a mapping and no export is set up."""
+        """Also check the exported sections if views are passed a mapping and no export is configured."""
         # The export itself reports what is wrong there.
         with suppress(Exception):
             sections.mapping()
@@ -98,8 +121,8 @@ class Command(BaseCommand):
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            found = {url: report.as_dict() for url, report in reports.items()}
-            document = {"hosts": found} if len(found) > 1 else next(iter(found.values()))
+            hosts = {url: report.as_dict() for url, report in reports.items()}
+            document = {"hosts": hosts} if len(hosts) > 1 else next(iter(hosts.values()))
             self.stdout.write(json.dumps(document, indent=2))
         elif options["verbosity"] > 0:
             for report in reports.values():
@@ -116,18 +139,18 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
         """Export as the options say, with progress on the terminal if there is one."""
-        shown = options["format"] == "table" and options["verbosity"] > 0
+        shows_table = options["format"] == "table" and options["verbosity"] > 0
         arguments = {name: options[name] for name in _PASSED_ON}
         arguments["gzip"] = False if options["no_gzip"] else None
         base_urls = options["base_url"] or [None]
-        with bar(self.stderr, wanted=shown) as progress:
+        with bar(self.stderr, wanted=shows_table) as progress:
             if progress is not None:
                 arguments |= {
                     "on_plan": progress.plan,
                     "on_page": progress.page,
                     "progress": progress.section,
                 }
-            elif shown:
+            elif shows_table:
                 arguments["progress"] = self._line
             if len(base_urls) > 1:
                 return export_hosts(base_urls, options["sections"], **arguments)
@@ -135,5 +158,5 @@ class Command(BaseCommand):
             return {base_url: export(options["sections"], base_url=base_url, **arguments)}
 
     def _line(self, section: SectionReport) -> None:
-        self.stdout.write(f"{section.section}: {section.failure or counted(section.urls, 'URL')}")
+        self.stdout.write(f"{section.section}: {section.failure or pluralize(section.urls, 'URL')}")
         self.stdout.flush()

@@ -165,7 +165,7 @@ def _is_now(parameter: str) -> bool:
     except ValueError:
         return False
     if moment.microsecond:
-        # Nobody writes microseconds down: such a moment was computed from the time of the query.
+        # Microseconds are never typed by hand: such a moment was computed from the time of the query.
         return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)

@@ -1,4 +1,4 @@
-"""Fingerprints of rows, by the database: how many, the newest lastmod, and a hash of their columns."""
+"""Fingerprints of rows, computed by the database: row count, newest lastmod, and hash of the columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
-# Types of PostgreSQL of which equal values have one text, and whose hash takes less time than a text.
-# All others are hashed as text: 1.0 equals 1.00, and a collation can find "A" equal to "a". So are numbers
-# of 64 bits, of which the hash keeps 32; only a sequence has its values below that.
+# Types of PostgreSQL whose equal values have the same text, and whose hash is faster than that of the
+# text. All others are hashed as text: 1.0 equals 1.00, and a collation can treat "A" as equal to "a". So
+# are 64-bit numbers, whose hash keeps only 32 bits, except for sequences, whose values are smaller.
 _EQUAL_IS_SAME = {
     *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "SmallIntegerField"),
     *("PositiveIntegerField", "PositiveSmallIntegerField", "UUIDField", "BooleanField", "DateField"),
@@ -30,9 +30,9 @@ _DIGITS = 32
 
 
 class RowHash(Func):
-    """64 bits of the columns of a row. The first `keys` of them are its key, by which rows differ.
+    """Hash the columns of a row to 64 bits. The first `keys` columns are its key.
 
-    `NotSupportedError` on a database that has no such function: see `hashes`.
+    Raise `NotSupportedError` on a database without such a function: see `hashes`.
     """
 
     output_field = BigIntegerField()
@@ -42,16 +42,16 @@ class RowHash(Func):
         self.keys = keys
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # The hash of a record is 31 times that of what is before plus that of a column: in a sum over
-        # rows, two of them could swap a value. So the key is the seed too; and it is a column as well,
-        # since the hash of NULL is 0 whatever the seed.
+        # The hash of a record adds the hash of each column to 31 times the hash before it. In a sum over
+        # rows, two rows could swap a value unnoticed. So the key is also the seed. It is a column as well,
+        # since the hash of NULL is 0 for any seed.
         sources = self.get_source_expressions()
         parts = [self._postgresql(source, compiler) for source in sources]
         record = ", ".join(sql for sql, _ in parts)
         key = ", ".join(sql for sql, _ in parts[: self.keys])
         seed = f"HASH_RECORD_EXTENDED(ROW({key}), 0)"
         if self.keys == 1 and (_internal_type(sources[0]) or "").endswith(("AutoField", "IntegerField")):
-            # An eighth of the time of the whole less.
+            # This saves an eighth of the total time.
             seed = f"HASHINT8EXTENDED(CAST({key} AS bigint), 0)"
         parameters = [value for _, given in [*parts, *parts[: self.keys]] for value in given]
         return f"HASH_RECORD_EXTENDED(ROW({record}), {seed})", parameters
@@ -67,7 +67,7 @@ class RowHash(Func):
         return f'CAST({sql} AS text) COLLATE "C"', parameters
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # Bytes: columns of different collations cannot be put together, and none shall have a say.
+        # As bytes, since columns of different collations cannot be concatenated.
         parts = [compiler.compile(source) for source in self.get_source_expressions()]
         quoted = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
         text = f"LEFT(MD5(CONCAT_WS(',', {quoted})), 16)"
@@ -78,18 +78,18 @@ class RowHash(Func):
 
 
 class Stored(Func):
-    """A column as SQLite stores it: an expression has no declared type, for which the driver converts."""
+    """Column as SQLite stores it, without the driver's conversion: expressions have no declared type."""
 
     template = "+(%(expressions)s)"
 
 
 def hashes(vendor: str) -> bool:
-    """Whether rows of a vendor's databases can be hashed."""
+    """Return whether rows of a vendor's databases can be hashed."""
     return vendor in ("postgresql", "mysql", "sqlite")
 
 
 def is_date(rows: QuerySet[Any], name: str) -> bool:
-    """Whether an annotation is a date or a time, of which there is a newest one."""
+    """Return whether an annotation is a date or a time, which can have a newest value."""
     try:
         return isinstance(rows.query.annotations[name].output_field, DateField)
     except (KeyError, FieldError):
@@ -99,22 +99,23 @@ def is_date(rows: QuerySet[Any], name: str) -> bool:
 def fingerprint(
     rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str
 ) -> Fingerprint:
-    """The fingerprint of the key and the columns of all rows, of which `lastmod` is one; in one query."""
+    """Return the fingerprint of the keys and columns of all rows, including `lastmod`, in one query."""
     if connections[rows.db].vendor == "sqlite":
         return _read(rows, keys, columns, lastmod)
     asked = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns)), keys=len(keys)))}
     try:
         found = rows.aggregate(newest=Max(lastmod), **asked)
     except UNREADABLE:
-        # A time that Python does not know, such as infinity: the rows and their hash are still told.
+        # A time that Python cannot represent, such as infinity. The row count and the hash are still
+        # valid.
         found = rows.aggregate(**asked)
     return Fingerprint(found["rows"] or 0, _text(found.get("newest")), int(found["hash"] or 0) % HASHES)
 
 
 def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str) -> Fingerprint:
-    """The fingerprint of rows that are read, which SQLite does a third as fast as it counts them.
+    """Return the fingerprint by reading all rows, a third as fast as SQLite counts them.
 
-    It has no hash, and a function of ours for each row would take three times as long.
+    SQLite has no hash function, and calling a Python function for each row would take three times as long.
     """
     names = (*keys, *columns)
     stored = rows.order_by(*keys).values_list(*(Stored(F(name)) for name in names))
@@ -128,14 +129,14 @@ def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], last
         while some := cursor.fetchmany(_SLICE):
             count += len(some)
             newest = max(newest, *(row[place] for row in some if isinstance(row[place], str)), "")
-            # By its second version equal rows have equal bytes, and others have others: values have
-            # their type and length, and floats all their digits.
+            # In version 2 of the format, rows have the same bytes only if they are equal: values have a
+            # type and a length, and floats have all their digits.
             digest.update(marshal.dumps(some, 2))
     return Fingerprint(count, _converted(rows, lastmod, newest), digest.hexdigest()[:_DIGITS])
 
 
 def _converted(rows: QuerySet[Any], name: str, stored: str) -> str | None:
-    """A date or a time of an annotation as text, from that of the database."""
+    """Return the date or time of an annotation as text, converted from the database's value."""
     expression, connection = rows.query.annotations[name], connections[rows.db]
     value: Any = stored or None
     try:

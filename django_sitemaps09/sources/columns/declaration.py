@@ -186,8 +186,8 @@ class Declaration:
         first = self._codes.get(found, code)
         if found and first == code:
             return found
-        why = f"the hreflang of {first!r}" if found else "no hreflang"
-        items.errors.append(ItemError("any", "alternates", f"of the language {code!r} have {why}"))
+        why = f"the same hreflang as {first!r}" if found else "no hreflang"
+        items.errors.append(ItemError("any", "alternates", f"the language {code!r} has {why}"))
         return ""
 
     @property
@@ -258,8 +258,8 @@ class Declaration:
                 items.errors.append(ItemError("any", name, str(error)))
                 return None
             raise ImproperlyConfigured(
-                f"{type(self.sitemap).__qualname__}.{name}: {error}. Change it, leave it out, or "
-                "declare a query expression or a method that takes the item."
+                f"{type(self.sitemap).__qualname__}.{name}: {error}. Change or remove it, or declare a "
+                "query expression or a method that takes the item."
             ) from error
 
     def constant_lastmod(self) -> str | None:
@@ -290,7 +290,8 @@ def _short_url(route: CompiledRoute, arguments: Sequence[Any]) -> str:
     for value in arguments:
         if isinstance(value, str) and len(value) > protocol.MAX_LOCATION:
             raise ValueError(
-                f"{shown(value)} has {len(value):,} characters, {protocol.MAX_LOCATION:,} are allowed"
+                f"{shown(value)} has {len(value):,} characters; at most {protocol.MAX_LOCATION:,} are "
+                "allowed"
             )
     return route.url(arguments)
 

@@ -48,7 +48,7 @@ def used(batch: Batch) -> dict[str, str]:
 
 
 def results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[str | Extension, list[Any]]:
-    """Return what the hooks give for each item."""
+    """Return the results of the hooks for each item."""
     found: dict[str | Extension, list[Any]] = {}
     for name, hook in hooks(sitemap).items():
         with step(name):
@@ -67,5 +67,5 @@ def _whole_news(value: Any) -> Any:
 
 def _whole_list(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
-        raise TypeError(f"{shown(value)} is a text, and no list")
+        raise TypeError(f"{shown(value)} is a string, not a list")
     return [] if value is None or value == "" else list(value)

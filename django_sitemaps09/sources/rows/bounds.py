@@ -1,8 +1,8 @@
 """Bounds of live pages, which depend on the keys around them and not on a count from the first row.
 
-Two maps of a section, cut before and after a change of rows, differ in a few pages behind the change: a
-page ends at the highest ranked of the keys at which it may end. Where the windows of two chains of pages
-overlap, they mostly have the same highest key, from which on the chains are the same.
+A page ends at the highest ranked of the keys at which it may end. If the windows of two chains of pages
+overlap, they mostly have the same highest key, and the chains are the same from there on. So two maps of a
+section, divided before and after a change of rows, differ only in a few pages after the change.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from django_sitemaps09.pages import Key, Page, split
 from django_sitemaps09.sources.changes.identity import Identity
 from django_sitemaps09.sources.rows.members import Members
 
-#: A page has at least this percentage of the rows that it may have.
+#: The minimum number of rows on a page, as a percentage of the maximum.
 LEAST = 45
-# The widest keys that are integers, UUIDs, have so many bits.
+# Bits of the widest keys that are integers: UUIDs.
 _BITS = 128
 # 2 ** 64 by the golden ratio: multiplying by it spreads values over all bits.
 _MIXING = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
-#: Numbers of live pages that no export has numbered: its own numbers have eight digits at most.
+#: Numbers of live pages that are not exported: exports use at most eight digits.
 LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
 
 
 class Bounded(Protocol):
-    """Rows whose keys say where pages end."""
+    """Interface of rows whose keys determine where pages end."""
 
     def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        """Return where a page of at most `most` rows ends; `None` if all up to `until` fit it."""
+        """Return the key at which a page of at most `most` rows ends; `None` if the rest fits on it."""
 
 
 def divide(rows: Bounded, page: Page, most: int, taken: Set[int] = frozenset()) -> Iterator[Page]:
     """Yield the parts of a page, each of at most `most` rows.
 
-    The first part keeps its number. Each other one has that of the bound where it begins, or the next
-    one that is not `taken`.
+    The first part keeps its number. Each other part has the number of the bound where it begins, or the
+    next one that is not `taken`.
     """
     taken = {*taken, page.number}
     while (at := rows.bound(page.after, page.until, most)) is not None:
@@ -52,9 +52,9 @@ def divide(rows: Bounded, page: Page, most: int, taken: Set[int] = frozenset()) 
 
 
 def live_number(after: Key, taken: Set[int] = frozenset()) -> int:
-    """Return the number of a live page that begins behind a key, the same in all processes of a site.
+    """Return the number of a live page that begins after a key, the same in all processes of a site.
 
-    The key is not to be found out from it: keys can tell how many rows are not published.
+    It does not reveal the key, since keys can reveal how many rows are not published.
     """
     digest = salted_hmac("django_sitemaps09.number", repr(after), algorithm="sha256").digest()
     found = LIVE_NUMBERS[int.from_bytes(digest[:8], "big") % len(LIVE_NUMBERS)]
@@ -66,7 +66,7 @@ def live_number(after: Key, taken: Set[int] = frozenset()) -> int:
 def bound(
     members: Members, identity: Identity, after: Key | None, until: Key | None, most: int
 ) -> Key | None:
-    """Return where a page that begins behind `after` ends; `None` if all rows up to `until` fit it."""
+    """Return the key at which a page that begins after `after` ends; `None` if the rest fits on it."""
     key = identity.key
     last = key.parse(until)
     least = -(-most * LEAST // 100)
@@ -81,15 +81,15 @@ def bound(
         found = _between(low[0], high[0], identity)
         if found is not None:
             return found
-    # Python does not know the order of other types: the bound is one of the keys.
+    # Python does not know the order of other types, so the bound is one of the keys.
     window = low + members.keys(low[0], last, 0, most - least + 1)
     return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
 
 
 def _between(low: Any, high: Any, identity: Identity) -> Key | None:
-    """Return the highest ranked key from `low` on and before `high`, which no row needs to have.
+    """Return the highest ranked key from `low` up to, but not including, `high`; no row needs to have it.
 
-    `None` if the database has another order than Python: MariaDB compares UUIDs by their end.
+    Return `None` if the database has another order than Python: MariaDB compares UUIDs from their end.
     """
     if type(high) is not type(low) or low >= high:
         return None
@@ -102,8 +102,9 @@ def _between(low: Any, high: Any, identity: Identity) -> Key | None:
 def landmark(low: int, high: int) -> int:
     """Return the highest ranked integer from `low` to `high`.
 
-    Each block of `2 ** level` integers has one, at random, that ranks above all of lower levels. Round
-    numbers would rank as well, but stand in rows: two chains of pages could pass each other for ever.
+    Each block of `2 ** level` integers has a random one that ranks above all integers of lower levels.
+    Round numbers would rank as well, but they form rows: two chains of pages could miss each other for
+    ever.
     """
     for level in range(_BITS, -1, -1):
         ranked = []
@@ -117,5 +118,5 @@ def landmark(low: int, high: int) -> int:
 
 
 def _rank(key: object) -> int:
-    # A checksum alone ranks keys that differ in a digit in a pattern. A digest takes five times as long.
+    # A checksum alone ranks keys that differ in one digit in a pattern. A digest takes five times as long.
     return crc32(str(key).encode(errors="backslashreplace")) * _MIXING & _MASK

@@ -1,4 +1,4 @@
-"""The key of a queryset's rows: which fields may be one, and ranges of it."""
+"""The key of a queryset's rows: which fields can be keys, and how rows are filtered by ranges of it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from django.db.models import (
 from django_sitemaps09.django_internals import filtered_first
 from django_sitemaps09.pages import Key
 
-#: SQLite holds decimals as floats, which tell no more digits apart.
+#: Digits of the floats that SQLite stores decimals as.
 SQLITE_DIGITS = 15
 
 
 class KeyColumns(NamedTuple):
-    """A key as Django's names for its columns, and the fields that make text of their values."""
+    """Columns of a key by their names in Django, with the fields that convert their values to text."""
 
     name: str
     names: tuple[str, ...]
@@ -38,51 +38,51 @@ class KeyColumns(NamedTuple):
 
     @classmethod
     def of(cls, model: type[Model], name: str, using: str) -> KeyColumns:
-        """The key `name` of a model. `ImproperlyConfigured` says why it cannot be one."""
+        """Return the key `name` of a model. Raise `ImproperlyConfigured` if it cannot be one."""
         try:
             field: Any = model._meta.pk if name == "pk" else model._meta.get_field(name)
         except FieldDoesNotExist as error:
             raise ImproperlyConfigured(f"{model._meta.label} has no field {name!r}.") from error
         if field.is_relation and not field.concrete:
             raise ImproperlyConfigured(
-                f"{model._meta.label}.{name} cannot be the key of pages: it is no column. Set `key` "
-                "to one that is unique, not null, and never changes for a row that exists."
+                f"{model._meta.label}.{name} cannot be the key of pages: it is not a column. Set `key` "
+                "to a field that is unique, not null, and never changes for an existing row."
             )
         if isinstance(field, CompositePrimaryKey):
             fields = tuple(_concrete(part) for part in model._meta.pk_fields)
             names = tuple(part.attname for part in model._meta.pk_fields)
             key = cls("pk", names, fields)
         else:
-            # The column: by its name a relation is ordered as the related model is.
+            # The column, since by its name a relation would be ordered like the related model.
             column = "pk" if field.primary_key else field.attname
             key = cls(column, (column,), (_concrete(field),))
         if problem := key_problem(model, field, key.fields, connections[using].vendor):
             raise ImproperlyConfigured(
-                f"{model._meta.label}.{name} cannot be the key of pages: {problem}. Set `key` to a "
-                "field that is unique, not null, and never changes for a row that exists."
+                f"{model._meta.label}.{name} cannot be the key of pages: {problem}. Set `key` to a field "
+                "that is unique, not null, and never changes for an existing row."
             )
         return key
 
     @property
     def is_ordered_plainly(self) -> bool:
-        """Whether the fields are Django's own: those of a project can convert values to another order."""
+        """Return whether all fields are Django's own. Others can convert values to another order."""
         return all(type(field).__module__.startswith("django.") for field in self.fields)
 
     @property
     def is_integer(self) -> bool:
-        """Whether the key is one integer, so that one can be computed from another."""
+        """Return whether the key is a single integer, from which other keys can be computed."""
         return (
             len(self.fields) == 1 and isinstance(self.fields[0], IntegerField) and self.is_ordered_plainly
         )
 
     def beyond(self, rows: QuerySet[Any], after: Hashable | None) -> QuerySet[Any]:
-        """The rows whose key is greater; compared by the database, whose order it is."""
+        """Return the rows whose key is greater than `after` in the order of the database."""
         if after is None:
             return rows
         return self._filtered(rows, "gt", after)
 
     def until(self, rows: QuerySet[Any], until: Hashable | None) -> QuerySet[Any]:
-        """The rows up to and including a key."""
+        """Return the rows up to and including a key."""
         if until is None:
             return rows
         return self._filtered(rows, "lte", until)
@@ -90,16 +90,16 @@ class KeyColumns(NamedTuple):
     def _filtered(self, rows: QuerySet[Any], lookup: str, key: Any) -> QuerySet[Any]:
         bounds = {f"{self.name}__{lookup}": key}
         if len(self.names) > 1:
-            # MariaDB finds no range of an index by a row of columns, only by the first of them.
+            # MariaDB cannot use an index range for a row of columns, only for the first column.
             bounds[f"{self.names[0]}__{lookup[:2]}e"] = key[0]
         return filtered_first(rows, **bounds)
 
     def of_row(self, row: Sequence[Any]) -> Hashable:
-        """The key at the front of a row of `values_list(*names, ...)`."""
+        """Return the key at the start of a row of `values_list(*names, ...)`."""
         return row[0] if len(self.names) == 1 else tuple(row[: len(self.names)])
 
     def text(self, key: Any) -> Key:
-        """A key as its fields write it. `ImproperlyConfigured` where they cannot read it again."""
+        """Return a key as text. Raise `ImproperlyConfigured` if its fields cannot read the text back."""
         parts = key if len(self.names) > 1 else (key,)
         text = tuple(
             field.value_to_string(SimpleNamespace(**{field.attname: part}))
@@ -107,13 +107,13 @@ class KeyColumns(NamedTuple):
         )
         if self.parse(text) != key:
             raise ImproperlyConfigured(
-                f"The key {key!r} is not the same after {'.'.join(self.names)} wrote and read it: give its "
-                "field a value_to_string() that to_python() understands, or name another `key`."
+                f"The key {key!r} changes when {'.'.join(self.names)} converts it to text and back. Give "
+                "the field a value_to_string() that to_python() can read, or choose another `key`."
             )
         return text
 
     def parse(self, key: Key | None) -> Hashable | None:
-        """A key from its text."""
+        """Return the key for its text."""
         if key is None:
             return None
         parts = tuple(field.to_python(part) for field, part in zip(self.fields, key, strict=True))
@@ -121,11 +121,11 @@ class KeyColumns(NamedTuple):
 
 
 def _concrete(field: Any) -> Any:
-    """The field whose values a relation has."""
+    """Return the field whose values a relation has."""
     while field.remote_field is not None:
         field = field.target_field
     if isinstance(field, GeneratedField):
-        # Which itself makes no values of text.
+        # A generated field itself does not convert text to values.
         made: Any = copy(field.output_field)
         made.set_attributes_from_name(field.name)
         return made
@@ -133,16 +133,16 @@ def _concrete(field: Any) -> Any:
 
 
 def key_problem(model: type[Model], declared: Any, fields: Sequence[Any], vendor: str) -> str | None:
-    """Why a field cannot be a key on the databases of a vendor, or `None`."""
+    """Return why a field cannot be a key on the databases of a vendor, or `None`."""
     for field in fields:
         if isinstance(field, (FloatField, BinaryField, JSONField)):
-            return f"a {type(field).__name__} has no exact text"
+            return f"a {type(field).__name__} has no exact text form"
         if (
             isinstance(field, DecimalField)
             and vendor == "sqlite"
             and (field.max_digits or SQLITE_DIGITS + 1) > SQLITE_DIGITS
         ):
-            return f"SQLite tells no more than {SQLITE_DIGITS} digits of a decimal apart"
+            return f"SQLite distinguishes at most {SQLITE_DIGITS} digits of a decimal"
     if declared.primary_key:
         return None
     if declared.null:

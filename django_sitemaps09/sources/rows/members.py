@@ -1,7 +1,7 @@
-"""The rows of a section by ranges of their key, and by lists of keys where ranges do not help.
+"""Read the rows of a section by ranges of their key, or by lists of keys if ranges do not help.
 
-A database evaluates a filter over a relation to many rows, or an aggregate, for all rows that it may have
-to look at. So a query looks at a short range of keys, whatever the number of rows that follow.
+To evaluate a filter over a multi-valued relation, or an aggregate, a database may process all rows that it
+could need. So a query is given a short range of keys, regardless of how many rows follow.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
-# The factor by which the next range is longer, where one holds too few rows.
+# The factor by which the next range is longer if one has too few rows.
 _LONGER = 8
-#: The keys that one query lists. PostgreSQL compares rows of columns in time of the square of their number,
-#: and MariaDB refuses a query of more bytes than its `max_allowed_packet`.
+#: Keys that one query lists. PostgreSQL takes quadratic time to compare many rows of columns, and MariaDB
+#: rejects a query larger than `max_allowed_packet`.
 LISTED = 500
-#: The shortest range of integers that a query looks at.
+#: The shortest range of integers that a query reads.
 FEWEST = 1_000
 
 
 class Span(NamedTuple):
-    """The range that one query reads: keys greater than `after`, up to `end`; the last ends at `until`."""
+    """Range that one query reads: keys greater than `after`, up to `end`. The last ends at `until`."""
 
     after: Hashable | None
     end: Any
     until: Hashable | None
-    #: The number of integers that it has, and the greatest key; 0 where ranges are not shortened.
+    #: The number of integers in the range, and the greatest key; 0 if ranges are not shortened.
     length: int = 0
     last: int = 0
 
@@ -46,8 +46,8 @@ class Span(NamedTuple):
 class Members(NamedTuple):
     """The rows of a section.
 
-    Where `written` is not `None`, it is the queryset as the project wrote it, and only rows whose key it
-    has are meant. `are_grouped` is true where the queryset or a declared expression has an aggregate.
+    If `written` is not `None`, it is the queryset as the project wrote it, and limits the rows to those
+    whose key it has. `are_grouped` is true if the queryset or a declared expression has an aggregate.
     """
 
     key: KeyColumns
@@ -57,22 +57,25 @@ class Members(NamedTuple):
 
     @property
     def are_costly(self) -> bool:
-        """Whether it costs more to choose rows than to read them."""
+        """Return whether selecting rows costs more than reading them."""
         return self.written is not None or self.are_grouped
 
     @property
     def are_far(self) -> bool:
-        """Whether a database may join, group or sort all rows that follow to return the first ones."""
+        """Return whether a database may process all following rows to return the first ones.
+
+        It may join, group or sort them.
+        """
         return not self.looks_beyond and (self.are_costly or len(self.rows.query.alias_map) > 1)
 
     @property
     def computes_ends(self) -> bool:
-        """Whether a query is given a short range, the end of which is computed from the key before it."""
+        """Return whether queries are given short ranges, with ends computed from the key before them."""
         return self.are_far and self.key.is_integer
 
     @property
     def looks_beyond(self) -> bool:
-        """Whether a window function looks at rows outside a range, which then cannot be chosen first."""
+        """Return whether a window function uses rows outside of a range."""
         return self.written is not None and filters_window(self.written.query)
 
     def between(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
@@ -85,7 +88,7 @@ class Members(NamedTuple):
     def _written_in(
         self, written: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
-        # PostgreSQL knows what it costs to return the first rows only, unless it has to hash a long range.
+        # PostgreSQL estimates the cost of returning only the first rows, unless it must hash a long range.
         long = connections[written.db].vendor == "postgresql" and not self.key.is_integer
         return written if self.looks_beyond or long else self._range(written, after, until)
 
@@ -100,7 +103,7 @@ class Members(NamedTuple):
     def most_listed(self, most: int) -> int:
         """Return how many keys one query can list, and no more than `most`."""
         allowed = connections[self.rows.db].features.max_query_params or LISTED * 10
-        # A tenth is for what else a query has.
+        # A tenth is reserved for other parameters of the query.
         return min(most, LISTED, allowed * 9 // 10 // len(self.key.names))
 
     def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
@@ -121,7 +124,7 @@ class Members(NamedTuple):
                     return found
                 count = self.count_up_to(after, start + length, wanted)
                 if count * _LONGER < wanted:
-                    # The database finds a few of many rows faster by itself.
+                    # Without shorter ranges, the database finds a few of many rows faster.
                     break
                 length = length * wanted // count * 5 // 4
         return self._keys_between(after, until, skip, most)
@@ -148,12 +151,12 @@ class Members(NamedTuple):
         after, until = key if count == most else span.end, span.until
         last: Any = span.last
         if not span.length:
-            # Only now is it known that one query is not enough.
+            # Not looked up before, since one query is often enough.
             last = self._outermost("-", until) if self.computes_ends else None
         if type(after) is not int or type(last) is not int:
             return span._replace(after=after)
         shortest = max(most, FEWEST)
-        # Behind a gap keys can be as close as before it.
+        # After a gap, keys can be as dense as before it.
         length = shortest if count == most else max(span.length, shortest)
         if count * _LONGER < most:
             length *= _LONGER
@@ -172,7 +175,7 @@ class Members(NamedTuple):
 
 
 class _OfColumns(Expression):
-    """A condition on the columns of a key."""
+    """Condition on the columns of a key."""
 
     conditional = True
     output_field = BooleanField()
@@ -193,10 +196,10 @@ class _OfColumns(Expression):
 
 
 class Among(_OfColumns):
-    """Whether the columns of a key are those of one of some rows, which are read as they are.
+    """Condition that a key is the key of one of several rows, whose query is not changed.
 
-    Django renames the tables of a query in `pk__in`, and loses some of those of a combined one; nor does it
-    compare the columns of a composite key with those of a filter on a window.
+    In `pk__in`, Django renames the tables of a query, and loses some tables of a combined query. It also
+    cannot compare the columns of a composite key with those of a filter on a window.
     """
 
     def __init__(self, *columns: Any, rows: QuerySet[Any]) -> None:
@@ -205,10 +208,10 @@ class Among(_OfColumns):
 
     @classmethod
     def keys_of(cls, rows: QuerySet[Any]) -> Among:
-        """Among the primary keys of some rows."""
+        """Return the condition for the primary keys of several rows."""
         columns = [F(field.attname) for field in rows.model._meta.pk_fields]
         names = {alias("key", place): column for place, column in enumerate(columns)}
-        # What is selected is grouped by, so that an aggregate can be another one without it.
+        # Selected annotations are grouped by, so removing them could change an aggregate.
         beside = [*rows.query.annotation_select] if rows.query.group_by else []
         return cls(*columns, rows=rows.annotate(**names).values_list(*names, *beside))
 
@@ -221,9 +224,9 @@ class Among(_OfColumns):
 
 
 class AmongKeys(_OfColumns):
-    """Whether the columns of a key are those of one of some keys.
+    """Condition that a key is one of several keys.
 
-    For a composite key on SQLite Django writes an OR of all of them, of which SQLite takes 1,000 at most.
+    For a composite key on SQLite, Django writes an OR of all keys, of which SQLite accepts at most 1,000.
     """
 
     def __init__(self, key: KeyColumns, keys: Sequence[Any]) -> None:

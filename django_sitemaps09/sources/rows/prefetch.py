@@ -20,7 +20,7 @@ Rows: TypeAlias = Sequence[Sequence[Any]]
 #: Starts a query of `values_list()`, and returns a function that waits for its rows.
 Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Rows]]
 
-# Backends with a server that works by itself, and a client that two threads may use.
+# Backends whose server works in parallel, and whose client can be used by two threads.
 _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
 
@@ -89,8 +89,8 @@ def _result(rows: Future[Rows], connection: Any) -> Rows:
     try:
         return rows.result()
     except BaseException:
-        # An interrupt or a time limit must not wait for the server. Drivers take care of that only in the
-        # thread that waits there.
+        # An interrupt or a time limit must not wait for the server. Drivers ensure that only in the thread
+        # that waits there.
         if not rows.done():
             connection.connection.cancel()
         raise

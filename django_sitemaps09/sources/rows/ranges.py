@@ -1,4 +1,4 @@
-"""Querysets of which a range of keys is a range of rows."""
+"""Select querysets in which a range of keys is a range of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 
 
 class Ranged(NamedTuple):
-    """Rows that ranges of keys divide; where `written` is not `None`, only those whose key it has."""
+    """Rows that can be divided by ranges of keys; if `written` is set, only those whose key is in it."""
 
     rows: QuerySet[Any]
     written: QuerySet[Any] | None = None
@@ -38,10 +38,10 @@ class Ranged(NamedTuple):
 
 
 def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
-    """The items as a queryset in which a range of keys is a range of rows, or `None` if there is none.
+    """Return the items as a queryset in which a range of keys is a range of rows, `None` if impossible.
 
-    A multi-valued join and a filter on a window do not commute with a range: such a queryset is read as
-    the rows whose key is in it.
+    A multi-valued join or a filter on a window gives other results within a range. Such a queryset is read
+    as the rows of the model whose key is in it.
     """
     if isinstance(items, QuerySet):
         for refused, why in (
@@ -59,12 +59,12 @@ def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
             return None
     rows: QuerySet[Any] = without_order(items)
     query = rows.query
-    # Rows have their primary key: no two are the same, unless a join repeats them.
+    # Rows have a primary key, so they are distinct unless a join repeats them.
     query.distinct = False
     if not (filters_window(query) or repeats_rows(query)):
         return Ranged(rows)
     if groups_rows(rows, declaration.expressions):
-        # An aggregate is taken of what the queryset joins, and each row comes once.
+        # The aggregate covers what the queryset joins, and each row occurs once.
         return Ranged(rows.alias(**declaration.expressions))
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
@@ -72,6 +72,6 @@ def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
     try:
         outer.annotate(**declaration.expressions)
     except FieldError:
-        # An expression names an annotation, which only the rows themselves have.
+        # An expression uses an annotation that only the queryset itself has.
         return None
     return Ranged(outer, rows)

@@ -21,15 +21,15 @@ from django_sitemaps09.sources.rows.prefetch import prefetching
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE, readable_rows
 
-# Instances of one slice in memory at a time: each is a handful of objects, as rows are not. With
-# prefetches all of a slice, since each of those is a query.
+# Instances of one slice in memory at a time, since each consists of several objects. With prefetches, all
+# of a slice, since each prefetch is a query.
 INSTANCES = 250
-# The alias of a lastmod as text of the database.
+# The alias of a lastmod that the database converts to text.
 _TEXT = alias("lastmod_text")
 
 
 class Slices(NamedTuple):
-    """How the rows of a key are read, a slice at a time; a row that cannot be read is skipped and named."""
+    """Slices of rows in the order of their key. Rows that cannot be read are skipped and reported."""
 
     members: Members
     declaration: Declaration
@@ -43,7 +43,7 @@ class Slices(NamedTuple):
         return self.members.between(rows, span.after, span.end)[:most]
 
     def columns(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
-        """Slices of the declared expressions; the next one is on its way while one is used."""
+        """Yield slices of the declared expressions; the next one is prefetched while one is used."""
         names, expressions, times = self.key.names, self.declaration.expressions, self.times
         values = rows.values_list(*names, *expressions)
         if times is not None:
@@ -51,7 +51,7 @@ class Slices(NamedTuple):
             rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
         else:
             rows = values
-        # What leaves rows out by itself has more of them behind a slice that is not full.
+        # A queryset that skips rows can have more of them after a slice that is not full.
         plain = fetches_plainly(rows)
         with prefetching(connections[rows.db], plainly=plain) as submit:
             span: Span | None = first
@@ -71,7 +71,7 @@ class Slices(NamedTuple):
                 if texts is not None:
                     lastmods = texts.w3c(read.columns[alias("lastmod")])
                     if lastmods is None:
-                        # The next slices will have more of what Python has to look at.
+                        # The next slices will also have values that Python must convert.
                         rows, times = values, None
                         result = submit(self._query(rows, span, most))
                         continue
@@ -90,14 +90,14 @@ class Slices(NamedTuple):
     def _readable(
         self, rows: QuerySet[Any], span: Span, most: int
     ) -> tuple[list[Any], list[ItemError], Hashable | None, int]:
-        """What can be read of a slice, what is said of the other rows, the last key, and how many keys."""
+        """Return the readable rows of a slice, the errors of the others, the last key, and the count."""
         found = self._query(rows.values_list(*self.key.names), span, most)
         keys = [self.key.of_row(row) for row in found]
         read = lambda after, until: list(self.members.between(rows, after, until))  # noqa: E731
         return *readable_rows(read, span.after, keys), keys[-1] if keys else span.after, len(keys)
 
     def instances(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
-        # A key that is not the primary one is selected by us, whatever the queryset defers.
+        # A key other than the primary key is selected here, even if the queryset defers it.
         if self.key.name != "pk":
             rows = rows.annotate(**{alias("key"): F(self.key.name)})
         plain = fetches_plainly(rows)
@@ -106,7 +106,7 @@ class Slices(NamedTuple):
         span: Span | None = first
         while span is not None:
             found, count, failed, last = self._query(rows, span, most), 0, False, span.after
-            # Those of a list are asked for at the first step, which is measured.
+            # The rows of a list are read in the first step, which is measured.
             with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:
                 try:
                     while items := self._step(made, size):

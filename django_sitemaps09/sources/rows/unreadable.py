@@ -10,18 +10,18 @@ from django.db import DataError
 
 from django_sitemaps09.entries import ItemError, reason_of
 
-#: Exceptions of drivers and fields for values that they cannot make: infinity, the year 10000, 2020-02-30.
-#: AttributeError: Django looks for the zone of a time that it could not read from a text of SQLite.
+#: Exceptions of drivers and fields for values that they cannot convert: infinity, the year 10000,
+#: 2020-02-30. AttributeError: Django uses the time zone of a value that it could not parse from SQLite.
 UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
 
-# Consecutive rows that cannot be read, before all of them are given up.
+# Consecutive rows that may be unreadable before reading is given up.
 _FAILURES = 100
 
 FoundT = TypeVar("FoundT")
 
 
 class Unreadable(NamedTuple):
-    """Row that cannot be read: its place, and the reason."""
+    """Row that cannot be read, with its place and the reason."""
 
     place: int
     reason: str

@@ -98,7 +98,7 @@ class TestAMessage:
         before = touched(folder)
         crew.run("send_again")
         crew.are_idle()
-        assert "A page came too late" in crew.said()
+        assert "A page was ignored" in crew.said()
         assert touched(folder) == before
         # What a second attempt has staged after the end is gone after the next run.
         crew.run("exported", str(folder), "serial", "doubled")
@@ -112,7 +112,7 @@ class TestAPage:
     ) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "broken", "a")
         assert report["failures"] == [
-            f"Section 'broken': ExportError: A worker of Celery on {socket.gethostname()}: "
+            f"Section 'broken': ExportError: Celery worker on {socket.gethostname()}: "
             "ImproperlyConfigured: the project is broken."
         ]
         assert report["published"]
@@ -123,7 +123,7 @@ class TestAPage:
     ) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "deadly", "a")
         [failure] = report["failures"]
-        assert failure.startswith("Section 'deadly': ExportError: A worker of Celery on ")
+        assert failure.startswith("Section 'deadly': ExportError: Celery worker on ")
         assert "was delivered three times" in failure
         assert report["sections"][1]["failure"] is None
 
@@ -167,7 +167,7 @@ class TestAWorkerThatDoesNotFit:
     ) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "a", environ=environ, **keys)
         [failure] = report["failures"]
-        assert f"it is incompatible, with another {what}" in failure
+        assert f"it is incompatible: the worker's {what}" in failure
         assert not report["published"]
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []
@@ -177,7 +177,7 @@ class TestAWorkerThatDoesNotFit:
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.5"}
         report = crew.run("to_the_setting", environ=hasty, ROOT=str(tmp_path / "ours"))
         [failure] = report["failures"]
-        assert f"reaches {tmp_path / 'ours'} as the same user" in failure
+        assert f"can access {tmp_path / 'ours'} as the same user" in failure
         crew.are_idle()
         assert content(tmp_path / "ours") == {}
         assert not (crew.folder / "theirs").exists()

@@ -121,7 +121,7 @@ class TestAForgedMessage:
             patched.setattr(stores, "target", opened)
             self.render(message)
         [record] = caplog.records
-        assert record.getMessage().startswith(f"A message was refused, and nothing was done: {why}")
+        assert record.getMessage().startswith(f"A message was rejected and ignored: {why}")
         assert record.levelname == "ERROR"
         assert EVIL not in sys.modules
         assert len(queries) == 0
@@ -173,7 +173,7 @@ class TestAForgedMessage:
         from django_sitemaps09.export.engines import messages
 
         message = a_day_ago(monkeypatch, lambda: messages.sign(forging))
-        why = "it was signed more than a day ago, by the clock here"
+        why = "it was signed more than a day ago, according to the local clock"
         self.is_refused(message, tmp_path, monkeypatch, caplog, why)
 
     def test_of_another_run_renders_nothing_in_this_one(
@@ -185,7 +185,7 @@ class TestAForgedMessage:
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
         before = entries(tmp_path)
         self.render(message)
-        assert "A page came too late" in caplog.text
+        assert "A page was ignored" in caplog.text
         assert entries(tmp_path) == before
 
     def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ class TestAForgedAnswer:
         try:
             found = messages.read_answer(folder, wrong)
         except ExportError as error:
-            assert "An answer was refused: " in str(error)  # noqa: PT017 some values are as good as others
+            assert "An answer was rejected: " in str(error)  # noqa: PT017 some values are as good as others
         else:
             assert (key, value) in [("urls", 7), ("digest", "x"), ("until", None)]
             assert found.file.name.startswith("sitemap-")
@@ -256,7 +256,7 @@ class TestAForgedAnswer:
                 "more than a day ago",
             ),
         }[forger]
-        with pytest.raises(ExportError, match=f"An answer was refused: .*{why}"):
+        with pytest.raises(ExportError, match=f"An answer was rejected: .*{why}"):
             messages.read_answer(folder, answer.encode())
 
     @pytest.mark.parametrize(

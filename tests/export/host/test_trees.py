@@ -202,7 +202,7 @@ class TestRows:
         reports = run(folder, A, B, sections={"pages": Pages, "n": Numbers})
         assert reports[A].failures == []
         [failure] = reports[B].failures
-        assert "there is no Site with the domain 'a-longer-name.b.example:8443'" in failure
+        assert "no Site has the domain 'a-longer-name.b.example:8443'" in failure
         assert pages(folder / FOLDERS[A]) == [
             "sitemap-pages-1.xml.gz",
             *(f"sitemap-n-{number}.xml.gz" for number in (1, 2, 3)),

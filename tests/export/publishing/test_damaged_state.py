@@ -114,10 +114,10 @@ class TestStateThatIsDamaged:
         # Nor where the digest is right.
         before()
         document = "".join([head, *lines]).encode()
-        found = manifest.unsealed((state / ROOT).read_bytes())
+        found = manifest.unseal((state / ROOT).read_bytes())
         found["sections"]["articles"] = manifest.section_file("articles", document)
         (state / found["sections"]["articles"]).write_bytes(document)
-        (state / ROOT).write_bytes(manifest.sealed(found))
+        (state / ROOT).write_bytes(manifest.seal(found))
         with pytest.raises(ManifestError, match="page"):
             known(folder)
         assert self.settles(folder, sitemaps) == "published"
@@ -144,10 +144,10 @@ class TestStateThatIsDamaged:
         chance = random.Random(seed)  # noqa: S311
         for _ in range(6):
             sitemaps = before()
-            found = manifest.unsealed((state / ROOT).read_bytes())
+            found = manifest.unseal((state / ROOT).read_bytes())
             key = chance.choice([*found])
             found[key] = chance.choice(HOSTILE)
-            (state / ROOT).write_bytes(manifest.sealed(found))
+            (state / ROOT).write_bytes(manifest.seal(found))
             try:
                 report = export(output=folder, sitemaps=sitemaps)
             except ExportError:
@@ -180,7 +180,7 @@ class TestStateThatIsDamaged:
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
     ) -> None:
         sitemaps = before()
-        found = manifest.unsealed((state / ROOT).read_bytes())
+        found = manifest.unseal((state / ROOT).read_bytes())
         files = {}
         for section, file in found["sections"].items():
             files[section] = f"section-{section}-run-20260901T120000-0a1b2c3d.jsonl"
@@ -202,7 +202,7 @@ class TestAnExportOfAnotherProject:
         else:
             configure(FILES_URL=f"{BASE}/maps/")
         for names_ in ([], ["a"]):
-            with pytest.raises(ExportError, match=rf"holds an export of {BASE}.*remove manifest\.json"):
+            with pytest.raises(ExportError, match=rf"contains an export of {BASE}.*remove manifest\.json"):
                 export(names_, output=folder, sitemaps=sitemaps)
         assert (touched(folder), touched(state)) == before
         (state / ROOT).unlink()

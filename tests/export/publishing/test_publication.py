@@ -95,7 +95,7 @@ class TestTheIndexOfAnExport:
         assert content(folder) == {}
         assert not robots.exists()
         assert (report.published, report.failures) == (False, [])
-        assert "no URL in any section" in report.warnings[0]
+        assert "No section has any URLs" in report.warnings[0]
 
     def test_stays_where_it_would_name_nothing(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
@@ -114,7 +114,7 @@ class TestTheIndexOfAnExport:
         report = export(output=folder, sitemaps={"a": Numbers(1)})
         assert tree(folder) == before
         (failure,) = report.failures
-        assert "'b' is published and not declared any more" in failure
+        assert "'b' is published but no longer declared" in failure
         assert failure.endswith("--remove b")
         report = export(output=folder, sitemaps={"a": Numbers(1)}, remove=["b"])
         assert report.failures == []
@@ -245,7 +245,7 @@ class TestWhatStandsInTheWay:
         (tmp_path / "elsewhere").mkdir(mode=0o755)
         if what == "link":
             (folder / STATE).symlink_to(tmp_path / "elsewhere")
-            expected = pytest.raises(ExportError, match="not a folder of this user")
+            expected = pytest.raises(ExportError, match="not a folder owned by this user")
         else:
             (folder / STATE).write_text("mine")
             expected = pytest.raises((ExportError, OSError), match=STATE)
@@ -298,11 +298,11 @@ class TestWhatStandsInTheWay:
             else:
                 with path.open("wb") as file:
                     file.truncate(60_000_000)
-        with pytest.raises(ExportError, match="no plain file"):
+        with pytest.raises(ExportError, match="not a regular file"):
             export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         assert (report.robots, paths(folder)) == ("failed", numbers(1))
-        assert "no plain file" in report.failures[0]
+        assert "not a regular file" in report.failures[0]
 
 
 class TestTheOrderOfPublishing:

@@ -132,7 +132,7 @@ class TestRobotsTxt:
         path = tmp_path / "missing" / "robots.txt" if what == "a missing folder" else tmp_path
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
         assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
-        assert f"{path} was left as it is" in report.failures[0]
+        assert f"{path} was not changed" in report.failures[0]
         assert not (tmp_path / "missing").exists()
 
     def test_is_whole_or_as_it_was(self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ class TestRobotsTxt:
         for count_ in (1, 2):
             report = export(output=folder, sitemaps={"a": Numbers(count_)}, robots=path)
             assert (report.published, paths(folder), report.robots) == (True, numbers(count_), "failed")
-            assert "links lead to each other" in report.failures[0]
+            assert "links form a loop" in report.failures[0]
         # And in a run that is killed before its end, which the next one finishes.
         path.unlink()
         with monkeypatch.context() as patch:

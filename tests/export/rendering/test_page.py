@@ -210,8 +210,8 @@ class TestTheLimits:
         (section,) = export(output=folder, sitemaps={"a": Long(9)}).sections
         assert sorted(paths(folder)) == sorted(set(numbers(9)) - {"/numbers/0/", "/numbers/4/"})
         assert [(e.key, e.field, e.reason) for e in section.errors] == [
-            ("1", "location", "fits no page"),
-            ("5", "location", "fits no page"),
+            ("1", "location", "does not fit on a page"),
+            ("5", "location", "does not fit on a page"),
         ]
 
     @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
@@ -258,7 +258,7 @@ class TestBadItems:
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>0.5</priority>") == 4
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>") == 4
         for error in section.errors:
-            assert f"Section 'a': left out: {error}" in caplog.messages
+            assert f"Section 'a': skipped {error}" in caplog.messages
 
     def test_are_counted_once_though_a_page_is_cut(
         self, folder: Path, configure: Callable[..., None]
@@ -303,8 +303,8 @@ class TestBadItems:
         assert paths(folder) == [*numbers(4), *numbers(2)]
         (failure,) = report.failures
         assert "'a'" in failure
-        assert "every item was left out" in failure
-        assert "item 1: location" in failure
+        assert "every item was skipped" in failure
+        assert "item 1, location" in failure
         assert "elsewhere.example.net" in failure
 
 
@@ -335,7 +335,7 @@ class Forging:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def begin(self, renderer: Any, task: Any) -> Callable[[], Any]:
+    def submit(self, renderer: Any, task: Any) -> Callable[[], Any]:
         made = render_page(renderer, task)
         staged, name = self.answers
         file = replace(made.file, name=name or made.file.name)

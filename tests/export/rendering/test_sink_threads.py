@@ -211,7 +211,7 @@ class TestASink:
         closing.start()
         # Cancelled before the first chunk ends; that one is waited for.
         deadline = time.monotonic() + DEADLINE
-        while not all(future.cancelled() for future in [*opened._waiting][1:]):
+        while not all(future.cancelled() for future in [*opened._write_futures][1:]):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert not cancelled.is_set()

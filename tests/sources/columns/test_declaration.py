@@ -51,18 +51,18 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         ("/\ud800", "lone surrogate"),
         ("relative/path", "neither a path that begins with a slash nor an absolute URL"),
         ("", "is empty"),
-        ("/a#b", "holds a fragment"),
+        ("/a#b", "contains a fragment"),
         ("https://user@www.example.com/a", "has a user or a backslash"),
         (None, "neither a path"),
         ("?page=2", "neither a path"),
         ("ftp://www.example.com/a", "neither a path"),
         ("javascript:alert(1)", "neither a path"),
-        (f"{LONG}a", "has 2,048 characters, 2,047 are allowed"),
-        (f"/{'ä' * 500}", "characters, 2,024 are allowed"),
+        (f"{LONG}a", "has 2,048 characters; at most 2,047 are allowed"),
+        (f"/{'ä' * 500}", "characters; at most 2,024 are allowed"),
         ("https://other.example/a", "is not on https://www.example.com"),
         ("https://www.example.com.evil.example/a", "is not on https://www.example.com"),
         ("https://www.example.com:8443/a", "is not on https://www.example.com"),
-        ("https://www.example.com:none/a", "a port that no URL can have"),
+        ("https://www.example.com:none/a", "an invalid host or port"),
         ("http://www.example.com/a", "is not on https://www.example.com"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_database_or_a_project_that_is_broken_is_no_bad_item(
     ("field", "value"), [("lastmod", "yesterday"), ("changefreq", "sometimes"), ("priority", 7)]
 )
 def test_a_bad_constant_is_an_error_beside_expressions_and_else_left_out(field: str, value: Any) -> None:
-    with pytest.raises(ImproperlyConfigured, match=rf"Declared\.{field}.*Change it.*method"):
+    with pytest.raises(ImproperlyConfigured, match=rf"Declared\.{field}.*Change or remove it.*method"):
         compiled(declaration(model=Article, location=COLUMNS["location"], **{field: value}))
     done = rendered(compiled(listing(ITEMS, **{field: value})))
     assert locations(done) == [f"{BASE}/{item}/" for item in ITEMS]
@@ -210,18 +210,18 @@ def test_a_limit_of_a_class_is_never_above_that_of_the_settings() -> None:
 
 
 def test_expressions_need_a_queryset() -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"Listing.*no queryset.*methods"):
+    with pytest.raises(ImproperlyConfigured, match=r"Listing.*not return a queryset.*methods"):
         compiled(listing(ITEMS, lastmod=F("updated")))
 
 
 def test_expressions_need_rows_that_can_carry_them(articles: QuerySet[Article]) -> None:
     queryset = articles.order_by("day").values_list("slug")
-    with pytest.raises(ImproperlyConfigured, match=r"rows of a model, not tuple.*methods"):
+    with pytest.raises(ImproperlyConfigured, match=r"need model instances, not tuple.*methods"):
         rendered(compiled(declaration(queryset=queryset, **COLUMNS)))
 
 
 def test_a_class_without_rows_says_how_to_give_it_some() -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"Declared has no rows: set `queryset` or `model`"):
+    with pytest.raises(ImproperlyConfigured, match=r"Declared has no queryset: set `queryset` or `model`"):
         compiled(declaration(location="/"))
 
 

@@ -184,7 +184,7 @@ class TestPages:
         )
         done = rendered(compiled(section))
         assert locations(done) == []
-        assert errors(done) == [("1", "location", "fits no page")]
+        assert errors(done) == [("1", "location", "does not fit on a page")]
 
 
 class TestPagesOfItemsWithFewOfTheLanguages:

@@ -16,7 +16,7 @@ from articles.models import Article
 
 
 class Command(BaseCommand):
-    help = "Creates the database, fills it when it is empty, and exports its sitemaps and robots.txt."
+    help = "Creates the database, fills it if it is empty, and exports the sitemaps and robots.txt."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--articles", type=int, default=100_000, help="default: %(default)s")
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         self.stdout.write("Creating the tables")
         call_command("migrate", verbosity=0)
         if not Article.objects.exists():
-            self.stdout.write("Filling them")
+            self.stdout.write("Filling the tables")
             call_command("populate", articles=articles, products=products, stdout=self.stdout)
         output = output.resolve()
         self.stdout.write(f"Exporting to {output}")
@@ -52,6 +52,6 @@ The files are in {output}. The site serves the same sections live:
     {base}/                         the site
     {base}/robots.txt               names the index
     {base}/sitemap.xml              the index of all sections
-    {base}/sitemap-articles-1.xml   a page of it, made from the database
-    {base}/legacy/sitemap.xml       the app that came from django.contrib.sitemaps
+    {base}/sitemap-articles-1.xml   one of its pages, rendered from the database
+    {base}/legacy/sitemap.xml       the app written for django.contrib.sitemaps
 """

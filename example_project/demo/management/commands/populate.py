@@ -25,8 +25,8 @@ BATCH = 2_000
 
 class Command(BaseCommand):
     help = (
-        "Writes the first N articles and M products, with the pages and events around them. "
-        "Rows that are there stay as they are; the same numbers always give the same rows."
+        "Adds the first N articles and M products, with their pages and events. Existing rows stay "
+        "unchanged. The same numbers always give the same rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         now = objects.count()
         seconds = time.perf_counter() - began
         names = model._meta.verbose_name_plural
-        self.stdout.write(f"{names}: {now:,}, of which {now - before:,} new ({seconds:.1f} s)")
+        self.stdout.write(f"{names}: {now:,}, {now - before:,} of them new ({seconds:.1f} s)")
 
 
 def fill_site() -> None:
