@@ -55,8 +55,8 @@ def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
 
     `values()` and `values_list()` return dicts and tuples, and a project's class may skip rows.
     """
-    made_by = items._iterable_class
-    return made_by is ModelIterable if plainly else issubclass(made_by, ModelIterable)
+    iterable_class = items._iterable_class
+    return iterable_class is ModelIterable if plainly else issubclass(iterable_class, ModelIterable)
 
 
 def has_prefetches(items: QuerySet[Any]) -> bool:
@@ -64,12 +64,12 @@ def has_prefetches(items: QuerySet[Any]) -> bool:
     return bool(items._prefetch_related_lookups)  # type: ignore[attr-defined]
 
 
-def loaded_as(rows: QuerySet[Any], others: QuerySet[Any]) -> QuerySet[Any]:
+def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
     """Return rows with the `select_related()`, `only()`, `defer()` and `prefetch_related()` of others."""
     rows = rows.all()
-    rows.query.select_related = others.query.select_related
-    rows.query.deferred_loading = others.query.deferred_loading
-    return rows.prefetch_related(*others._prefetch_related_lookups)  # type: ignore[attr-defined]
+    rows.query.select_related = source.query.select_related
+    rows.query.deferred_loading = source.query.deferred_loading
+    return rows.prefetch_related(*source._prefetch_related_lookups)  # type: ignore[attr-defined]
 
 
 # Queries.
@@ -84,7 +84,7 @@ def sql_of(rows: QuerySet[Any], using: str | None = None) -> tuple[str, Sequence
     return sql, parameters
 
 
-def compiled(
+def compile_query(
     rows: QuerySet[Any], connection: BaseDatabaseWrapper
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Return the SQL, the parameters, and a function that converts fetched rows as the queryset would.
@@ -93,35 +93,35 @@ def compiled(
     """
     compiler = rows.query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()
-    return sql, parameters, lambda fetched: list(compiler.results_iter(results=[fetched]))
+    return sql, parameters, lambda chunk: list(compiler.results_iter(results=[chunk]))
 
 
-def where(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
+def add_condition(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
     """Filter rows by a condition. With `filter()`, MariaDB compares it with TRUE and uses no index."""
-    filtered: QuerySet[Any] = rows.all()
-    filtered.query.where.add(condition.resolve_expression(filtered.query), AND)
-    return filtered
+    result: QuerySet[Any] = rows.all()
+    result.query.where.add(condition.resolve_expression(result.query), AND)
+    return result
 
 
-def filtered_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
+def filter_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
     """Filter rows, with these conditions before those that the queryset has.
 
     Of two bounds on one side of a column, SQLite uses the one that stands first.
     """
-    filtered: QuerySet[Any] = rows.filter(**conditions)
-    children, own = filtered.query.where.children, len(rows.query.where.children)
-    children[:] = [*children[own:], *children[:own]]
-    return filtered
+    result: QuerySet[Any] = rows.filter(**conditions)
+    children, count = result.query.where.children, len(rows.query.where.children)
+    children[:] = [*children[count:], *children[:count]]
+    return result
 
 
-def without_order(rows: QuerySet[Any]) -> QuerySet[Any]:
+def remove_order(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return rows without an order. `reverse()` outlives `order_by()`, and would reverse any later one."""
     rows = rows.order_by()
     rows.query.standard_ordering = True
     return rows
 
 
-def ordered_within(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
+def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
     """Return the same rows of a slice or a union in another order; `order_by()` refuses a slice."""
     rows = rows.all()
     rows.query.order_by = ordering
@@ -133,26 +133,27 @@ def order_columns(rows: QuerySet[Any]) -> tuple[Query, list[Col]]:
 
     Raise `EmptyResultSet` or `FullResultSet` if no query is needed.
     """
-    ordered = rows.query.clone()
-    _, order, _ = ordered.get_compiler(rows.db).pre_sql_setup()
+    ordered_query = rows.query.clone()
+    _, order, _ = ordered_query.get_compiler(rows.db).pre_sql_setup()
     parts = [expression for expression, (_, _, is_selected) in order if not is_selected]
-    return ordered, list(columns_in(parts))
+    return ordered_query, list(columns_in(parts))
 
 
-def having(query: Query) -> Any:
+def having_conditions(query: Query) -> Any:
     """Return the conditions that are checked after rows are grouped; `None` if there is none."""
     return query.where.split_having_qualify(must_group_by=True)[1]
 
 
 def to_many_aliases(query: Query) -> set[str]:
     """Return the aliases of joined tables of which several rows can belong to one row of the model."""
-    many: set[str] = set()
+    aliases: set[str] = set()
     for name, table in query.alias_map.items():
         if isinstance(table, Join) and (
-            table.parent_alias in many or (query.alias_refcount[name] and not _is_to_one(table.join_field))
+            table.parent_alias in aliases
+            or (query.alias_refcount[name] and not _is_to_one(table.join_field))
         ):
-            many.add(name)
-    return {name for name in many if query.alias_refcount[name]}
+            aliases.add(name)
+    return {name for name in aliases if query.alias_refcount[name]}
 
 
 def _is_to_one(relation: Any) -> bool:
@@ -163,8 +164,8 @@ def _is_to_one(relation: Any) -> bool:
 
 def group_columns(query: Query) -> Iterator[Col]:
     """Yield the columns of GROUP BY, besides those of the model itself."""
-    own = query.group_by if isinstance(query.group_by, tuple) else ()
-    for part in (*query.annotation_select.values(), having(query), *own):
+    own_columns = query.group_by if isinstance(query.group_by, tuple) else ()
+    for part in (*query.annotation_select.values(), having_conditions(query), *own_columns):
         if part is not None:
             yield from columns_in(part.get_group_by_cols())
 
@@ -195,7 +196,7 @@ def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
 # URL patterns.
 
 
-class Namespaced(NamedTuple):
+class NamespacePatterns(NamedTuple):
     """Patterns of a namespace; `prefix` is the pattern of the `include()`, with these converters."""
 
     resolver: URLResolver
@@ -203,7 +204,7 @@ class Namespaced(NamedTuple):
     converters: dict[str, Any]
 
 
-def in_namespaces(resolver: URLResolver, namespaces: Iterable[str]) -> Namespaced:
+def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> NamespacePatterns:
     """Return the patterns of nested namespaces. Raise `KeyError` with the first one that does not exist.
 
     The name of an app stands for its default instance, otherwise for the first one, as in `reverse()`.
@@ -217,10 +218,10 @@ def in_namespaces(resolver: URLResolver, namespaces: Iterable[str]) -> Namespace
         extra, resolver = resolver.namespace_dict[instance]
         prefix += extra
         converters.update(resolver.pattern.converters)
-    return Namespaced(resolver, prefix, converters)
+    return NamespacePatterns(resolver, prefix, converters)
 
 
-def under_prefix(namespaced: Namespaced) -> URLResolver:
+def prefixed_resolver(namespaced: NamespacePatterns) -> URLResolver:
     """Return a resolver whose patterns begin with those of the `include()` around them."""
     resolver, prefix, converters = namespaced
     return get_ns_resolver(prefix, resolver, tuple(converters.items())) if prefix else resolver

@@ -19,7 +19,7 @@ from django.urls.converters import (
 )
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
-from django_sitemaps09.django_internals import in_namespaces, reverse_candidates, under_prefix
+from django_sitemaps09.django_internals import find_namespace, prefixed_resolver, reverse_candidates
 from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
@@ -80,10 +80,10 @@ def candidates(
     # A view itself, which reverse() also accepts, has no namespace.
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
     try:
-        resolver = under_prefix(in_namespaces(resolver, path))
+        resolver = prefixed_resolver(find_namespace(resolver, path))
     except KeyError:
         return ()
-    found = []
+    results = []
     try:
         for possibilities, regex, defaults, converters in reverse_candidates(resolver, name):
             for template, parameters in possibilities:
@@ -92,42 +92,42 @@ def candidates(
                 if not count and ({*keywords} ^ {*parameters}) - {*defaults}:
                     continue
                 names = parameters if count else keywords
-                given = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
-                whole = {*parameters} <= {*names} and not given.keys() & {*names}
-                found.append(
+                fixed_defaults = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
+                is_complete = {*parameters} <= {*names} and not fixed_defaults.keys() & {*names}
+                results.append(
                     Candidate(
                         template=prefix.replace("%", "%%") + template,
                         names=names,
-                        defaults=given,
+                        defaults=fixed_defaults,
                         converters=converters,
                         regex=re.compile(f"^{re.escape(prefix)}{regex}"),
-                        parts=_parts(prefix, template, regex, converters) if whole else None,
+                        parts=_parts(prefix, template, regex, converters) if is_complete else None,
                     )
                 )
     except re.error:
         # reverse() raises this error itself, if it gets that far.
         return ()
-    return tuple(found)
+    return tuple(results)
 
 
 def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]) -> Parts | None:
     """Return the parts of a pattern, if its regular expression is exactly the one composed from them."""
     first, *others = _PARAMETER.split(template)
     names, literals = others[::2], [first, *others[1::2]]
-    made = [re.escape(first)]
+    expected = [re.escape(first)]
     for name, literal in zip(names, literals[1:], strict=True):
         if name not in converters or type(converter := converters[name]) not in _TEXTS:
             return None
-        made.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
+        expected.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
     # From Python 3.14 on, the end of a string is `\z`.
-    if "".join(made) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
+    if "".join(expected) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
         return None
     head = f"{prefix}{first}"
     # A path that could become a URL without a scheme is left to reverse().
     if len(head) < 2 or head[0] != "/" or head[1] == "/":
         return None
-    quoted = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
-    return Parts(quoted, names, [_TEXTS[type(converters[name])] for name in names])
+    quoted_literals = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
+    return Parts(quoted_literals, names, [_TEXTS[type(converters[name])] for name in names])
 
 
 def _integers(column: Sequence[Any]) -> SafeColumn | None:
@@ -140,40 +140,40 @@ def _uuids(column: Sequence[Any]) -> SafeColumn | None:
     return SafeColumn(map(str, column)) if {*map(type, column)} == {UUID} else None
 
 
-def _joined(column: Sequence[Any]) -> str | None:
+def _join_lines(column: Sequence[Any]) -> str | None:
     """Return the joined lines of a column of text, if each value is one line that is not empty."""
     if {*map(type, column)} != {str} or "" in column:
         return None
-    joined = "\n".join(column)
-    return joined if joined.count("\n") == len(column) - 1 else None
+    lines = "\n".join(column)
+    return lines if lines.count("\n") == len(column) - 1 else None
 
 
 def _slugs(column: Sequence[Any]) -> SafeColumn | None:
-    joined = _joined(column)
-    if joined is None or not joined.isascii() or joined.encode().translate(None, _SLUG + b"\n"):
+    lines = _join_lines(column)
+    if lines is None or not lines.isascii() or lines.encode().translate(None, _SLUG + b"\n"):
         return None
     return SafeColumn(column)
 
 
 def _paths(column: Sequence[Any]) -> Sequence[str] | None:
-    joined = _joined(column)
-    return None if joined is None else _quoted_lines(column, joined)
+    lines = _join_lines(column)
+    return None if lines is None else _quote_lines(column, lines)
 
 
 def _strings(column: Sequence[Any]) -> Sequence[str] | None:
-    joined = _joined(column)
-    return None if joined is None or "/" in joined else _quoted_lines(column, joined)
+    lines = _join_lines(column)
+    return None if lines is None or "/" in lines else _quote_lines(column, lines)
 
 
-def _quoted_lines(column: Sequence[str], joined: str) -> Sequence[str] | None:
+def _quote_lines(column: Sequence[str], lines: str) -> Sequence[str] | None:
     """Quote a column as `reverse()` does; return `None` if a value cannot be encoded."""
     try:
-        if joined.encode().translate(None, _UNQUOTED + b"\n"):
-            column = _UNSAFE.sub(_quoted, joined).split("\n")
+        if lines.encode().translate(None, _UNQUOTED + b"\n"):
+            column = _UNSAFE.sub(_quote_match, lines).split("\n")
     except UnicodeEncodeError:
         return None
     # Of the characters that a path contains unquoted, only these two need escaping in XML.
-    return column if "&" in joined or "'" in joined else SafeColumn(column)
+    return column if "&" in lines or "'" in lines else SafeColumn(column)
 
 
 @lru_cache(4096)
@@ -181,7 +181,7 @@ def _quote(run: str) -> str:
     return quote(run, safe="")
 
 
-def _quoted(match: re.Match[str]) -> str:
+def _quote_match(match: re.Match[str]) -> str:
     return _quote(match[0])
 
 

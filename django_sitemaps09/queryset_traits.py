@@ -28,7 +28,7 @@ from django_sitemaps09.django_internals import (
     fetches_plainly,
     gives_instances,
     group_columns,
-    having,
+    having_conditions,
     is_fetched,
     iterate,
     order_columns,
@@ -50,7 +50,7 @@ HIDES_COLUMNS = (
 
 
 @contextmanager
-def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
+def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
     """Yield an iterator of items; the rows of a new query are not cached, and read `size` at a time."""
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield iter(items)
@@ -61,12 +61,12 @@ def one_by_one(items: Any, size: int) -> Iterator[Iterator[Any]]:
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
     """Yield lists of up to `size` items. Rows of one query can prefetch for each other while they live."""
-    with one_by_one(items, size) as rows:
-        while some := list(islice(rows, size)):
-            yield some
+    with stream_items(items, size) as rows:
+        while chunk := list(islice(rows, size)):
+            yield chunk
 
 
-def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
+def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     """Yield all items in lists of up to `size`, in any order, without keeping others in memory.
 
     Rows are read by ranges of the primary key, with a query for each, because a driver can keep all rows
@@ -75,27 +75,27 @@ def in_any_order(items: Any, size: int) -> Generator[list[Any]]:
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield from chunks(items, size)
         return
-    items = pinned(items)
+    items = pin_database(items)
     if _has_key_ranges(items):
         rows = items.order_by("pk")
-        some = list(rows[:size])
-        while some:
-            yield some
-            some = list(rows.filter(pk__gt=some[-1].pk)[:size]) if len(some) == size else []
+        chunk = list(rows[:size])
+        while chunk:
+            yield chunk
+            chunk = list(rows.filter(pk__gt=chunk[-1].pk)[:size]) if len(chunk) == size else []
     else:
         # As in iterator(), but closed here instead of by the garbage collector.
         on_server = not connections[items.db].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
-        with closing(iterate(items, size, on_server=on_server)) as found:
+        with closing(iterate(items, size, on_server=on_server)) as iterator:
             try:
-                while some := list(islice(found, size)):
-                    yield some
+                while chunk := list(islice(iterator, size)):
+                    yield chunk
             except BaseException as error:
                 # The traceback of an instance that cannot be created would keep the cursor open.
                 clear_frames(error.__traceback__)
                 raise
 
 
-def pinned(items: Any, using: str | None = None) -> Any:
+def pin_database(items: Any, using: str | None = None) -> Any:
     """Return the same items, with all queries on one database, by default the one that the router picks.
 
     A router can pick another replica each time it is called.
@@ -116,11 +116,11 @@ def count_rows(items: QuerySet[Any]) -> int:
         return len(items)
     if not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields):
         try:
-            ordered, columns = order_columns(items)
+            ordered_query, columns = order_columns(items)
         except (EmptyResultSet, FullResultSet):
             return items.count()
-        many = to_many_aliases(ordered)
-        if many and any(column.alias in many for column in columns):
+        many_aliases = to_many_aliases(ordered_query)
+        if many_aliases and any(column.alias in many_aliases for column in columns):
             return items[:maxsize].count()
     return items.count()
 
@@ -134,7 +134,7 @@ def key_names(model: type[Model]) -> list[str]:
     return names if len(names) > 1 else ["pk"]
 
 
-def selected(query: Query) -> list[F]:
+def identifying_columns(query: Query) -> list[F]:
     """Return the columns that distinguish rows of `values()`, or rows of a model with annotations.
 
     Ordering by it adds nothing to GROUP BY or to SELECT DISTINCT.
@@ -193,11 +193,11 @@ def repeats_rows(query: Query) -> bool:
     """Return whether a join or a function can repeat rows without grouping them again."""
     if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
         return True
-    many = to_many_aliases(query)
+    many_aliases = to_many_aliases(query)
     if not query.group_by:
-        return bool(many)
+        return bool(many_aliases)
     # Columns that are compared with or beside an aggregate are also grouped by.
-    return any(column.alias in many for column in group_columns(query))
+    return any(column.alias in many_aliases for column in group_columns(query))
 
 
 def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
@@ -215,14 +215,14 @@ def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
     The groups stay the same, but SQLite sorts by every column that it groups by.
     """
     query = rows.query
-    conditions = having(query)
+    conditions = having_conditions(query)
     # Columns that are compared beside an aggregate must be grouped by.
     if isinstance(query.group_by, tuple) and (conditions is None or not conditions.get_group_by_cols()):
-        key, own = {*rows.model._meta.pk_fields}, query.base_table
+        key, base_table = {*rows.model._meta.pk_fields}, query.base_table
         query.group_by = tuple(
             part
             for part in query.group_by
-            if not (isinstance(part, Col) and part.alias == own and part.target not in key)
+            if not (isinstance(part, Col) and part.alias == base_table and part.target not in key)
         )
     return rows
 
@@ -240,12 +240,12 @@ def hides_columns(rows: QuerySet[Any]) -> bool:
     """
     if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
         return False
-    conditions = having(rows.query)
+    conditions = having_conditions(rows.query)
     if conditions is None:
         return False
-    compared = [*dict.fromkeys(conditions.get_group_by_cols())]
-    if not all(isinstance(part, Col) for part in compared):
+    columns = [*dict.fromkeys(conditions.get_group_by_cols())]
+    if not all(isinstance(part, Col) for part in columns):
         return True
     key = {field.column for field in rows.model._meta.pk_fields}
-    names = [part.target.column for part in compared if part.alias != rows.query.base_table]
+    names = [part.target.column for part in columns if part.alias != rows.query.base_table]
     return not key.isdisjoint(names) or len({*names}) < len(names)

@@ -62,14 +62,14 @@ class Route:
         resolver = get_resolver(get_urlconf())
         shape = (self.viewname, len(self.args), tuple(self.kwargs))
         prefix = get_script_prefix()
-        known = _compiled.setdefault(resolver, {})
+        cache = _compiled_routes.setdefault(resolver, {})
         key = (*shape, get_language(), prefix)
-        found = known.get(key)
-        if found is None:
-            if len(known) >= _MOST_COMPILED:
-                known.clear()
-            found = known[key] = candidates(resolver, *shape, prefix)
-        return CompiledRoute(self, found)
+        matches = cache.get(key)
+        if matches is None:
+            if len(cache) >= _MOST_COMPILED:
+                cache.clear()
+            matches = cache[key] = candidates(resolver, *shape, prefix)
+        return CompiledRoute(self, matches)
 
 
 class CompiledRoute(NamedTuple):
@@ -81,18 +81,18 @@ class CompiledRoute(NamedTuple):
     def url(self, values: Iterable[object]) -> str:
         """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""
         route, remaining = self.route, iter(values)
-        filled = [next(remaining) if is_expression(value) else value for value in route.values]
+        arguments = [next(remaining) if is_expression(value) else value for value in route.values]
         try:
             for candidate in self.candidates:
-                if (url := candidate.url(filled)) is not None:
+                if (url := candidate.url(arguments)) is not None:
                     return url
         except Exception:  # noqa: BLE001, S110 whatever it is, reverse() raises it too
             pass
         if route.args:
-            return reverse(route.viewname, args=filled)
-        return reverse(route.viewname, kwargs=dict(zip(route.kwargs, filled, strict=True)))
+            return reverse(route.viewname, args=arguments)
+        return reverse(route.viewname, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
-    def composed(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
+    def compose(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
         """Return `base` and the path for each row of the columns, one column for each expression.
 
         Return `None` if rows must be handled one by one: for example, if `reverse()` might refuse one.
@@ -105,9 +105,9 @@ class CompiledRoute(NamedTuple):
         constants = dict(zip(self.candidates[0].names, self.route.values, strict=True))
         arguments = dict(zip(self.candidates[0].names, values, strict=True))
         literals, texts = [base + parts.literals[0]], []
-        for name, text_of, literal in zip(parts.names, parts.texts, parts.literals[1:], strict=True):
+        for name, convert, literal in zip(parts.names, parts.texts, parts.literals[1:], strict=True):
             column = arguments[name]
-            text = text_of([constants[name]] if column is None else column)
+            text = convert([constants[name]] if column is None else column)
             if text is None:
                 return None
             if column is None:
@@ -121,6 +121,6 @@ class CompiledRoute(NamedTuple):
 # For each resolver. The number is limited, as on some servers a client can set the script prefix.
 _MOST_COMPILED = 1_000
 # Kept by resolver: another URLconf, such as that of the next test, has another one.
-_compiled: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
+_compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
     WeakKeyDictionary()
 )

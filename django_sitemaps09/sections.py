@@ -20,7 +20,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.filenames import NAME
-from django_sitemaps09.sitemaps import ModelSitemap, on_host
+from django_sitemaps09.sitemaps import ModelSitemap, copy_for_host
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
@@ -214,7 +214,7 @@ def bind(section: Section, domain: str) -> Any:
     sitemap = instance(section)
     # Not isinstance(): a mock pretends to be of the class that it was made for.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
-        return on_host(sitemap, domain)
+        return copy_for_host(sitemap, domain)
     return sitemap
 
 

@@ -74,10 +74,10 @@ def test_has_prefetches(articles: QuerySet[Article]) -> None:
     assert internals.has_prefetches(articles.prefetch_related("comments"))
 
 
-def test_loaded_as(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
+def test_copy_loading(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
     others = articles.select_related("category").only("slug", "category").prefetch_related("comments")
     with django_assert_num_queries(2):
-        [row, *_] = internals.loaded_as(Article.objects.order_by("pk"), others)
+        [row, *_] = internals.copy_loading(Article.objects.order_by("pk"), others)
         assert (row.category.slug, row.comments.all()[0].article_id) == ("c", row.pk)
     assert row.get_deferred_fields() == articles.only("slug", "category")[0].get_deferred_fields()
 
@@ -91,38 +91,38 @@ def test_sql_of(articles: QuerySet[Article]) -> None:
         internals.sql_of(articles.none())
 
 
-def test_compiled(articles: QuerySet[Article]) -> None:
+def test_compile_query(articles: QuerySet[Article]) -> None:
     rows = articles.values_list("slug", "updated")
-    sql, parameters, converted = internals.compiled(rows, connection)
+    sql, parameters, converted = internals.compile_query(rows, connection)
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         fetched = cursor.fetchall()
     assert [tuple(row) for row in converted(fetched)] == list(rows)
 
 
-def test_where(articles: QuerySet[Article]) -> None:
+def test_add_condition(articles: QuerySet[Article]) -> None:
     pk = articles[1].pk
-    rows = internals.where(articles, GreaterThan(F("pk"), pk))
+    rows = internals.add_condition(articles, GreaterThan(F("pk"), pk))
     assert slugs(rows) == ["a2", "a3"]
     assert slugs(articles) == ["a0", "a1", "a2", "a3"]
 
 
-def test_filtered_first(articles: QuerySet[Article]) -> None:
-    rows = internals.filtered_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
+def test_filter_first(articles: QuerySet[Article]) -> None:
+    rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
     assert slugs(rows) == ["a1", "a2"]
     sql, _ = internals.sql_of(rows)
     clause = sql.partition("WHERE")[2]
     assert clause.index('"id"') < clause.index('"slug"')
 
 
-def test_without_order(articles: QuerySet[Article]) -> None:
-    rows = internals.without_order(articles.reverse())
+def test_remove_order(articles: QuerySet[Article]) -> None:
+    rows = internals.remove_order(articles.reverse())
     assert not rows.ordered
     assert slugs(rows.order_by("pk")) == ["a0", "a1", "a2", "a3"]
 
 
-def test_ordered_within(articles: QuerySet[Article]) -> None:
-    rows = internals.ordered_within(articles[:3], "-slug")
+def test_reorder(articles: QuerySet[Article]) -> None:
+    rows = internals.reorder(articles[:3], "-slug")
     assert slugs(rows) == ["a3", "a2", "a1"]
     with pytest.raises(TypeError):
         articles[:3].order_by("-slug")
@@ -134,10 +134,12 @@ def test_order_columns(articles: QuerySet[Article]) -> None:
     assert internals.to_many_aliases(query) == {"tests_comment"}
 
 
-def test_having(articles: QuerySet[Article]) -> None:
-    assert internals.having(articles.query) is None
+def test_having_conditions(articles: QuerySet[Article]) -> None:
+    assert internals.having_conditions(articles.query) is None
     counted = articles.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(slug="a1"))
-    assert [c.target.column for c in internals.having(counted.query).get_group_by_cols()] == ["slug"]
+    assert [c.target.column for c in internals.having_conditions(counted.query).get_group_by_cols()] == [
+        "slug"
+    ]
 
 
 def test_to_many_aliases(articles: QuerySet[Article]) -> None:
@@ -179,21 +181,21 @@ def test_shared_between_threads(articles: QuerySet[Article]) -> None:
 
 
 class TestPatterns:
-    def test_in_namespaces(self) -> None:
+    def test_find_namespace(self) -> None:
         outer = get_resolver("tests.urls")
         app = next(iter(outer.app_dict))
-        inner = internals.in_namespaces(outer, [app])
+        inner = internals.find_namespace(outer, [app])
         assert internals.reverse_names(inner.resolver)
         with pytest.raises(KeyError, match="missing"):
-            internals.in_namespaces(outer, ["missing"])
+            internals.find_namespace(outer, ["missing"])
 
-    def test_under_prefix(self) -> None:
+    def test_prefixed_resolver(self) -> None:
         outer = get_resolver("tests.urls")
         app = next(iter(outer.app_dict))
-        inner = internals.under_prefix(internals.in_namespaces(outer, [app]))
+        inner = internals.prefixed_resolver(internals.find_namespace(outer, [app]))
         [*_, name] = internals.reverse_names(inner)
         assert internals.reverse_candidates(inner, name)
-        assert internals.under_prefix(internals.in_namespaces(outer, [])) is outer
+        assert internals.prefixed_resolver(internals.find_namespace(outer, [])) is outer
 
     def test_reverse_candidates(self) -> None:
         resolver = get_resolver("tests.urls")

@@ -26,7 +26,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.routes import _compiled, is_expression
+from django_sitemaps09.routes import _compiled_routes, is_expression
 from tests.models import Article
 from tests.support.routes import (
     CASES,
@@ -74,7 +74,7 @@ def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
     key = {"str": "text", "path": "rest", "slug": "slug", "same": "value"}[name]
     route = Route(name, **{key: F("x")})
     each = [expected(name, (), {key: text}) for text in texts]
-    composed = route.compiled().composed([texts])
+    composed = route.compiled().compose([texts])
     urls = composed and composed.texts()
     assert urls is None or urls == each
     plain = all(text.isascii() and text.isalpha() for text in texts)
@@ -83,15 +83,15 @@ def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
 
 
 def test_no_rows_and_no_columns_are_not_written_in_columns() -> None:
-    assert Route("slug", slug=F("x")).compiled().composed([[]]) is None
-    assert Route("home").compiled().composed([]) is None
+    assert Route("slug", slug=F("x")).compiled().compose([[]]) is None
+    assert Route("home").compiled().compose([]) is None
 
 
 def test_what_is_compiled_goes_with_its_urlconf() -> None:
     with override_settings(ROOT_URLCONF=other):
         resolver = weakref.ref(get_resolver())
-        assert Route("slug", slug=F("x")).compiled().composed([["s"]]) is not None
-        assert resolver() in _compiled
+        assert Route("slug", slug=F("x")).compiled().compose([["s"]]) is not None
+        assert resolver() in _compiled_routes
     clear_url_caches()
     gc.collect()
     assert resolver() is None
@@ -188,7 +188,7 @@ def test_a_route_can_be_copied_and_sent_to_workers(duplicate: Any) -> None:
 def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
     """Joined to a base it would be part of the host."""
     set_script_prefix("app/")
-    assert Route("slug", slug=F("x")).compiled().composed([["s"]], "https://www.example.com") is None
+    assert Route("slug", slug=F("x")).compiled().compose([["s"]], "https://www.example.com") is None
 
 
 def test_a_view_is_as_good_as_a_name() -> None:
@@ -200,4 +200,4 @@ def test_prefixes_do_not_fill_the_memory() -> None:
     for number in range(1_100):
         set_script_prefix(f"/{number}/")
         assert route.url(["s"]) == f"/{number}/slug/s/"
-    assert len(_compiled[get_resolver()]) <= 1_000
+    assert len(_compiled_routes[get_resolver()]) <= 1_000

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import data, is_code, is_strict, name_of, own_init, raw, shown
+from django_sitemaps09.checks.subjects import data, is_code, is_strict, name_of, own_init, raw, safe_repr
 from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.routes import is_expression
 from django_sitemaps09.sitemaps import is_contribs
@@ -22,23 +22,23 @@ _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority
 
 def check_constants(subject: Any) -> Iterator[CheckMessage]:
     """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit`, where they are data."""
-    for name, judge in CONVERTERS.items():
+    for name, convert in CONVERTERS.items():
         value = data(subject, name)
         if is_expression(value):
             continue
         try:
-            judge(value)
+            convert(value)
         except ValueError as error:
             code = _CODES[name][0 if is_strict(subject) else 1]
             yield message(code, f"{name_of(subject)}.{name}: {error}.", _METHOD)
     scheme = data(subject, "protocol")
     if scheme not in (None, "http", "https"):
-        text = f"{name_of(subject)}.protocol must be 'http' or 'https', not {shown(scheme)}."
+        text = f"{name_of(subject)}.protocol must be 'http' or 'https', not {safe_repr(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers follow no other scheme.")
-    yield from _limit(subject)
+    yield from _check_limit(subject)
 
 
-def _limit(subject: Any) -> Iterator[CheckMessage]:
+def _check_limit(subject: Any) -> Iterator[CheckMessage]:
     limit = raw(subject, "limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
         # Only the project's own code knows this number.
@@ -51,7 +51,7 @@ def _limit(subject: Any) -> Iterator[CheckMessage]:
     except ValueError as error:
         yield message(
             "E013" if is_strict(subject) else "W013",
-            f"{name_of(subject)}.limit {error}, not {shown(limit)}.",
+            f"{name_of(subject)}.limit {error}, not {safe_repr(limit)}.",
             f"Set a whole number from 1 to {protocol.MAX_URLS:,}.",
         )
         return

@@ -26,13 +26,13 @@ _ALL: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (
 _OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
 
 
-def check_declarations(declared: Iterable[Any]) -> list[CheckMessage]:
+def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     """Check the classes and instances among several sections, each once. A factory is not called."""
     # Sections are distinguished by identity: comparing them would call the project's own __eq__().
-    subjects = {id(section): section for section in declared if is_declaration(section)}
-    found: list[CheckMessage] = []
+    subjects = {id(section): section for section in sections if is_declaration(section)}
+    messages: list[CheckMessage] = []
     for subject in subjects.values():
         for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
-            found += check(subject)
+            messages += check(subject)
     # Several instances of one class give the same messages.
-    return [told for place, told in enumerate(found) if told not in found[:place]]
+    return [message for position, message in enumerate(messages) if message not in messages[:position]]

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, shown
+from django_sitemaps09.checks.subjects import data, is_strict, name_of, raw, safe_repr
 from django_sitemaps09.entries import Extension
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.hooks.formats import FORMATS
@@ -17,7 +17,7 @@ from django_sitemaps09.hooks.formats import FORMATS
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:
     """Check `format`, `hosts` and `extensions`, where they are data."""
-    yield from _format(subject)
+    yield from _check_format(subject)
     hosts = data(subject, "hosts")
     if hosts is not None and (problem := _hosts_problem(hosts)):
         yield message(
@@ -34,18 +34,18 @@ def check_documents(subject: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _format(subject: Any) -> Iterator[CheckMessage]:
-    chosen = data(subject, "format")
-    if chosen is not None and not (isinstance(chosen, str) and chosen in FORMATS):
+def _check_format(subject: Any) -> Iterator[CheckMessage]:
+    value = data(subject, "format")
+    if value is not None and not (isinstance(value, str) and value in FORMATS):
         yield message(
             "E051" if is_strict(subject) else "W051",
-            f"{name_of(subject)}.format must be 'xml' or 'text', not {shown(chosen)}.",
+            f"{name_of(subject)}.format must be 'xml' or 'text', not {safe_repr(value)}.",
             "Set 'xml' or 'text', or rename the attribute if it means something else.",
         )
-    elif chosen == "text" and (lost := list(_more_than_urls(subject))):
+    elif value == "text" and (names := list(_more_than_urls(subject))):
         yield message(
             "W052",
-            f"{name_of(subject)}.format is 'text', which does not include {', '.join(lost)}.",
+            f"{name_of(subject)}.format is 'text', which does not include {', '.join(names)}.",
             "Text files contain only URLs. Set format = 'xml', or remove the others.",
         )
 
@@ -66,10 +66,10 @@ def _hosts_problem(hosts: object) -> str | None:
     if isinstance(hosts, str):
         return f"must be a list, not the string {hosts!r}"
     if not isinstance(hosts, (list, tuple, set, frozenset)):
-        return f"must be a list, not {shown(hosts)}"
+        return f"must be a list, not {safe_repr(hosts)}"
     for host in hosts:
         if not issubclass(type(host), str):
-            return f"contains {shown(host)}, which is not a string"
+            return f"contains {safe_repr(host)}, which is not a string"
         try:
             protocol.parse_base(host if "://" in host else f"https://{host}")
         except ValueError as error:
@@ -79,14 +79,14 @@ def _hosts_problem(hosts: object) -> str | None:
 
 def _extensions_problem(extensions: object) -> str | None:
     if not isinstance(extensions, (list, tuple)):
-        return f"must be a list, not {shown(extensions)}"
-    seen: set[str] = set()
+        return f"must be a list, not {safe_repr(extensions)}"
+    descriptions: set[str] = set()
     for extension in extensions:
         # Checked by its type, since isinstance() would evaluate a lazy object.
         if not issubclass(type(extension), Extension):
-            return f"contains {shown(extension)}, which is not an Extension"
-        for said in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}"):
-            if said in seen:
-                return f"uses the {said} twice"
-            seen.add(said)
+            return f"contains {safe_repr(extension)}, which is not an Extension"
+        for description in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}"):
+            if description in descriptions:
+                return f"uses the {description} twice"
+            descriptions.add(description)
     return None

@@ -29,7 +29,7 @@ from django_sitemaps09.routes import Route, is_expression
 class _Kind(NamedTuple):
     code: str
     fields: tuple[type, ...]
-    what: str
+    description: str
     hint: str
 
 
@@ -66,9 +66,9 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
         if not parts:
             continue
         try:
-            named = {_ALIAS.format(i): part for i, part in enumerate(parts)}
-            plain = _annotatable(rows, named)
-            resolved = plain.annotate(**named)
+            annotations = {_ALIAS.format(i): part for i, part in enumerate(parts)}
+            plain_rows = _annotatable_rows(rows, annotations)
+            annotated_rows = plain_rows.annotate(**annotations)
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
             yield message(
                 "E034",
@@ -76,17 +76,19 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
                 "Use only fields of the model and annotations of the queryset, which must not be raw().",
             )
             continue
-        if repeats_rows(resolved.query) and not repeats_rows(plain.query):
+        if repeats_rows(annotated_rows.query) and not repeats_rows(plain_rows.query):
             yield message(
                 "E035",
                 f"{name_of(subject)}.{name} follows a multi-valued relation, which would repeat items.",
                 "Use an aggregate such as Max(), or a method that takes the item.",
             )
         elif name in _KINDS:
-            yield from _kind(subject, name, resolved.query.annotations[_ALIAS.format(0)])
+            yield from _check_type(subject, name, annotated_rows.query.annotations[_ALIAS.format(0)])
 
 
-def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any]:
+def _annotatable_rows(
+    rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[str, Any]
+) -> QuerySet[Any]:
     """Return the rows to annotate with the expressions.
 
     They are all rows of the model if the expressions are read apart from the queryset.
@@ -102,17 +104,17 @@ def _annotatable(rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[st
     return rows
 
 
-def _kind(subject: Any, name: str, resolved: Any) -> Iterator[CheckMessage]:
+def _check_type(subject: Any, name: str, expression: Any) -> Iterator[CheckMessage]:
     kind = _KINDS[name]
     try:
-        field = resolved.output_field
+        field = expression.output_field
     except FieldError:
         # Only the database knows the type.
         return
     # Only the project's code knows what its own field makes of a column.
     if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
         text = (
-            f"{name_of(subject)}.{name} must be {kind.what}, not an expression of type "
+            f"{name_of(subject)}.{name} must be {kind.description}, not an expression of type "
             f"{type(field).__name__}."
         )
         yield message(kind.code, text, kind.hint)

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, shown
+from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, safe_repr
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap
@@ -29,7 +29,7 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
         if value is not None:
             yield message(
                 "W053",
-                f"{name_of(subject)}.{name} must be a method, not {shown(value)}; it is ignored.",
+                f"{name_of(subject)}.{name} must be a method, not {safe_repr(value)}; it is ignored.",
                 f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute.",
             )
     for switch, code in _SWITCHES.items():
@@ -37,24 +37,24 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
         if value is not None and not isinstance(value, bool):
             yield message(
                 code,
-                f"{name_of(subject)}.{switch} must be True, False or a method, not {shown(value)}.",
+                f"{name_of(subject)}.{switch} must be True, False or a method, not {safe_repr(value)}.",
                 f"Set {switch} = True, or define `def {switch}(self, item)`.",
             )
     if any(raw(subject, name) is not raw(Sitemap, name) for name in CONTRIB_INTERNALS):
         # An opaque sitemap may call its hooks as it likes.
         return
-    news = issubclass(class_of(subject), NewsSitemap)
-    for hook in (*_TAKING_THE_ITEM, *_OF_NEWS) if news else _TAKING_THE_ITEM:
-        if not _takes_one(_bound(subject, hook)):
-            added = hook in (*EXTENDING, *_SWITCHES)
+    is_news = issubclass(class_of(subject), NewsSitemap)
+    for hook in (*_TAKING_THE_ITEM, *_OF_NEWS) if is_news else _TAKING_THE_ITEM:
+        if not _takes_item(_bind_hook(subject, hook)):
+            is_extension = hook in (*EXTENDING, *_SWITCHES)
             yield message(
-                "W056" if added and not is_strict(subject) else "E056",
+                "W056" if is_extension and not is_strict(subject) else "E056",
                 f"{name_of(subject)}.{hook} cannot be called with the item as its only argument.",
                 f"Define it as `def {hook}(self, item)`.",
             )
 
 
-def _bound(subject: Any, name: str) -> Any:
+def _bind_hook(subject: Any, name: str) -> Any:
     """Return a hook without its `self`; `None` if there is none, or if only its own code could say."""
     value = raw(subject, name)
     kind = type(value)
@@ -64,15 +64,15 @@ def _bound(subject: Any, name: str) -> Any:
         return MethodType(value.__func__, class_of(subject))
     if kind is FunctionType:
         # Functions that are attributes of an instance are not bound.
-        own = class_of(subject) is not subject and name in getattr(subject, "__dict__", {})
-        return value if own else MethodType(value, class_of(subject))
+        is_unbound = class_of(subject) is not subject and name in getattr(subject, "__dict__", {})
+        return value if is_unbound else MethodType(value, class_of(subject))
     if kind is partial or hasattr(kind, "__get__"):
         # Python 3.14 binds a partial; earlier versions do not.
         return None
     return value if callable(value) else None
 
 
-def _takes_one(hook: Any) -> bool:
+def _takes_item(hook: Any) -> bool:
     if hook is None:
         return True
     try:

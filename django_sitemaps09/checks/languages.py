@@ -20,7 +20,7 @@ from django_sitemaps09.checks.subjects import (
     name_of,
     own_init,
     raw,
-    shown,
+    safe_repr,
 )
 
 _ITERABLE = (list, tuple, set, frozenset)
@@ -32,7 +32,7 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
         yield message(
             "E040" if is_strict(subject) else "W040",
-            f"{name_of(subject)}.languages must be a list of codes, not {shown(languages)}.",
+            f"{name_of(subject)}.languages must be a list of codes, not {safe_repr(languages)}.",
             "Set a list of codes, such as ['en', 'de'].",
         )
         languages = None
@@ -41,15 +41,15 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
         # Only an instance knows whether the rest has any effect.
         return
     if is_off(i18n):
-        yield from _without_effect(subject, languages)
+        yield from _check_idle_switches(subject, languages)
         return
     if isinstance(languages, _ITERABLE):
         for code in languages:
-            yield from _code(subject, code)
-    yield from _x_default(subject, languages)
+            yield from _check_code(subject, code)
+    yield from _check_x_default(subject, languages)
 
 
-def _without_effect(subject: Any, languages: object) -> Iterator[CheckMessage]:
+def _check_idle_switches(subject: Any, languages: object) -> Iterator[CheckMessage]:
     idle = [name for name in ("alternates", "x_default") if data(subject, name) is True]
     if languages is not None:
         idle.insert(0, "languages")
@@ -62,21 +62,21 @@ def _without_effect(subject: Any, languages: object) -> Iterator[CheckMessage]:
         )
 
 
-def _code(subject: Any, code: object) -> Iterator[CheckMessage]:
-    known = [code for code, _ in settings.LANGUAGES]
-    if code not in known:
+def _check_code(subject: Any, code: object) -> Iterator[CheckMessage]:
+    codes = [code for code, _ in settings.LANGUAGES]
+    if code not in codes:
         yield message(
             "W043",
-            f"{name_of(subject)}.languages contains {shown(code)}, which is not in LANGUAGES.",
-            f"Use a code from LANGUAGES: {', '.join(known)}.",
+            f"{name_of(subject)}.languages contains {safe_repr(code)}, which is not in LANGUAGES.",
+            f"Use a code from LANGUAGES: {', '.join(codes)}.",
         )
     if is_off(raw(subject, "alternates")):
         # Languages are named only in links between them.
         return
     try:
         if not isinstance(code, str):
-            raise ValueError(f"{shown(code)} is not a string")
-        unknown = protocol.hreflang_warning(protocol.hreflang(code))
+            raise ValueError(f"{safe_repr(code)} is not a string")
+        problem = protocol.hreflang_warning(protocol.hreflang(code))
     except ValueError as error:
         yield message(
             "W041",
@@ -85,16 +85,16 @@ def _code(subject: Any, code: object) -> Iterator[CheckMessage]:
             "'de-at' or 'zh-hant'.",
         )
         return
-    if unknown:
+    if problem:
         yield message(
             "W042",
-            f"{name_of(subject)}.languages contains {shown(code)}: {unknown}.",
+            f"{name_of(subject)}.languages contains {safe_repr(code)}: {problem}.",
             "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
             "country, such as 'es-mx' or 'en-gb'.",
         )
 
 
-def _x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
+def _check_x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
     alternates = raw(subject, "alternates")
     if data(subject, "x_default") is not True or is_code(alternates):
         return
@@ -106,7 +106,11 @@ def _x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
         )
         return
     codes = [code for code, _ in settings.LANGUAGES] if raw(subject, "languages") is None else languages
-    if isinstance(codes, _ITERABLE) and _as_in_contrib(subject) and settings.LANGUAGE_CODE not in codes:
+    if (
+        isinstance(codes, _ITERABLE)
+        and _uses_contrib_languages(subject)
+        and settings.LANGUAGE_CODE not in codes
+    ):
         yield message(
             "W046",
             f"{name_of(subject)}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
@@ -116,7 +120,7 @@ def _x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
         )
 
 
-def _as_in_contrib(subject: Any) -> bool:
+def _uses_contrib_languages(subject: Any) -> bool:
     """Return whether contrib's own code determines the languages of an item."""
     names = ("get_languages_for_item", "_languages")
     return all(raw(class_of(subject), name) is raw(contrib.Sitemap, name) for name in names)

@@ -10,8 +10,8 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import class_of, data, name_of, shown
-from django_sitemaps09.django_internals import in_namespaces, reverse_candidates, reverse_names
+from django_sitemaps09.checks.subjects import class_of, data, name_of, safe_repr
+from django_sitemaps09.django_internals import find_namespace, reverse_candidates, reverse_names
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
@@ -19,20 +19,20 @@ from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 def check_locations(subject: Any) -> Iterator[CheckMessage]:
     """Check a `location` that is data, and the `viewnames` of static views."""
     route = data(subject, "location")
-    fixed = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
-    if issubclass(class_of(subject), ModelSitemap) and fixed:
+    is_constant = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
+    if issubclass(class_of(subject), ModelSitemap) and is_constant:
         yield message(
             "E020",
-            f"{name_of(subject)}.location is {shown(route)}, which is the same URL for every row.",
+            f"{name_of(subject)}.location is {safe_repr(route)}, which is the same URL for every row.",
             "Pass an argument as a query expression, such as slug=F('slug').",
         )
     if isinstance(route, Route) and (problem := _route_problem(route)):
         yield message(
             "E021",
-            f"{name_of(subject)}.location is {shown(route)}, but {problem}.",
+            f"{name_of(subject)}.location is {safe_repr(route)}, but {problem}.",
             "Pass the name of a URL pattern and its arguments to Route, as you would to reverse().",
         )
-    yield from _viewnames(subject)
+    yield from _check_viewnames(subject)
 
 
 def _route_problem(route: Route) -> str | None:
@@ -46,7 +46,7 @@ def _route_problem(route: Route) -> str | None:
         return None if is_known else "its first argument is not the name of a URL pattern"
     *namespaces, view = route.viewname.split(":")
     try:
-        resolver, prefix, _ = in_namespaces(resolver, namespaces)
+        resolver, prefix, _ = find_namespace(resolver, namespaces)
     except KeyError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
@@ -54,25 +54,27 @@ def _route_problem(route: Route) -> str | None:
         return None
     candidates = reverse_candidates(resolver, view)
     if not candidates:
-        near = get_close_matches(view, reverse_names(resolver), n=1)
-        return f"there is no URL pattern named {view!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
-    takes = set()
+        close_matches = get_close_matches(view, reverse_names(resolver), n=1)
+        return f"there is no URL pattern named {view!r}" + (
+            f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
+        )
+    signatures = set()
     for possibilities, _, defaults, _ in candidates:
         for _, parameters in possibilities:
-            takes.add(", ".join(parameters) or "no arguments")
-            missing = set(route.kwargs).symmetric_difference(parameters).difference(defaults)
-            if len(route.args) == len(parameters) if route.args else not missing:
+            signatures.add(", ".join(parameters) or "no arguments")
+            missing_names = set(route.kwargs).symmetric_difference(parameters).difference(defaults)
+            if len(route.args) == len(parameters) if route.args else not missing_names:
                 return None
-    given = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
+    arguments = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
     return (
-        f"no URL pattern named {view!r} accepts the given arguments ({given}); accepted: "
-        f"{'; or '.join(sorted(takes))}"
+        f"no URL pattern named {view!r} accepts the given arguments ({arguments}); accepted: "
+        f"{'; or '.join(sorted(signatures))}"
     )
 
 
-def _viewnames(subject: Any) -> Iterator[CheckMessage]:
-    declared = class_of(subject)
-    if not issubclass(declared, StaticViewSitemap) or declared.items is not StaticViewSitemap.items:
+def _check_viewnames(subject: Any) -> Iterator[CheckMessage]:
+    cls = class_of(subject)
+    if not issubclass(cls, StaticViewSitemap) or cls.items is not StaticViewSitemap.items:
         return
     names = data(subject, "viewnames")
     if isinstance(names, str):
@@ -81,7 +83,7 @@ def _viewnames(subject: Any) -> Iterator[CheckMessage]:
     elif (
         # Another iterable could be a query.
         isinstance(names, (list, tuple, set, frozenset))
-        and declared.default_location is StaticViewSitemap.default_location
+        and cls.default_location is StaticViewSitemap.default_location
     ):
         for name in names:
             if isinstance(name, str) and (problem := _route_problem(Route(name))):

@@ -23,7 +23,7 @@ from django_sitemaps09.checks.subjects import (
     name_of,
     own_init,
     raw,
-    shown,
+    safe_repr,
 )
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
@@ -40,37 +40,37 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 def check_rows(subject: Any) -> Iterator[CheckMessage]:
     """Check what a `ModelSitemap` declares about its rows, where they are known."""
     if not issubclass(class_of(subject), ModelSitemap):
-        yield from _ignored_rows(subject)
+        yield from _check_ignored_rows(subject)
         return
     rows = _rows(subject)
     model: type[Model] | None = None if rows is None else rows.model
     if rows is not None and model is not None:
-        yield from _ranges(subject, rows)
+        yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
-            yield from _key(subject, rows)
-        yield from _default_location(subject, model)
+            yield from _check_key(subject, rows)
+        yield from _check_default_location(subject, model)
         yield from check_expressions(subject, rows)
-    elif not own_init(subject) and _own_rows(subject) and _says_nothing(subject):
+    elif not own_init(subject) and _uses_queryset(subject) and _lacks_rows(subject):
         yield message(
             "E030",
             f"{name_of(subject)} has no queryset.",
             "Set `queryset` or `model`, or override `get_queryset()` or `items()`.",
         )
-    elif _own_rows(subject) and _is_no_queryset(queryset := raw(subject, "queryset")):
+    elif _uses_queryset(subject) and _is_not_queryset(queryset := raw(subject, "queryset")):
         yield message(
             "E062",
             f"{name_of(subject)}.queryset {queryset_problem(queryset)}",
             "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`.",
         )
-    yield from _site_field(subject, model)
-    yield from _news(subject, model)
+    yield from _check_site_field(subject, model)
+    yield from _check_news(subject, model)
 
 
-def _ignored_rows(subject: Any) -> Iterator[CheckMessage]:
+def _check_ignored_rows(subject: Any) -> Iterator[CheckMessage]:
     """Check for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
-    untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *CONTRIB_INTERNALS))
+    is_untouched = all(raw(subject, name) is raw(Sitemap, name) for name in ("items", *CONTRIB_INTERNALS))
     for name in ("model", "queryset"):
-        if is_ours(subject) and untouched and raw(subject, name) is not None:
+        if is_ours(subject) and is_untouched and raw(subject, name) is not None:
             yield message(
                 "E063",
                 f"{name_of(subject)} has no items, because Sitemap ignores `{name}`.",
@@ -78,7 +78,7 @@ def _ignored_rows(subject: Any) -> Iterator[CheckMessage]:
             )
 
 
-def _is_no_queryset(value: object) -> bool:
+def _is_not_queryset(value: object) -> bool:
     """Return whether a raw attribute cannot be a queryset. Code, such as a property, may return one."""
     # Not isinstance(), which would evaluate a lazy object.
     if issubclass(type(value), (FunctionType, MethodType, type)):
@@ -86,19 +86,19 @@ def _is_no_queryset(value: object) -> bool:
     return value is not None and not is_code(value) and not hasattr(value, "all")
 
 
-def _own_rows(subject: Any) -> bool:
+def _uses_queryset(subject: Any) -> bool:
     """Return whether the rows are those of `queryset` and `model`."""
-    declared = class_of(subject)
-    return all(raw(declared, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
+    cls = class_of(subject)
+    return all(raw(cls, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
 
 
-def _says_nothing(subject: Any) -> bool:
+def _lacks_rows(subject: Any) -> bool:
     return raw(subject, "queryset") is None and raw(subject, "model") is None
 
 
 def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
     """Return the queryset of a declaration, if it is known without calling the project's code."""
-    if not _own_rows(subject):
+    if not _uses_queryset(subject):
         return None
     queryset, model = raw(subject, "queryset"), raw(subject, "model")
     if is_code(queryset):
@@ -110,15 +110,15 @@ def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
     return None
 
 
-def _ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
+def _check_ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
     if isinstance(rows, QuerySet) and lacks_group(rows.query):
         yield message("E064", f"{name_of(subject)}: {LACKS_GROUP[0]}", LACKS_GROUP[1])
     if isinstance(rows, QuerySet) and hides_columns(rows):
         yield message("E065", f"{name_of(subject)}: {HIDES_COLUMNS[0]}", HIDES_COLUMNS[1])
     if not can_reorder(rows):
-        some = issubclass(class_of(subject), NewsSitemap) or data(subject, "site_field") is not None
-        sliced = not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator
-        if some and sliced:
+        is_filtered = issubclass(class_of(subject), NewsSitemap) or data(subject, "site_field") is not None
+        is_sliced = not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator
+        if is_filtered and is_sliced:
             yield message(
                 "E061",
                 f"{name_of(subject)} filters its rows, which its queryset does not support.",
@@ -133,13 +133,13 @@ def _ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[Ch
         )
 
 
-def _key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
+def _check_key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     key = data(subject, "key")
     if key is None:
         return
     try:
         if not isinstance(key, str):
-            raise ImproperlyConfigured(f"`key` must be the name of a field, not {shown(key)}.")
+            raise ImproperlyConfigured(f"`key` must be the name of a field, not {safe_repr(key)}.")
         KeyColumns.of(rows.model, key, rows.db)
     except ImproperlyConfigured as error:
         yield message(
@@ -149,10 +149,12 @@ def _key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
         )
 
 
-def _default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage]:
-    declared = class_of(subject)
-    own = any(getattr(declared, n) is not getattr(Sitemap, n) for n in ("location", "default_location"))
-    if own or data(subject, "location") is not None or own_init(subject):
+def _check_default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage]:
+    cls = class_of(subject)
+    has_location = any(
+        getattr(cls, name) is not getattr(Sitemap, name) for name in ("location", "default_location")
+    )
+    if has_location or data(subject, "location") is not None or own_init(subject):
         return
     if not hasattr(model, "get_absolute_url"):
         yield message(
@@ -162,25 +164,28 @@ def _default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage
         )
 
 
-def _news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
-    declared = class_of(subject)
-    if not issubclass(declared, NewsSitemap) or own_init(subject):
+def _check_news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
+    cls = class_of(subject)
+    if not issubclass(cls, NewsSitemap) or own_init(subject):
         return
     name = raw(subject, "date_field")
-    known = declared.items is ModelSitemap.items and not is_code(name)
-    if known and (problem := _date_field_problem(name, model)):
+    has_date_field = cls.items is ModelSitemap.items and not is_code(name)
+    if has_date_field and (problem := _date_field_problem(name, model)):
         yield message(
             "E057",
-            f"{name_of(subject)}.date_field is {shown(name)}, but {problem}.",
+            f"{name_of(subject)}.date_field is {safe_repr(name)}, but {problem}.",
             "Set it to the field with the publication date.",
         )
-    if declared.news is not NewsSitemap.news:
+    if cls.news is not NewsSitemap.news:
         return
-    called, language = raw(subject, "publication_name"), raw(subject, "publication_language")
-    if not is_code(called) and not (isinstance(called, str) and called.strip()):
+    publication_name, language = raw(subject, "publication_name"), raw(subject, "publication_language")
+    if not is_code(publication_name) and not (
+        isinstance(publication_name, str) and publication_name.strip()
+    ):
         yield message(
             "E058",
-            f"{name_of(subject)}.publication_name must be the name of a publication, not {shown(called)}.",
+            f"{name_of(subject)}.publication_name must be the name of a publication, not "
+            f"{safe_repr(publication_name)}.",
             "Set the name that Google News uses for the publication, or define news(self, item).",
         )
     if not is_code(language) and language is not None and (problem := _language_problem(language)):
@@ -192,7 +197,7 @@ def _news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
     if not callable(raw(subject, "title")):
         yield message(
             "E060",
-            f"{name_of(subject)}.title must be a method, not {shown(raw(subject, 'title'))}.",
+            f"{name_of(subject)}.title must be a method, not {safe_repr(raw(subject, 'title'))}.",
             "Define title(self, item), or remove it to use str(item).",
         )
 
@@ -217,7 +222,7 @@ def _date_field_problem(name: object, model: type[Model] | None) -> str | None:
     return None if isinstance(field, DateField) else f"{model._meta.label}.{name} is not a date field"
 
 
-def _site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
+def _check_site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
     name = data(subject, "site_field")
     problem = None if name is None else _site_field_problem(name, model)
     if (
@@ -229,7 +234,7 @@ def _site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessag
     if problem is not None:
         yield message(
             "E055",
-            f"{name_of(subject)}.site_field is {shown(name)}, but {problem}.",
+            f"{name_of(subject)}.site_field is {safe_repr(name)}, but {problem}.",
             "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it.",
         )
 

@@ -15,7 +15,7 @@ from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.declarations import check_declarations
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.settings import export_settings
-from django_sitemaps09.checks.urlconf import Passed
+from django_sitemaps09.checks.urlconf import PassedSitemaps
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 
@@ -25,28 +25,36 @@ _BUILT_IN = {dict, OrderedDict}
 
 def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check every section that can be found, each mapping and each class once."""
-    found: list[CheckMessage] = []
-    known: object = None
-    passed = urlconf.passed()
+    messages: list[CheckMessage] = []
+    default_sections: object = None
+    passed_sitemaps = urlconf.passed_sitemaps()
     try:
-        known = _known(passed)
+        default_sections = _default_sections(passed_sitemaps)
     except Exception as error:  # noqa: BLE001 the modules of a project can raise anything
-        is_told = isinstance(error, (ImproperlyConfigured, ImportError))
+        is_explained = isinstance(error, (ImproperlyConfigured, ImportError))
         hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py that is named."
-        found.append(message("E005", excerpt(error, MAX_MESSAGE) if is_told else reason_of(error), hint))
-    on_our_road = [known, *(one.sitemaps for one in passed if one.names_urls)]
-    for sitemaps in {id(sitemaps): sitemaps for sitemaps in on_our_road}.values():
+        messages.append(
+            message("E005", excerpt(error, MAX_MESSAGE) if is_explained else reason_of(error), hint)
+        )
+    native_mappings = [
+        default_sections,
+        *(mapping.sitemaps for mapping in passed_sitemaps if mapping.names_urls),
+    ]
+    for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
         try:
-            sections.native_mapping(_read(sitemaps))
+            sections.native_mapping(_read_mapping(sitemaps))
         except ImproperlyConfigured as error:
-            found.append(
+            messages.append(
                 message("W006", str(error), "Rename the section. Only contrib's views accept any name.")
             )
-    every = [known, *(one.sitemaps for one in passed)]
-    return [*found, *check_declarations(chain.from_iterable(_read(one).values() for one in every))]
+    mappings = [default_sections, *(mapping.sitemaps for mapping in passed_sitemaps)]
+    return [
+        *messages,
+        *check_declarations(chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)),
+    ]
 
 
-def _known(passed: Iterable[Passed]) -> object:
+def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
     """Return the sections that are declared without a URLconf.
 
     The `sitemaps` modules of apps are imported only if their sections are served or exported. A project
@@ -54,11 +62,11 @@ def _known(passed: Iterable[Passed]) -> object:
     """
     if conf.sitemaps is not None:
         return sections.mapping()
-    is_served = any(one.sitemaps is None for one in passed)
+    is_served = any(mapping.sitemaps is None for mapping in passed_sitemaps)
     return sections.registered(discover=is_served or bool(export_settings(conf.settings_dict)))
 
 
-def _read(sitemaps: object) -> dict[Any, Any]:
+def _read_mapping(sitemaps: object) -> dict[Any, Any]:
     """Return the sections of a dict, or none for another mapping, which may query when it is read.
 
     A subclass, such as `defaultdict`, is a dict unless a project's class changes how it is read.

@@ -41,8 +41,8 @@ def _is_class(subject: object) -> bool:
 
 def name_of(subject: object) -> str:
     """Return the name of the class as messages show it."""
-    described = class_of(subject)
-    return f"{described.__module__}.{described.__qualname__}"
+    cls = class_of(subject)
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def raw(subject: object, name: str) -> Any:
@@ -78,7 +78,7 @@ def is_strict(subject: object) -> bool:
     return any(isinstance(hook, Route) or is_expression(hook) for hook in hooks)
 
 
-def shown(value: object) -> str:
+def safe_repr(value: object) -> str:
     """Return a value as messages show it.
 
     `repr()` is called only for plain values, since that of a queryset, for example, is a query.
@@ -86,11 +86,11 @@ def shown(value: object) -> str:
     kind = type(value)
     if kind is Route:
         value = cast("Route", value)
-        parts = [repr(value.viewname), *map(shown, value.args)]
-        parts += [f"{name}={shown(given)}" for name, given in value.kwargs.items()]
+        parts = [repr(value.viewname), *map(safe_repr, value.args)]
+        parts += [f"{name}={safe_repr(argument)}" for name, argument in value.kwargs.items()]
         return f"Route({', '.join(parts)})"
     if kind in (list, tuple):
-        inner = ", ".join(map(shown, cast("Iterable[object]", value)))
+        inner = ", ".join(map(safe_repr, cast("Iterable[object]", value)))
         return f"[{inner}]" if kind is list else f"({inner})"
     if kind in (*_PLAIN, F):
         return repr(value)

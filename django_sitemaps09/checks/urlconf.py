@@ -12,13 +12,13 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django_sitemaps09.django_internals import reverse_names
 
 _OURS = ("django_sitemaps09.views.",)
-_CONTRIBS_ROAD = "django_sitemaps09.views.compat"
+_COMPAT_VIEWS = "django_sitemaps09.views.compat"
 _CONTRIBS = "django.contrib.sitemaps.views"
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 _WITHOUT_SECTIONS = "robots_txt"
 
 
-class Passed(NamedTuple):
+class PassedSitemaps(NamedTuple):
     """Value that a view gets as `sitemaps`, and whether its names become part of our URLs.
 
     `sitemaps` is `None` for a view that serves the sections of the setting or of the registry.
@@ -48,10 +48,10 @@ def root() -> URLResolver | None:
     return resolver
 
 
-def passed() -> list[Passed]:
+def passed_sitemaps() -> list[PassedSitemaps]:
     """Return the `sitemaps` that a pattern, or an `include()` around it, passes to each of our views."""
     return [
-        Passed(sitemaps, _module(view) != _CONTRIBS_ROAD)
+        PassedSitemaps(sitemaps, _module_name(view) != _COMPAT_VIEWS)
         for view, arguments in _views(_OURS)
         for sitemaps in [arguments.get("sitemaps")]
         if sitemaps is not None or getattr(view, "__name__", "") != _WITHOUT_SECTIONS
@@ -62,7 +62,7 @@ def templates() -> list[Template]:
     """Return the template of each of contrib's views and of the compatibility views."""
     return [
         Template(arguments.get("template_name", _TEMPLATES[view.__name__]), arguments.get("sitemaps"))
-        for view, arguments in _views((_CONTRIBS_ROAD, _CONTRIBS))
+        for view, arguments in _views((_COMPAT_VIEWS, _CONTRIBS))
         if getattr(view, "__name__", "") in _TEMPLATES
     ]
 
@@ -70,33 +70,39 @@ def templates() -> list[Template]:
 def _views(modules: tuple[str, ...]) -> list[tuple[Any, dict[str, Any]]]:
     """Return each view that is from one of these modules, with the arguments that it gets."""
     resolver = root()
-    return [] if resolver is None else list(_below(resolver, modules, {}, ()))
+    return [] if resolver is None else list(_views_below(resolver, modules, {}, ()))
 
 
-def _below(
-    resolver: URLResolver, modules: tuple[str, ...], outer: dict[str, Any], above: tuple[int, ...]
+def _views_below(
+    resolver: URLResolver,
+    modules: tuple[str, ...],
+    outer_arguments: dict[str, Any],
+    ancestors: tuple[int, ...],
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    if id(resolver.url_patterns) in above:
+    if id(resolver.url_patterns) in ancestors:
         # The module includes itself.
         return
-    above = (*above, id(resolver.url_patterns))
+    ancestors = (*ancestors, id(resolver.url_patterns))
     for pattern in resolver.url_patterns:
         # Inner arguments override outer ones, as they do when a request is resolved.
         if isinstance(pattern, URLResolver):
-            yield from _below(pattern, modules, outer | pattern.default_kwargs, above)
-        elif isinstance(pattern, URLPattern) and (view := _view(pattern.callback, modules)) is not None:
-            yield view, outer | pattern.default_args
+            yield from _views_below(pattern, modules, outer_arguments | pattern.default_kwargs, ancestors)
+        elif (
+            isinstance(pattern, URLPattern)
+            and (view := _unwrap_view(pattern.callback, modules)) is not None
+        ):
+            yield view, outer_arguments | pattern.default_args
 
 
-def _view(view: Any, modules: tuple[str, ...]) -> Any:
+def _unwrap_view(view: Any, modules: tuple[str, ...]) -> Any:
     """Return the view of these modules inside any decorators; `None` if it is from elsewhere."""
     try:
-        innermost = inspect.unwrap(view, stop=lambda wrapper: _module(wrapper).startswith(modules))
+        innermost = inspect.unwrap(view, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
     except ValueError:
         # It wraps itself.
         return None
-    return innermost if _module(innermost).startswith(modules) else None
+    return innermost if _module_name(innermost).startswith(modules) else None
 
 
-def _module(view: Any) -> str:
+def _module_name(view: Any) -> str:
     return str(getattr(view, "__module__", ""))

@@ -21,7 +21,7 @@ from django_sitemaps09.entries.text import (
     NOT_XML,
     excerpt,
     reason_of,
-    shown,
+    short_repr,
 )
 
 __all__ = [
@@ -46,5 +46,5 @@ __all__ = [
     "Video",
     "excerpt",
     "reason_of",
-    "shown",
+    "short_repr",
 ]

@@ -63,7 +63,7 @@ class TemplateColumn(NamedTuple):
         """Return the template column reduced to the texts at these positions."""
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
-    def within(self, most: int) -> bool:
+    def fits(self, most: int) -> bool:
         """Return whether no text is longer than `most`. A text half as long may count as too long."""
         room = (most - len("".join(self.literals))) // (2 * len(self.columns))
         # A line of `2 * room` characters would fill at least one step. To look for a full step costs
@@ -85,29 +85,29 @@ class Localization(NamedTuple):
 
     A location is a URI, or a path that begins with a slash; in a `TemplateColumn`, its first literal does.
     The writer joins paths to the base. `language` is in the form of hreflang, and empty for a localization
-    that is not linked. One that is not `listed` has no entry of its own, but links lead to it. Its
+    that is not linked. One that is not `is_listed` has no entry of its own, but links lead to it. Its
     locations can also begin with the colon after a scheme.
     """
 
     language: str
     locations: Sequence[str | None] | TemplateColumn
-    listed: bool = True
+    is_listed: bool = True
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return isinstance(self.locations, TemplateColumn) or None not in self.locations
 
     def texts(self) -> Sequence[str | None]:
         """Return the locations as one text for each item."""
-        found = self.locations
-        return found.texts() if isinstance(found, TemplateColumn) else found
+        locations = self.locations
+        return locations.texts() if isinstance(locations, TemplateColumn) else locations
 
     def part(self, positions: Sequence[int]) -> Localization:
         """Return the version reduced to the items at these positions."""
-        found = self.locations
-        if isinstance(found, TemplateColumn):
-            return self._replace(locations=found.part(positions))
-        return self._replace(locations=[found[i] for i in positions])
+        locations = self.locations
+        if isinstance(locations, TemplateColumn):
+            return self._replace(locations=locations.part(positions))
+        return self._replace(locations=[locations[i] for i in positions])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +134,19 @@ class Batch:
     errors: Sequence[ItemError] = ()
 
     @property
-    def listed(self) -> Sequence[Localization]:
+    def listed_versions(self) -> Sequence[Localization]:
         """The versions that have entries of their own."""
-        return [version for version in self.versions if version.listed]
+        return [version for version in self.versions if version.is_listed]
 
     def counts(self) -> Sequence[int]:
         """Return how many entries each item has."""
-        listed = self.listed
-        if all(version.complete for version in listed):
-            return [len(listed)] * len(self.keys)
+        listed_versions = self.listed_versions
+        if all(version.is_complete for version in listed_versions):
+            return [len(listed_versions)] * len(self.keys)
         columns = [
-            v.locations.texts() if isinstance(v.locations, TemplateColumn) else v.locations for v in listed
+            version.locations.texts()
+            if isinstance(version.locations, TemplateColumn)
+            else version.locations
+            for version in listed_versions
         ]
-        return [len(found) - found.count(None) for found in zip(*columns, strict=True)]
+        return [len(row) - row.count(None) for row in zip(*columns, strict=True)]

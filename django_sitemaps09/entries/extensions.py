@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from django_sitemaps09.entries.fields import text
-from django_sitemaps09.entries.text import shown
+from django_sitemaps09.entries.text import short_repr
 
 #: The namespaces of the extensions that this package writes, by prefix.
 NAMESPACES: Mapping[str, str] = MappingProxyType(
@@ -47,16 +47,18 @@ class Extension:
         prefix = text("Extension.prefix", self.prefix)
         namespace = text("Extension.namespace", self.namespace)
         if not _PREFIX.fullmatch(prefix):
-            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {shown(prefix)}")
+            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {short_repr(prefix)}")
         # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
         # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
         if prefix.lower().startswith("xml") or prefix in NAMESPACES:
             raise ValueError(f"Extension.prefix must not be {prefix}, which is reserved")
         if not _NAMESPACE.fullmatch(namespace):
-            raise ValueError(f"Extension.namespace must be an absolute URI, not {shown(namespace)}")
+            raise ValueError(f"Extension.namespace must be an absolute URI, not {short_repr(namespace)}")
         if namespace in _TAKEN:
             raise ValueError(f"Extension.namespace must not be {namespace}, which is reserved")
         if not callable(self.xml):
-            raise ValueError(f"Extension.xml must be a function that takes an item, not {shown(self.xml)}")
+            raise ValueError(
+                f"Extension.xml must be a function that takes an item, not {short_repr(self.xml)}"
+            )
         object.__setattr__(self, "prefix", prefix)
         object.__setattr__(self, "namespace", namespace)

@@ -13,7 +13,7 @@ from itertools import islice
 from numbers import Number
 from typing import Any, TypeAlias
 
-from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, shown
+from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, short_repr
 
 Check: TypeAlias = Callable[[str, Any], Any]
 
@@ -32,12 +32,12 @@ MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def checked(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
+def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
     """Replace each field of a frozen value object by the result of its check; skip an optional `None`."""
     for field, check in checks.items():
-        given = getattr(value, field)
-        if given is not None or field in required:
-            object.__setattr__(value, field, check(f"{type(value).__name__}.{field}", given))
+        field_value = getattr(value, field)
+        if field_value is not None or field in required:
+            object.__setattr__(value, field, check(f"{type(value).__name__}.{field}", field_value))
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
@@ -55,22 +55,22 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         # An expression, a queryset or a generator, whose str() is its repr().
         or type(value).__str__ is object.__str__
     ):
-        raise ValueError(f"{name} must be text, not {shown(value)}")
+        raise ValueError(f"{name} must be text, not {short_repr(value)}")
     else:
         text = str(value)
     if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
     # Nearly all texts are printable, and XML can contain every printable character.
-    if not text.isprintable() and (wrong := NOT_XML.search(text)):
-        raise ValueError(f"{name} must not contain {wrong[0]!r}, which is not allowed in XML")
+    if not text.isprintable() and (match := NOT_XML.search(text)):
+        raise ValueError(f"{name} must not contain {match[0]!r}, which is not allowed in XML")
     return text
 
 
 def text(name: str, value: object, most: int = MAX_TEXT) -> str:
-    found = optional_text(name, value, most)
-    if not found or found.isspace():
+    content = optional_text(name, value, most)
+    if not content or content.isspace():
         raise ValueError(f"{name} must not be empty")
-    return found
+    return content
 
 
 def optional_location(name: str, value: object) -> str:
@@ -78,11 +78,11 @@ def optional_location(name: str, value: object) -> str:
     if not isinstance(value, str):
         # Looked up on the class: for a missing file, the property itself raises an error.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
-        raise ValueError(f"{name} must be a string with a URL or a path, not {shown(value)}{hint}")
-    found = optional_text(name, value, _MAX_LOCATION)
-    if not found.isprintable() and _CONTROL.search(found):
-        raise ValueError(f"{name} must not contain control characters: {shown(found)}")
-    return found
+        raise ValueError(f"{name} must be a string with a URL or a path, not {short_repr(value)}{hint}")
+    content = optional_text(name, value, _MAX_LOCATION)
+    if not content.isprintable() and _CONTROL.search(content):
+        raise ValueError(f"{name} must not contain control characters: {short_repr(content)}")
+    return content
 
 
 def is_plain_location(value: object) -> bool:
@@ -93,21 +93,23 @@ def is_plain_location(value: object) -> bool:
 
 
 def location(name: str, value: object) -> str:
-    found = optional_location(name, value)
-    if not found or found.isspace():
+    content = optional_location(name, value)
+    if not content or content.isspace():
         raise ValueError(f"{name} must not be empty")
-    return found
+    return content
 
 
 def moment(name: str, value: object) -> date:
     """Return a date or a datetime. An aware one must be in the years 1 to 9999 in UTC as well."""
     if not isinstance(value, date):
-        raise ValueError(f"{name} must be a date or a datetime, not {shown(value)}")
+        raise ValueError(f"{name} must be a date or a datetime, not {short_repr(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         try:
             value.astimezone(timezone.utc)
         except OverflowError as error:
-            raise ValueError(f"{name} must have a year from 1 to 9999 in UTC: {shown(value)}") from error
+            raise ValueError(
+                f"{name} must have a year from 1 to 9999 in UTC: {short_repr(value)}"
+            ) from error
     return value
 
 
@@ -122,24 +124,24 @@ def views(name: str, value: object) -> int:
     return whole_number(name, value, 0, MAX_VIEWS, "a whole number")
 
 
-def whole_number(name: str, value: object, least: int, most: int, what: str) -> int:
+def whole_number(name: str, value: object, least: int, most: int, description: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be {what} from {least} to {most}, not {shown(value)}")
+        raise ValueError(f"{name} must be {description} from {least} to {most}, not {short_repr(value)}")
     return int(value)
 
 
 def rating(name: str, value: object) -> Decimal:
     """Return a number from 0.0 to 5.0 as a `Decimal`, with the digits that a float is printed with."""
-    wrong = f"{name} must be a number from 0.0 to 5.0, not {shown(value)}"
+    message = f"{name} must be a number from 0.0 to 5.0, not {short_repr(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
-        raise ValueError(wrong)
+        raise ValueError(message)
     if isinstance(value, int) and not 0 <= value <= 5:
         # Converting a very long int to a decimal is slow.
-        raise ValueError(wrong)
+        raise ValueError(message)
     # Decimal(0.3) has 54 digits.
     number = Decimal(float.__repr__(value) if isinstance(value, float) else value)
     if not number.is_finite() or not 0 <= number <= 5:
-        raise ValueError(wrong)
+        raise ValueError(message)
     digits = number.as_tuple()
     if len(digits.digits) > _RATING_DIGITS or abs(int(digits.exponent)) > _RATING_DIGITS:
         raise ValueError(f"{name} must have at most {_RATING_DIGITS} digits")
@@ -149,15 +151,15 @@ def rating(name: str, value: object) -> Decimal:
 
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {shown(value)}")
+        raise ValueError(f"{name} must be True or False, not {short_repr(value)}")
     return value
 
 
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
     """Return texts in their order. The texts of a set, which has no order, are sorted."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list or a tuple of strings, not {shown(value)}")
-    found = tuple(text(f"each value of {name}", each) for each in islice(value, most + 1))
-    if len(found) > most:
+        raise ValueError(f"{name} must be a list or a tuple of strings, not {short_repr(value)}")
+    items = tuple(text(f"each value of {name}", item) for item in islice(value, most + 1))
+    if len(items) > most:
         raise ValueError(f"{name} must have at most {most} values")
-    return tuple(sorted(found)) if isinstance(value, (set, frozenset)) else found
+    return tuple(sorted(items)) if isinstance(value, (set, frozenset)) else items

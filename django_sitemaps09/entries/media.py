@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from django_sitemaps09.entries import fields
-from django_sitemaps09.entries.text import shown
+from django_sitemaps09.entries.text import short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,17 +34,17 @@ MAX_VIDEO_TAGS = 32
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
 
-class _Current:
+class _SupportedTags:
     """A base class that refuses tags that Google no longer supports, and says what to do."""
 
     __slots__ = ()
 
-    dropped: ClassVar[frozenset[str]] = frozenset()
+    dropped_tags: ClassVar[frozenset[str]] = frozenset()
     reason: ClassVar[str]
 
     def __new__(cls, *args: object, **arguments: object) -> Self:
-        if dropped := sorted(cls.dropped & arguments.keys()):
-            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(dropped))}; remove it")
+        if names := sorted(cls.dropped_tags & arguments.keys()):
+            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove it")
         return object.__new__(cls)
 
 
@@ -67,7 +67,7 @@ class Image:
         # Sites have millions of images, and this fast check is enough for nearly all of them.
         if self.bare and fields.is_plain_location(self.loc):
             return
-        fields.checked(self, _IMAGE, ("loc",))
+        fields.check_fields(self, _IMAGE, ("loc",))
 
     @property
     def bare(self) -> bool:
@@ -83,7 +83,7 @@ class Restriction:
     countries: Iterable[str]
 
     def __post_init__(self) -> None:
-        fields.checked(self, _RESTRICTION, _RESTRICTION)
+        fields.check_fields(self, _RESTRICTION, _RESTRICTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,18 @@ class Platform:
     platforms: Iterable[PlatformName]
 
     def __post_init__(self) -> None:
-        fields.checked(self, _PLATFORM, _PLATFORM)
+        fields.check_fields(self, _PLATFORM, _PLATFORM)
 
 
 @dataclass(frozen=True, slots=True)
-class Video(_Current):
+class Video(_SupportedTags):
     """One video of a page, with at least one of `content_loc` and `player_loc`.
 
     `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
     No location may be that of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
     """
 
-    dropped = frozenset(
+    dropped_tags = frozenset(
         (
             *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
             *("content_segment_loc", "id"),
@@ -134,7 +134,7 @@ class Video(_Current):
     live: bool | None = None
 
     def __post_init__(self) -> None:
-        fields.checked(self, _VIDEO, ("thumbnail_loc", "title", "description", "tags"))
+        fields.check_fields(self, _VIDEO, ("thumbnail_loc", "title", "description", "tags"))
         if not self.content_loc and not self.player_loc:
             raise ValueError("Video.content_loc or Video.player_loc is required")
         if self.uploader_info and not self.uploader:
@@ -142,13 +142,13 @@ class Video(_Current):
 
 
 @dataclass(frozen=True, slots=True)
-class News(_Current):
+class News(_SupportedTags):
     """The news article of a page, published in the last two days.
 
     `language` is the language of the publication. `publication_date` is when the article first appeared.
     """
 
-    dropped = frozenset(("access", "genres", "keywords", "stock_tickers"))
+    dropped_tags = frozenset(("access", "genres", "keywords", "stock_tickers"))
     reason = "Google News no longer supports {}"
 
     publication_name: str
@@ -157,44 +157,44 @@ class News(_Current):
     title: str
 
     def __post_init__(self) -> None:
-        fields.checked(self, _NEWS, _NEWS)
+        fields.check_fields(self, _NEWS, _NEWS)
 
 
-def _relationship(name: str, value: object) -> str:
-    return _word(name, value, get_args(Relationship))
+def _check_relationship(name: str, value: object) -> str:
+    return _check_word(name, value, get_args(Relationship))
 
 
-def _word(name: str, value: object, words: tuple[str, ...]) -> str:
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> str:
     if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, not {shown(value)}")
+        raise ValueError(f"{name} must be one of {', '.join(words)}, not {short_repr(value)}")
     # Not the value itself, which may be a member of an enum.
     return words[words.index(value)]
 
 
-def _platforms(name: str, value: object) -> tuple[str, ...]:
-    found = _some(name, value)
-    return tuple(_word(f"each value of {name}", each, get_args(PlatformName)) for each in found)
+def _check_platforms(name: str, value: object) -> tuple[str, ...]:
+    texts = _nonempty_texts(name, value)
+    return tuple(_check_word(f"each value of {name}", text, get_args(PlatformName)) for text in texts)
 
 
-def _countries(name: str, value: object) -> tuple[str, ...]:
-    found = _some(name, value)
-    for each in found:
-        if not _COUNTRY.fullmatch(each):
-            wrong = shown(each)
-            raise ValueError(f"each value of {name} must be a two-letter ISO 3166 code, not {wrong}")
-    return tuple(each.upper() for each in found)
+def _check_countries(name: str, value: object) -> tuple[str, ...]:
+    codes = _nonempty_texts(name, value)
+    for code in codes:
+        if not _COUNTRY.fullmatch(code):
+            text = short_repr(code)
+            raise ValueError(f"each value of {name} must be a two-letter ISO 3166 code, not {text}")
+    return tuple(code.upper() for code in codes)
 
 
-def _some(name: str, value: object) -> tuple[str, ...]:
-    found = fields.texts(name, value)
-    if not found:
+def _nonempty_texts(name: str, value: object) -> tuple[str, ...]:
+    texts = fields.texts(name, value)
+    if not texts:
         raise ValueError(f"{name} must have at least one value")
-    return found
+    return texts
 
 
-def _instance(name: str, value: object, of: type) -> object:
-    if not isinstance(value, of):
-        raise ValueError(f"{name} must be a {of.__name__}, not {shown(value)}")
+def _check_instance(name: str, value: object, kind: type) -> object:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, not {short_repr(value)}")
     return value
 
 
@@ -205,8 +205,8 @@ _IMAGE: dict[str, fields.Check] = {
     "title": fields.optional_text,
     "license": fields.optional_location,
 }
-_RESTRICTION: dict[str, fields.Check] = {"relationship": _relationship, "countries": _countries}
-_PLATFORM: dict[str, fields.Check] = {"relationship": _relationship, "platforms": _platforms}
+_RESTRICTION: dict[str, fields.Check] = {"relationship": _check_relationship, "countries": _check_countries}
+_PLATFORM: dict[str, fields.Check] = {"relationship": _check_relationship, "platforms": _check_platforms}
 _VIDEO: dict[str, fields.Check] = {
     "thumbnail_loc": fields.location,
     "title": partial(fields.text, most=MAX_VIDEO_TITLE),
@@ -220,11 +220,11 @@ _VIDEO: dict[str, fields.Check] = {
     "publication_date": fields.moment,
     "tags": partial(fields.texts, most=MAX_VIDEO_TAGS),
     "family_friendly": fields.flag,
-    "restriction": partial(_instance, of=Restriction),
+    "restriction": partial(_check_instance, kind=Restriction),
     "requires_subscription": fields.flag,
     "uploader": partial(fields.optional_text, most=MAX_VIDEO_UPLOADER),
     "uploader_info": fields.optional_location,
-    "platform": partial(_instance, of=Platform),
+    "platform": partial(_check_instance, kind=Platform),
     "live": fields.flag,
 }
 _NEWS: dict[str, fields.Check] = {

@@ -29,18 +29,18 @@ def excerpt(text: object, most: int = MAX_SHOWN) -> str:
     exception, are converted by `str()`.
     """
     if type(text) in NOT_TEXTS:
-        return shown(text)
+        return short_repr(text)
     try:
-        found = str(text)
+        content = str(text)
     except Exception:  # noqa: BLE001 a user's __str__ can raise anything
-        found = type(text).__name__
-    cut = found[: most + 1]
-    if not cut.isprintable():
-        cut = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
-    return cut if len(cut) <= most else f"{cut[: most - 3]}..."
+        content = type(text).__name__
+    short_text = content[: most + 1]
+    if not short_text.isprintable():
+        short_text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short_text)
+    return short_text if len(short_text) <= most else f"{short_text[: most - 3]}..."
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value for an error message: a short Python literal, or the first members of a collection."""
     if isinstance(value, (str, bytes, bytearray)):
         # The repr() of all of it could take long.
@@ -53,5 +53,5 @@ def shown(value: object) -> str:
 
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
     """Return the class of an exception, with an `excerpt` of its message."""
-    said = excerpt(error, most)
-    return said if said == type(error).__name__ else f"{type(error).__name__}: {said}"
+    message = excerpt(error, most)
+    return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"

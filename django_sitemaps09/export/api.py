@@ -183,7 +183,7 @@ def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOu
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
     records = {name: [host.record(name) for host in hosts] for name in sections}
-    shared = {name: len(hosts) == 1 or sources.shareable(section) for name, section in sections.items()}
+    shared = {name: len(hosts) == 1 or sources.is_shareable(section) for name, section in sections.items()}
     run.listeners.plan({name: _count_pages(records[name], shared=shared[name]) for name in sections})
     for name, section in sections.items():
         host_records = records[name]

@@ -61,7 +61,7 @@ def _queryset_hints(members: Members) -> list[str]:
     """Return a hint for rows that are costly to choose, with the factor of the project's benchmark."""
     if members.looks_beyond:
         problem, factor = "The queryset has a window function", "1.5 to 4"
-    elif members.written is not None:
+    elif members.original is not None:
         problem, factor = "The queryset joins a multi-valued relation", "1 to 3.5"
     elif members.are_grouped:
         problem, factor = "The queryset or a declared expression has an aggregate", "1.5 to 4"

@@ -9,14 +9,14 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import Expression, Max, Model, QuerySet
 
 from django_sitemaps09.django_internals import Col, gives_instances
-from django_sitemaps09.queryset_traits import filters_window, pinned
+from django_sitemaps09.queryset_traits import filters_window, pin_database
 from django_sitemaps09.routes import Route, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
 
 
-class Dated(Expression):
+class LastmodExpression(Expression):
     """The expression of a `lastmod`, with dates or times as values on every database.
 
     MariaDB and MySQL return text for an expression that contains a `Value`, unless it is cast.
@@ -33,13 +33,13 @@ class Dated(Expression):
         [self.expression] = exprs
 
     def get_group_by_cols(self) -> list[Any]:
-        found: list[Any] = self.expression.get_group_by_cols()
-        return found
+        columns: list[Any] = self.expression.get_group_by_cols()
+        return columns
 
     def get_db_converters(self, connection: Any) -> list[Any]:
         # From Django 6.1 on, converters use the expression that they are called with.
         return [
-            lambda value, _, used, convert=convert: convert(value, self.expression, used)
+            lambda value, _, database, convert=convert: convert(value, self.expression, database)
             for convert in self.expression.get_db_converters(connection)
         ]
 
@@ -59,17 +59,17 @@ class Dated(Expression):
 class Newest(Max):
     """The newest value of a column, converted as the column itself is."""
 
-    def __init__(self, column: str, *, like: Any, **extra: Any) -> None:
+    def __init__(self, column: str, *, expression: Any, **extra: Any) -> None:
         super().__init__(column, **extra)
-        self.like = like
+        self.expression = expression
 
     def get_db_converters(self, connection: Any) -> list[Any]:
         # Without rows there is no newest value, and the converter of Trunc() fails for `None`.
         return [
-            lambda value, expression, used, convert=convert: (
-                None if value is None else convert(value, expression, used)
+            lambda value, expression, database, convert=convert: (
+                None if value is None else convert(value, expression, database)
             )
-            for convert in self.like.get_db_converters(connection)
+            for convert in self.expression.get_db_converters(connection)
         ]
 
 
@@ -80,16 +80,18 @@ def alias(name: str, position: int = 0) -> str:
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
     """Return all expressions of a sitemap's hooks by reserved name, those of a `Route` in its order."""
-    found: dict[str, Any] = {}
+    annotations: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(sitemap, name, None)
         expressions = value.expressions if isinstance(value, Route) else [value]
         for position, expression in enumerate(filter(is_expression, expressions)):
-            found[alias(name, position)] = Dated(expression) if name == "lastmod" else expression
-    return found
+            annotations[alias(name, position)] = (
+                LastmodExpression(expression) if name == "lastmod" else expression
+            )
+    return annotations
 
 
-def annotated(sitemap: object, items: Any) -> Any:
+def annotate(sitemap: object, items: Any) -> Any:
     """Return items annotated with the declared expressions, where Django can annotate them."""
     expressions = declared_expressions(sitemap)
     if not expressions:
@@ -99,14 +101,14 @@ def annotated(sitemap: object, items: Any) -> Any:
             f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
             "queryset. Return one, or define the hooks as methods that take the item."
         )
-    items = pinned(items)
+    items = pin_database(items)
     # Django cannot annotate a union.
-    if items.query.combinator or apart(items, expressions) is not None:
+    if items.query.combinator or separate_rows(items, expressions) is not None:
         return items
     return items.annotate(**expressions)
 
 
-def apart(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
+def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
     """Return all rows of the model with the expressions, if the items cannot be annotated themselves.
 
     A slice with an expression can have other rows, and Django annotates neither unions nor
@@ -116,17 +118,21 @@ def apart(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
     query = items.query if expressions and isinstance(items, QuerySet) else None
     if query is None or not gives_instances(items):
         return None
-    refused = query.combinator or query.is_sliced or query.distinct_fields
-    if not (refused or filters_window(query)):
+    cannot_annotate = query.combinator or query.is_sliced or query.distinct_fields
+    if not (cannot_annotate or filters_window(query)):
         return None
     try:
         rows: QuerySet[Any] = QuerySet(items.model, using=items.db).annotate(**expressions)
     except FieldError:
         return None
-    resolved = [rows.query.annotations[name] for name in expressions]
-    if any(expression.contains_over_clause for expression in resolved):
+    annotations = [rows.query.annotations[name] for name in expressions]
+    if any(expression.contains_over_clause for expression in annotations):
         return None
-    return rows if refused or any(expression.contains_aggregate for expression in resolved) else None
+    return (
+        rows
+        if cannot_annotate or any(expression.contains_aggregate for expression in annotations)
+        else None
+    )
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
@@ -140,7 +146,7 @@ def declared_value(value: Any, name: str, item: Any) -> Any:
 def column(expression: Any, name: str, item: Any) -> Any:
     """Return the value of an expression for a row: its annotation, or else the result of another query.
 
-    A row has no annotation if the project paginates `items()` itself, or if `apart` returns rows for them.
+    A row has no annotation if the project paginates `items()` itself, or if `separate_rows` returns rows.
     """
     if isinstance(item, dict):
         return item[name]
@@ -154,22 +160,22 @@ def column(expression: Any, name: str, item: Any) -> Any:
     return getattr(item, name)
 
 
-def column_of(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
+def column_values(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
     """Return the values of an expression for several rows, with one query for those without annotation."""
-    missing = [item for item in items if isinstance(item, Model) and not hasattr(item, name)]
-    if missing:
-        first = missing[0]
-        rows = _rows_with(expression, name, first).filter(pk__in=[item.pk for item in missing])
-        found = dict(rows)
-        for item in missing:
-            if type(item) is type(first) and item._state.db == first._state.db and item.pk in found:
-                setattr(item, name, found[item.pk])
+    missing_items = [item for item in items if isinstance(item, Model) and not hasattr(item, name)]
+    if missing_items:
+        first = missing_items[0]
+        rows = _rows_with(expression, name, first).filter(pk__in=[item.pk for item in missing_items])
+        values = dict(rows)
+        for item in missing_items:
+            if type(item) is type(first) and item._state.db == first._state.db and item.pk in values:
+                setattr(item, name, values[item.pk])
     return [column(expression, name, item) for item in items]
 
 
 def _rows_with(expression: Any, name: str, item: Model) -> QuerySet[Any, Any]:
     """Return the primary key and the value of an expression for all rows of an item's model."""
     rows: Any = type(item)._base_manager.using(item._state.db)
-    of_database = Dated(expression) if name == alias("lastmod") else expression
-    found: QuerySet[Any, Any] = rows.annotate(**{name: of_database}).values_list("pk", name)
-    return found
+    column_expression = LastmodExpression(expression) if name == alias("lastmod") else expression
+    pairs: QuerySet[Any, Any] = rows.annotate(**{name: column_expression}).values_list("pk", name)
+    return pairs

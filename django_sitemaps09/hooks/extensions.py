@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Extension, Image, Localization, News, Video, shown
+from django_sitemaps09.entries import Extension, Image, Localization, News, Video, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import alternates
 from django_sitemaps09.hooks.values import FAILED, Items
@@ -31,147 +31,155 @@ EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 
 def own_extensions(sitemap: object) -> list[Extension]:
     """Return the project's extensions. Raise `ImproperlyConfigured` if two share prefix or namespace."""
-    found = getattr(sitemap, "extensions", ())
-    listed = found if isinstance(found, (list, tuple)) else ()
-    own = [some for some in listed if isinstance(some, Extension)]
-    if len({some.prefix for some in own}) < len(own) or len({some.namespace for some in own}) < len(own):
+    value = getattr(sitemap, "extensions", ())
+    candidates = value if isinstance(value, (list, tuple)) else ()
+    extensions = [extension for extension in candidates if isinstance(extension, Extension)]
+    if len({extension.prefix for extension in extensions}) < len(extensions) or len(
+        {extension.namespace for extension in extensions}
+    ) < len(extensions):
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__}.extensions must have unique prefixes and unique namespaces."
         )
-    return own
+    return extensions
 
 
 #: Values for several items, by the name of the hook or by the extension of the project.
-Answers: TypeAlias = "Mapping[str | Extension, Sequence[Any]]"
+HookValues: TypeAlias = "Mapping[str | Extension, Sequence[Any]]"
 
 
 def results_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
     """Return what hooks of ours have added to the entries of `get_urls()`, except for links."""
-    found: dict[str | Extension, list[Any]] = {}
+    results: dict[str | Extension, list[Any]] = {}
     for name in EXTENDING:
-        given = [part(url, name) for url in urls]
-        ours = [one if isinstance(one, (HookResults, News)) else None for one in given]
-        if any(one is not None for one in ours):
-            found[name] = ours
+        values = [part(url, name) for url in urls]
+        hook_values = [value if isinstance(value, (HookResults, News)) else None for value in values]
+        if any(value is not None for value in hook_values):
+            results[name] = hook_values
     foreign = [part(url, "extensions") for url in urls]
-    pairs = [dict(some) if isinstance(some, HookResults) else {} for some in foreign]
-    for extension in dict.fromkeys(extension for some in pairs for extension in some):
-        found[extension] = [some.get(extension, "") for some in pairs]
-    return found
+    pairs = [dict(pair) if isinstance(pair, HookResults) else {} for pair in foreign]
+    for extension in dict.fromkeys(extension for pair in pairs for extension in pair):
+        results[extension] = [pair.get(extension, "") for pair in pairs]
+    return results
 
 
 def columns(
-    told: Answers,
+    results: HookValues,
     versions: Sequence[Localization],
     hosts: AllowedHosts,
     items: Items,
 ) -> dict[str, Any]:
     """Return the values for each item as the columns of a batch; invalid ones are skipped and named."""
-    found: dict[str, Any] = {}
-    if "alternates" in told:
-        found["alternates"] = alternates(told["alternates"], versions, hosts, items)
-    if "images" in told:
-        found["images"] = _several("images", told["images"], lambda _, one: _image(one, hosts), items)
-    if "videos" in told:
-        pages = [version.texts() for version in versions if version.listed]
-        found["videos"] = _several(
+    batch_columns: dict[str, Any] = {}
+    if "alternates" in results:
+        batch_columns["alternates"] = alternates(results["alternates"], versions, hosts, items)
+    if "images" in results:
+        batch_columns["images"] = _convert_lists(
+            "images", results["images"], lambda _, value: _resolve_image(value, hosts), items
+        )
+    if "videos" in results:
+        pages = [version.texts() for version in versions if version.is_listed]
+        batch_columns["videos"] = _convert_lists(
             "videos",
-            told["videos"],
-            lambda i, one: _video(one, hosts, {url for page in pages for url in hosts.joined_to(page[i])}),
+            results["videos"],
+            lambda i, value: _resolve_video(
+                value, hosts, {url for page in pages for url in hosts.absolute_urls(page[i])}
+            ),
             items,
         )
-    if "news" in told:
-        recent = items.each(_news, told["news"], "news")
-        found["news"] = [None if one is FAILED else one for one in recent]
-    written = [
-        _foreign(extension, texts, items)
-        for extension, texts in told.items()
+    if "news" in results:
+        articles = items.each(_recent_news, results["news"], "news")
+        batch_columns["news"] = [None if value is FAILED else value for value in articles]
+    xml_columns = [
+        _foreign_xml(extension, texts, items)
+        for extension, texts in results.items()
         if isinstance(extension, Extension)
     ]
-    if written:
-        found["foreign"] = list(map("".join, zip(*written, strict=True)))
-        found["extensions"] = [one for one in told if isinstance(one, Extension)]
-    return found
+    if xml_columns:
+        batch_columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
+        batch_columns["extensions"] = [value for value in results if isinstance(value, Extension)]
+    return batch_columns
 
 
-def _several(
+def _convert_lists(
     name: str,
-    told: Sequence[Any],
+    lists: Sequence[Any],
     convert: Callable[[int, Any], Any],
     items: Items,
 ) -> list[list[Any]]:
     """Return a list of values for each item, where an invalid value does not affect the others."""
-    found: list[list[Any]] = []
-    for i, some in enumerate(told):
-        if some is FAILED or not some:
-            found.append([])
+    results: list[list[Any]] = []
+    for i, values in enumerate(lists):
+        if values is FAILED or not values:
+            results.append([])
             continue
-        if len(some) > protocol.MAX_IMAGES:
-            reason = f"there are {len(some):,}; only the first {protocol.MAX_IMAGES:,} are written"
+        if len(values) > protocol.MAX_IMAGES:
+            reason = f"there are {len(values):,}; only the first {protocol.MAX_IMAGES:,} are written"
             items.skip(i, name, reason)
-            some = some[: protocol.MAX_IMAGES]
-        found.append(items.each_of(i, lambda one: convert(i, one), some, name))  # noqa: B023
-    return found
+            values = values[: protocol.MAX_IMAGES]
+        results.append(items.each_of(i, lambda value: convert(i, value), values, name))  # noqa: B023
+    return results
 
 
-def _of_type(value: object, wanted: type) -> None:
-    if not isinstance(value, wanted):
-        raise TypeError(f"{shown(value)} is not of type {wanted.__name__}")
+def _check_type(value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{short_repr(value)} is not of type {kind.__name__}")
 
 
-def _image(image: Image, hosts: AllowedHosts) -> Image:
-    _of_type(image, Image)
+def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:
+    _check_type(image, Image)
     location = hosts.media(image.loc)
     if image.license:
-        return replace(image, loc=location, license=hosts.elsewhere(image.license))
+        return replace(image, loc=location, license=hosts.external_location(image.license))
     return image if location == image.loc else replace(image, loc=location)
 
 
-def _video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -> Video:
-    _of_type(video, Video)
+def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -> Video:
+    _check_type(video, Video)
     content, player = video.content_loc or None, video.player_loc or None
-    made = replace(
+    result = replace(
         video,
         thumbnail_loc=hosts.media(video.thumbnail_loc),
         content_loc=None if content is None else hosts.media(content),
-        player_loc=None if player is None else hosts.elsewhere(player),
-        uploader_info=hosts.elsewhere(video.uploader_info) if video.uploader_info else None,
-        expiration_date=_aware(video.expiration_date),
-        publication_date=_aware(video.publication_date),
+        player_loc=None if player is None else hosts.external_location(player),
+        uploader_info=hosts.external_location(video.uploader_info) if video.uploader_info else None,
+        expiration_date=_make_aware(video.expiration_date),
+        publication_date=_make_aware(video.publication_date),
     )
     for name in ("content_loc", "player_loc"):
-        found = getattr(made, name)
-        if not pages.isdisjoint(hosts.joined_to(found)):
+        location = getattr(result, name)
+        if not pages.isdisjoint(hosts.absolute_urls(location)):
             raise ValueError(f"{name} is the URL of the page itself")
-    return made
+    return result
 
 
-def _news(news: News | None) -> News | None:
+def _recent_news(news: News | None) -> News | None:
     """Return news of the last two days; older ones are ordinary pages (Google, "News sitemaps")."""
     if news is None:
         return None
-    _of_type(news, News)
-    published = _aware(news.publication_date)
-    if published is None or not is_recent(published):
+    _check_type(news, News)
+    publication_date = _make_aware(news.publication_date)
+    if publication_date is None or not is_recent(publication_date):
         return None
-    return replace(news, language=protocol.news_language(news.language), publication_date=published)
+    return replace(news, language=protocol.news_language(news.language), publication_date=publication_date)
 
 
-def is_recent(published: date) -> bool:
+def is_recent(publication_date: date) -> bool:
     """Return whether something was published in the last two days; a date counts as its midnight."""
-    if not isinstance(published, datetime):
-        published = datetime(published.year, published.month, published.day, tzinfo=conf.zone)
+    if not isinstance(publication_date, datetime):
+        publication_date = datetime(
+            publication_date.year, publication_date.month, publication_date.day, tzinfo=conf.zone
+        )
     now = datetime.now(timezone.utc)
-    return now - timedelta(days=protocol.NEWS_DAYS) <= published
+    return now - timedelta(days=protocol.NEWS_DAYS) <= publication_date
 
 
-def _aware(value: date | None) -> date | None:
+def _make_aware(value: date | None) -> date | None:
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=conf.zone)
     return value
 
 
-def _foreign(extension: Extension, told: Sequence[Any], items: Items) -> list[str]:
+def _foreign_xml(extension: Extension, values: Sequence[Any], items: Items) -> list[str]:
     """Return the XML of a project's extension for each item."""
-    texts = items.each(lambda text: writer.extension_text(extension, text or ""), told, extension.prefix)
+    texts = items.each(lambda text: writer.extension_text(extension, text or ""), values, extension.prefix)
     return ["" if text is FAILED else text for text in texts]

@@ -17,11 +17,11 @@ def format_name(sitemap: Any) -> FormatName:
 
     Raise `ImproperlyConfigured` for an unknown text if the sitemap declares expressions.
     """
-    found = getattr(sitemap, "format", "xml")
-    if isinstance(found, str) and found in FORMATS:
-        return cast(FormatName, found)
-    if isinstance(found, str) and declared_expressions(sitemap):
+    value = getattr(sitemap, "format", "xml")
+    if isinstance(value, str) and value in FORMATS:
+        return cast(FormatName, value)
+    if isinstance(value, str) and declared_expressions(sitemap):
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {found!r}."
+            f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {value!r}."
         )
     return "xml"

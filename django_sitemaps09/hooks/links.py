@@ -29,20 +29,20 @@ def x_default(version: Localization, code: str) -> Localization:
 
     `code` is the code of that language. If its URLs have no prefix, nothing that looks like one is removed.
     """
-    found, prefix = version.locations, f"/{code}/"
+    locations, prefix = version.locations, f"/{code}/"
     if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
-        return Localization("x-default", found, listed=False)
-    if isinstance(found, TemplateColumn) and prefix in found.literals[0]:
-        first, *others = found.literals
-        composed = TemplateColumn([first.replace(prefix, "/", 1), *others], found.columns)
-        return Localization("x-default", composed, listed=False)
-    without = [text and text.replace(prefix, "/", 1) for text in version.texts()]
-    return Localization("x-default", without, listed=False)
+        return Localization("x-default", locations, is_listed=False)
+    if isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
+        first, *others = locations.literals
+        template = TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
+        return Localization("x-default", template, is_listed=False)
+    unprefixed = [text and text.replace(prefix, "/", 1) for text in version.texts()]
+    return Localization("x-default", unprefixed, is_listed=False)
 
 
 def x_default_by_method(
     version: Localization | None,
-    given: Sequence[Any],
+    results: Sequence[Any],
     hosts: AllowedHosts,
     items: Items,
 ) -> Localization:
@@ -50,15 +50,15 @@ def x_default_by_method(
 
     `True` stands for the URL in `version`, `False` for none; any other value is the URL.
     """
-    own = [None] * len(items.keys) if version is None else version.texts()
-    chosen = [own[i] if value is True else value or None for i, value in enumerate(given)]
-    urls = items.each(lambda url: url and hosts.elsewhere(url), chosen, "x_default")
-    found = [None if url is FAILED else url for url in urls]
-    return Localization("x-default", found, listed=False)
+    default_urls = [None] * len(items.keys) if version is None else version.texts()
+    choices = [default_urls[i] if value is True else value or None for i, value in enumerate(results)]
+    urls = items.each(lambda url: url and hosts.external_location(url), choices, "x_default")
+    locations = [None if url is FAILED else url for url in urls]
+    return Localization("x-default", locations, is_listed=False)
 
 
 def alternates(
-    told: Sequence[Any],
+    link_lists: Sequence[Any],
     versions: Sequence[Localization],
     hosts: AllowedHosts,
     items: Items,
@@ -67,20 +67,28 @@ def alternates(
 
     Crawlers ignore a set that names a language twice, or that does not name the item itself.
     """
-    linked = [(version.language, version.texts()) for version in versions if version.language]
-    listed = [version.texts() for version in versions if version.listed]
+    texts_by_language = [(version.language, version.texts()) for version in versions if version.language]
+    page_texts = [version.texts() for version in versions if version.is_listed]
 
-    def on(place: int, url: str | None) -> str:
-        return [*hosts.joined_to(url), *[""] * len(hosts.bases)][place]
+    def host_url(place: int, url: str | None) -> str:
+        return [*hosts.absolute_urls(url), *[""] * len(hosts.bases)][place]
 
     def check(place: int, position: int, links: Sequence[Alternate]) -> None:
         """Check the links as they are on one of the hosts."""
-        own = [(code, on(place, found[position])) for code, found in linked if found[position]]
-        pages = () if own else {on(place, found[position]) for found in listed if found[position]}
-        protocol.check_links([(link.language, on(place, link.location)) for link in links], own, pages)
+        own_links = [
+            (code, host_url(place, texts[position])) for code, texts in texts_by_language if texts[position]
+        ]
+        pages = (
+            ()
+            if own_links
+            else {host_url(place, texts[position]) for texts in page_texts if texts[position]}
+        )
+        protocol.check_links(
+            [(link.language, host_url(place, link.location)) for link in links], own_links, pages
+        )
 
-    def checked(position: int) -> list[Alternate]:
-        links = [alternate(link, hosts) for link in told[position] or ()]
+    def resolve_links(position: int) -> list[Alternate]:
+        links = [alternate(link, hosts) for link in link_lists[position] or ()]
         *others, last = range(len(hosts.bases))
         for place in others:
             with suppress(ValueError):
@@ -89,12 +97,12 @@ def alternates(
         check(last, position, links)
         return links
 
-    positions = [FAILED if some is FAILED else i for i, some in enumerate(told)]
-    checked_links = items.each(checked, positions, "alternates")
-    return [[] if links is FAILED else links for links in checked_links]
+    positions = [FAILED if item_links is FAILED else i for i, item_links in enumerate(link_lists)]
+    results = items.each(resolve_links, positions, "alternates")
+    return [[] if links is FAILED else links for links in results]
 
 
 def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
     """Return a link that a project names, either an `Alternate` or a pair like one."""
     language, location = link
-    return Alternate(protocol.hreflang(language), hosts.elsewhere(location))
+    return Alternate(protocol.hreflang(language), hosts.external_location(location))

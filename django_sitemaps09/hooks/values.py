@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, excerpt, reason_of, shown
+from django_sitemaps09.entries import ItemError, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
 
 #: Stands for a value that could not be computed. `None` is a value.
@@ -63,8 +63,8 @@ def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Seque
 
 def texts(name: str, values: Sequence[Any], items: Items) -> list[str | None]:
     """Return the column of an optional element as text; `None` where there is none."""
-    converted = items.each(CONVERTERS[name], values, name)
-    return [None if text is FAILED else text for text in converted]
+    results = items.each(CONVERTERS[name], values, name)
+    return [None if text is FAILED else text for text in results]
 
 
 def lastmod_text(value: object) -> str | None:
@@ -72,11 +72,11 @@ def lastmod_text(value: object) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, date):
-        raise ValueError(f"{shown(value)} is neither a date nor a datetime")
+        raise ValueError(f"{short_repr(value)} is neither a date nor a datetime")
     try:
         return protocol.w3c(value, conf.zone)
     except OverflowError as error:
-        raise ValueError(f"{shown(value)} is out of range in UTC") from error
+        raise ValueError(f"{short_repr(value)} is out of range in UTC") from error
 
 
 def changefreq_text(value: object) -> str | None:

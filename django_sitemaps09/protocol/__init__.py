@@ -18,13 +18,13 @@ from django_sitemaps09.protocol.limits import (
     Limits,
 )
 from django_sitemaps09.protocol.links import check_links
-from django_sitemaps09.protocol.times import past, w3c, w3c_texts
+from django_sitemaps09.protocol.times import drop_future, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
     Base,
-    joined,
+    are_plain,
+    join,
     origin,
     parse_base,
-    plain,
     uri,
 )
 from django_sitemaps09.protocol.words import (
@@ -52,17 +52,17 @@ __all__ = [
     "Base",
     "Changefreq",
     "Limits",
+    "are_plain",
     "changefreq_text",
     "check_links",
+    "drop_future",
     "hreflang",
     "hreflang_warning",
-    "joined",
+    "join",
     "language_text",
     "news_language",
     "origin",
     "parse_base",
-    "past",
-    "plain",
     "priority_text",
     "uri",
     "w3c",

@@ -43,29 +43,29 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
     The texts are those that `w3c` returns for these values, in a fifth of the time. Return `None` if a
     text has another form, or names a day or time that does not exist.
     """
-    given = [text for text in texts if text is not None] if None in texts else texts
-    if not given:
+    values = [text for text in texts if text is not None] if None in texts else texts
+    if not values:
         return texts
-    if {*map(type, given)} != {str}:
+    if {*map(type, values)} != {str}:
         return None
-    joined = "\n".join(given) + "\n"  # type: ignore[arg-type]
-    if times and "." in joined:
-        joined = _FRACTION.sub("", joined)
+    content = "\n".join(values) + "\n"  # type: ignore[arg-type]
+    if times and "." in content:
+        content = _FRACTION.sub("", content)
     line = f"0000-00-00 00:00:00{zone}\n" if times else "0000-00-00\n"
-    if not joined.isascii() or joined.encode().translate(_TO_ZERO) != line.encode() * len(given):
+    if not content.isascii() or content.encode().translate(_TO_ZERO) != line.encode() * len(values):
         return None
-    if zone and joined.count(f"{zone}\n") != len(given):
+    if zone and content.count(f"{zone}\n") != len(values):
         # A text has another zone with the same number of digits.
         return None
-    if not _are_days(joined, len(line)) or (times and not _are_times(joined, len(line))):
+    if not _are_days(content, len(line)) or (times and not _are_times(content, len(line))):
         return None
     if times:
-        joined = joined.replace(" ", "T").replace(f"{zone}\n", "Z\n")
-    lines = SafeColumn(joined.splitlines())
-    if given is texts:
+        content = content.replace(" ", "T").replace(f"{zone}\n", "Z\n")
+    lines = SafeColumn(content.splitlines())
+    if values is texts:
         return lines
-    found = iter(lines)
-    return [None if text is None else next(found) for text in texts]
+    remaining = iter(lines)
+    return [None if text is None else next(remaining) for text in texts]
 
 
 def _are_days(lines: str, width: int) -> bool:
@@ -75,7 +75,7 @@ def _are_days(lines: str, width: int) -> bool:
     ends = {*_sums(months.translate(_MONTHS), 4, days.translate(_BEHIND_28))}
     if "0000-" in lines or not ends <= _MONTH_ENDS:
         return False
-    leap_days = {before[-4:] for before in lines.split("-02-29")[:-1]}
+    leap_days = {part[-4:] for part in lines.split("-02-29")[:-1]}
     return all(map(isleap, map(int, leap_days)))
 
 
@@ -97,7 +97,7 @@ def _sums(left: bytes, factor: int, right: bytes) -> bytes:
     return total.to_bytes(len(left), "big")
 
 
-def past(lastmod: str | None) -> str | None:
+def drop_future(lastmod: str | None) -> str | None:
     """Return a lastmod, or `None` if it is in the future: no lastmod is better than a wrong one."""
     now = w3c(datetime.now(timezone.utc), timezone.utc)
     return lastmod if lastmod is not None and lastmod <= now else None

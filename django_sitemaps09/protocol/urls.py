@@ -9,7 +9,7 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote
 
-from django_sitemaps09.entries import shown
+from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol.limits import MAX_LOCATION
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
@@ -54,14 +54,14 @@ def parse_base(url: str) -> Base:
     """Parse a URL of the form `https://www.example.com`. Raise `ValueError` with the reason for others."""
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None:
-        raise ValueError(f"{shown(url)} is not of the form https://www.example.com")
+        raise ValueError(f"{short_repr(url)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
-        raise ValueError(f"{shown(url)} may only contain a scheme, a host and a port")
+        raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
     try:
         return Base(scheme.lower(), _domain(*_host_and_port(authority)))
     except ValueError as error:
-        raise ValueError(f"{shown(url)} {error}") from error
+        raise ValueError(f"{short_repr(url)} {error}") from error
 
 
 def origin(url: str) -> Base:
@@ -72,12 +72,12 @@ def origin(url: str) -> Base:
     """
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None or not parts[2].isascii():
-        raise ValueError(f"{shown(url)} is not an absolute URI")
+        raise ValueError(f"{short_repr(url)} is not an absolute URI")
     scheme = parts[1].lower()
     try:
         host, port = _host_and_port(parts[2])
     except ValueError as error:
-        raise ValueError(f"{shown(url)} {error}") from error
+        raise ValueError(f"{short_repr(url)} {error}") from error
     return Base(scheme, _domain(host, None if port == _DEFAULT_PORTS[scheme] else port))
 
 
@@ -87,29 +87,31 @@ def uri(text: str) -> str:
     A `%` before two hexadecimal digits is taken for an escape, any other for the character itself.
     Raise `ValueError` with the reason for a text that no crawler can request.
     """
-    if problem := _never_a_uri(text):
-        raise ValueError(f"{shown(text)} {problem}")
+    if problem := _uri_problem(text):
+        raise ValueError(f"{short_repr(text)} {problem}")
     if text.startswith("/"):
-        return _quoted(text)
+        return _quote(text)
     parts = _ABSOLUTE.fullmatch(text)
     if parts is None:
-        raise ValueError(f"{shown(text)} is neither a path that begins with a slash nor an absolute URL")
+        raise ValueError(
+            f"{short_repr(text)} is neither a path that begins with a slash nor an absolute URL"
+        )
     scheme, authority, rest = parts.groups()
     try:
         domain = _domain(*_host_and_port(authority))
     except ValueError as error:
-        raise ValueError(f"{shown(text)} {error}") from error
-    return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quoted(rest)}"
+        raise ValueError(f"{short_repr(text)} {error}") from error
+    return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
 
 
-def joined(base: str, location: str) -> str:
+def join(base: str, location: str) -> str:
     """Join a location to a base: a path to all of it, a text that begins with a colon to its scheme."""
     if location[:1] == "/":
         return f"{base}{location}"
     return f"{base.partition(':')[0]}{location}" if location[:1] == ":" else location
 
 
-def plain(locations: Sequence[str], start: str, most: int) -> bool:
+def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
     """Return whether all locations begin with `start`, have at most `most` characters, and are URIs.
 
     `start` is a slash, or a base that ends in a slash. Checking the joined column takes a tenth of the
@@ -119,22 +121,22 @@ def plain(locations: Sequence[str], start: str, most: int) -> bool:
         return True
     if not locations[0].startswith(start) or max(map(len, locations)) > most:
         return False
-    joined = "\n".join(locations)
-    between = len(locations) - 1
-    if joined.count("\n") != between or joined.count(f"\n{start}") != between:
+    content = "\n".join(locations)
+    separators = len(locations) - 1
+    if content.count("\n") != separators or content.count(f"\n{start}") != separators:
         return False
-    if not joined.isascii():
+    if not content.isascii():
         return False
     # Brackets are allowed only around the host.
     table = _PLAIN + b"[]" if "[" in start else _PLAIN
-    if joined.encode().translate(None, table):
+    if content.encode().translate(None, table):
         return False
-    if "[" in start and not joined.count("[") == joined.count("]") == len(locations):
+    if "[" in start and not content.count("[") == content.count("]") == len(locations):
         return False
-    return "%" not in joined or _BARE_PERCENT.search(joined) is None
+    return "%" not in content or _BARE_PERCENT.search(content) is None
 
 
-def _never_a_uri(text: str) -> str | None:
+def _uri_problem(text: str) -> str | None:
     """Return the reason why quoting cannot turn a text into a URI for a sitemap, or `None`."""
     if not text:
         return "is empty"
@@ -149,12 +151,12 @@ def _never_a_uri(text: str) -> str | None:
     return None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Percent-encode a path with its query, except for the escapes that it already contains."""
     if len(text) > MAX_LOCATION:
         # Quoting never makes it shorter.
         raise ValueError(
-            f"{shown(text)} has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
+            f"{short_repr(text)} has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
         )
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
@@ -192,7 +194,7 @@ def _idna(name: str) -> str:
         host = _ascii(unicodedata.normalize("NFKC", name))
     _check_lengths(host)
     if not _NAME.fullmatch(host):
-        raise ValueError(f"{shown(host)} is not a valid host name")
+        raise ValueError(f"{short_repr(host)} is not a valid host name")
     return host
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Literal, get_args
 
 from django_sitemaps09 import entries
-from django_sitemaps09.entries import shown
+from django_sitemaps09.entries import short_repr
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 CHANGEFREQS: tuple[str, ...] = get_args(Changefreq)
@@ -55,7 +55,7 @@ def priority_text(value: object) -> str:
         or not 0 <= number <= 1
         or (abs(int(number.as_tuple().exponent)) > _PRIORITY_DIGITS)
     ):
-        raise ValueError(f"{shown(value)} is not a priority; use a number from 0.0 to 1.0")
+        raise ValueError(f"{short_repr(value)} is not a priority; use a number from 0.0 to 1.0")
     # Not abs(), which rounds to the digits of the decimal context.
     return format(number.copy_abs(), "f")
 
@@ -63,7 +63,7 @@ def priority_text(value: object) -> str:
 def changefreq_text(value: object) -> str:
     """Return a changefreq unchanged. Raise `ValueError` for a word that is not in the protocol."""
     if value not in CHANGEFREQS:
-        raise ValueError(f"{shown(value)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
+        raise ValueError(f"{short_repr(value)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
     # Not str(value), which is the name for a member of an enum.
     return CHANGEFREQS[CHANGEFREQS.index(value)]
 
@@ -71,7 +71,7 @@ def changefreq_text(value: object) -> str:
 def language_text(value: object) -> str:
     """Return a Django language code unchanged. Raise `ValueError` for an invalid one."""
     if not isinstance(value, str) or len(value) > _MAX_LANGUAGE or not _LANGUAGE.fullmatch(value):
-        raise ValueError(f"{shown(value)} is not a language code")
+        raise ValueError(f"{short_repr(value)} is not a language code")
     return value
 
 
@@ -87,7 +87,7 @@ def hreflang(code: object) -> str:
     parts = _PARTS_OF_LANGUAGE.fullmatch(text)
     if parts is None:
         raise ValueError(
-            f"{shown(code)} is not a language code for hreflang. Use a language of 2 or 3 letters, "
+            f"{short_repr(code)} is not a language code for hreflang. Use a language of 2 or 3 letters, "
             "optionally with a script of 4 letters and a region of 2 letters or 3 digits, such as 'en', "
             "'pt-BR' or 'zh-Hant-TW'; or use 'x-default'"
         )
@@ -112,18 +112,19 @@ def news_language(code: object) -> str:
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
     """
     text = code if isinstance(code, str) and len(code) <= _MAX_LANGUAGE else ""
-    whole = text.lower() if _LANGUAGE.fullmatch(text) else ""
-    language, *parts = re.split("[-_@.]", whole)
+    code_text = text.lower() if _LANGUAGE.fullmatch(text) else ""
+    language, *parts = re.split("[-_@.]", code_text)
     if language == "zh":
         for key, word in _CHINESE.items():
             if key in parts:
                 return word
         raise ValueError(
-            f"{shown(code)} does not say which Chinese is meant; use 'zh-cn' (simplified) or 'zh-tw' "
+            f"{short_repr(code)} does not say which Chinese is meant; use 'zh-cn' (simplified) or 'zh-tw' "
             "(traditional) for Google News"
         )
     if not language.isalpha() or len(language) not in (2, 3):
         raise ValueError(
-            f"{shown(code)} is not a language of Google News; use a code of 2 or 3 letters, such as 'en'"
+            f"{short_repr(code)} is not a language of Google News; use a code of 2 or 3 letters, such as "
+            "'en'"
         )
     return language

@@ -15,10 +15,10 @@ from django_sitemaps09.sitemaps.base import (
     is_contribs,
     is_original,
 )
-from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap, on_host
+from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap, copy_for_host
 from django_sitemaps09.sitemaps.news import NewsSitemap
-from django_sitemaps09.sitemaps.sites import site_with
-from django_sitemaps09.sitemaps.url_dicts import collected_skips, is_path
+from django_sitemaps09.sitemaps.sites import find_site
+from django_sitemaps09.sitemaps.url_dicts import collect_skips, is_path
 
 __all__ = [
     "AT_A_TIME",
@@ -28,11 +28,11 @@ __all__ = [
     "NewsSitemap",
     "Sitemap",
     "StaticViewSitemap",
-    "collected_skips",
+    "collect_skips",
+    "copy_for_host",
+    "find_site",
     "has_same_languages",
     "is_contribs",
     "is_original",
     "is_path",
-    "on_host",
-    "site_with",
 ]

@@ -21,8 +21,8 @@ from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.expressions import (
     Newest,
     alias,
-    annotated,
-    column_of,
+    annotate,
+    column_values,
     declared_expressions,
     declared_value,
 )
@@ -30,13 +30,13 @@ from django_sitemaps09.queryset_traits import (
     chunks,
     count_rows,
     filters_window,
-    in_any_order,
-    pinned,
+    iterate_unordered,
+    pin_database,
     repeats_rows,
 )
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps.translated import Translated
-from django_sitemaps09.sitemaps.url_dicts import on_host, with_hooks
+from django_sitemaps09.sitemaps.translated import TranslatedItems
+from django_sitemaps09.sitemaps.url_dicts import add_hook_results, filter_on_host
 
 #: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
 #: again, mostly for the garbage collector, and three times the memory.
@@ -149,46 +149,46 @@ class Sitemap(_Base[ItemT]):
         The database evaluates an expression, mostly in at most two queries. A method is called for each
         item, as in contrib, until one returns `None`. No items are kept in memory.
         """
-        declared = getattr(self, "lastmod", None)
-        if not is_expression(declared):
-            if not callable(declared):
+        hook = getattr(self, "lastmod", None)
+        if not is_expression(hook):
+            if not callable(hook):
                 return super().get_latest_lastmod()
             try:
-                with closing(in_any_order(self.items(), AT_A_TIME)) as found:
-                    return max((declared(item) for some in found for item in some), default=None)
+                with closing(iterate_unordered(self.items(), AT_A_TIME)) as batches:
+                    return max((hook(item) for chunk in batches for item in chunk), default=None)
             except TypeError:
                 return None
-        rows, name = annotated(self, self.items()), alias("lastmod")
+        rows, name = annotate(self, self.items()), alias("lastmod")
         query = rows.query
         if query.is_sliced or query.distinct_fields or name not in query.annotations:
-            parts = [column_of(declared, name, some) for some in chunks(rows, AT_A_TIME)]
+            parts = [column_values(hook, name, chunk) for chunk in chunks(rows, AT_A_TIME)]
             lastmods = [value for part in parts for value in part]
             return None if None in lastmods else max(lastmods, default=None)
-        asked: dict[str, Any] = {"newest": Newest(name, like=rows.query.annotations[name])}
+        aggregates: dict[str, Any] = {"newest": Newest(name, expression=rows.query.annotations[name])}
         if filters_window(rows.query):
             # A filter would be applied before the window.
-            asked["without"] = Count("*") - Count(name)
+            aggregates["without"] = Count("*") - Count(name)
         elif rows.filter(**{f"{name}__isnull": True}).exists():
             return None
-        found = rows.aggregate(**asked)
-        newest: date | None = None if found.get("without") else found["newest"]
+        totals = rows.aggregate(**aggregates)
+        newest: date | None = None if totals.get("without") else totals["newest"]
         return newest
 
     @property
     def paginator(self) -> Paginator[Any]:
         """Contrib's paginator, but rows are counted without the joins that only declared columns need."""
         # A project that overrides `_items()` gets contrib's list of items and languages.
-        untouched = is_original(self, "_items") and self.i18n
-        items = _translated(self) if untouched else pinned(self._items())
+        is_untouched = is_original(self, "_items") and self.i18n
+        items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
             return Paginator(items, self.limit)
-        made = _Paginator(items, self.limit)
-        bare = declared_expressions(self) and not repeats_rows(items.query)
-        made.counted = pinned(self.items(), items.db) if bare else items
-        return made
+        paginator = _Paginator(items, self.limit)
+        can_drop_columns = declared_expressions(self) and not repeats_rows(items.query)
+        paginator.counted_items = pin_database(self.items(), items.db) if can_drop_columns else items
+        return paginator
 
     def _items(self) -> Any:
-        return list(_translated(self)) if self.i18n else annotated(self, self.items())
+        return list(_translated_items(self)) if self.i18n else annotate(self, self.items())
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return contrib's dicts, with the results of our own hooks for each item under their names."""
@@ -197,13 +197,13 @@ class Sitemap(_Base[ItemT]):
             urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
         except TypeError:
             # Contrib compares lastmods with each other, and one of them can be a string.
-            declared: Any = getattr(self, "lastmod", None)
-            if not callable(declared):
+            hook: Any = getattr(self, "lastmod", None)
+            if not callable(hook):
                 raise
-            dated = copy(self)
-            dated.lastmod = partial(_date, declared)
-            urls = super(Sitemap, dated)._urls(page, protocol, domain)  # type: ignore[misc]
-        return with_hooks(self, on_host(urls, base), base)
+            dated_sitemap = copy(self)
+            dated_sitemap.lastmod = partial(_date, hook)
+            urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
+        return add_hook_results(self, filter_on_host(urls, base), base)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
@@ -212,9 +212,9 @@ class Sitemap(_Base[ItemT]):
         return super()._get(name, item, default)
 
 
-def _translated(sitemap: Sitemap[Any]) -> Translated:
-    items = pinned(annotated(sitemap, sitemap.items()))
-    return Translated.of(sitemap, items, uniform=has_same_languages(sitemap))
+def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
+    items = pin_database(annotate(sitemap, sitemap.items()))
+    return TranslatedItems.of(sitemap, items, is_uniform=has_same_languages(sitemap))
 
 
 def _no_location(sitemap: object, item: object) -> str:
@@ -225,16 +225,16 @@ def _no_location(sitemap: object, item: object) -> str:
 
 def _date(lastmod: Callable[[Any], Any], item: Any) -> date | None:
     """Return the result of a method if it is a date, else `None`."""
-    found = lastmod(item)
-    return found if isinstance(found, date) else None
+    value = lastmod(item)
+    return value if isinstance(value, date) else None
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]
-    counted: Any
+    counted_items: Any
 
     @cached_property
     def count(self) -> int:
-        return count_rows(self.counted)
+        return count_rows(self.counted_items)
 
 
 def has_same_languages(sitemap: Any) -> bool:
@@ -261,23 +261,23 @@ _OURS = {name: vars(Sitemap)[name] for name in CONTRIB_INTERNALS if name in vars
 def is_original(sitemap: object, name: str) -> bool:
     """Return whether a method of our sitemap is the one defined here, and contrib's is not patched."""
     contribs = getattr_static(contrib.Sitemap, name, None)
-    ours = _OURS.get(name, contribs)
-    return getattr_static(sitemap, name, None) is ours and _is_of_contrib(contribs, name)
+    own_method = _OURS.get(name, contribs)
+    return getattr_static(sitemap, name, None) is own_method and _is_of_contrib(contribs, name)
 
 
 def is_contribs(sitemap: object, name: str) -> bool:
     """Return whether an object's method is the one that contrib's class or ours defines."""
-    found = getattr_static(sitemap, name, None)
-    return (name in _OURS and found is _OURS[name]) or _is_of_contrib(found, name)
+    attribute = getattr_static(sitemap, name, None)
+    return (name in _OURS and attribute is _OURS[name]) or _is_of_contrib(attribute, name)
 
 
-def _is_of_contrib(found: Any, name: str) -> bool:
+def _is_of_contrib(attribute: Any, name: str) -> bool:
     """Return whether a method or a property is defined in contrib's module.
 
     A project can have patched the class before this package was imported. `functools.wraps()` copies the
     names of a function, but not its globals.
     """
-    function = found.fget if isinstance(found, property) else found
+    function = attribute.fget if isinstance(attribute, property) else attribute
     if not isinstance(function, FunctionType):
         return False
     return function.__name__ == name and function.__globals__ is vars(contrib)

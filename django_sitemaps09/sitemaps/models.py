@@ -14,9 +14,9 @@ from django.db.models import QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
-from django_sitemaps09.queryset_traits import can_reorder, key_names, repeats_rows, selected
+from django_sitemaps09.queryset_traits import can_reorder, identifying_columns, key_names, repeats_rows
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
-from django_sitemaps09.sitemaps.sites import site_with
+from django_sitemaps09.sitemaps.sites import find_site
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -55,7 +55,7 @@ class ModelSitemap(Sitemap[ModelT]):
         """Return the rows in a defined order: their own, or else by primary key if that can be added."""
         rows = self.get_queryset()
         if self.site_field is not None:
-            rows = filtered(self, rows, {self.site_field: _site(self)})
+            rows = filter_rows(self, rows, {self.site_field: _site(self)})
         return self._sitemaps09_in_order(rows)
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
@@ -64,21 +64,23 @@ class ModelSitemap(Sitemap[ModelT]):
             return rows
         if not can_reorder(rows) and (query.distinct or query.group_by is not None):
             # For values, the key would be selected or added to GROUP BY, which would add rows.
-            return rows.order_by(*selected(query))
+            return rows.order_by(*identifying_columns(query))
         # A row can be repeated with other annotations.
-        return rows.order_by(*key_names(rows.model), *(selected(query) if repeats_rows(query) else ()))
+        return rows.order_by(
+            *key_names(rows.model), *(identifying_columns(query) if repeats_rows(query) else ())
+        )
 
 
-def on_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
+def copy_for_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
     """Return a copy of a section with a `site_field` for one host, since a section can serve several."""
     if type(sitemap).items is not ModelSitemap.items:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} has a site_field and its own items(), which could list rows "
             "of other sites. Override get_queryset() instead."
         )
-    found = copy(sitemap)
-    found._sitemaps09_domain = domain
-    return found
+    host_sitemap = copy(sitemap)
+    host_sitemap._sitemaps09_domain = domain
+    return host_sitemap
 
 
 def _site(sitemap: ModelSitemap[Any]) -> Any:
@@ -86,13 +88,13 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     domain = sitemap._sitemaps09_domain
     if domain is None:
         return apps.get_model("sites", "Site").objects.get_current()
-    found = site_with(domain)
-    if found is None:
+    site = find_site(domain)
+    if site is None:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
             f"{domain!r}. Add it, or serve and export another host."
         )
-    return found
+    return site
 
 
 def queryset_problem(value: object) -> str:
@@ -102,11 +104,11 @@ def queryset_problem(value: object) -> str:
             "must be a queryset, not a function. Call the function, as in `Article.objects.all()`, or "
             "override `get_queryset()`."
         )
-    given = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
-    return f"must be a queryset, such as `Article.objects.all()`, not {given}."
+    kind = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
+    return f"must be a queryset, such as `Article.objects.all()`, not {kind}."
 
 
-def filtered(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
+def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
     """Filter the rows. Raise `ImproperlyConfigured` for rows that cannot be filtered, such as a slice."""
     if not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator:
         raise ImproperlyConfigured(

@@ -14,7 +14,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import News
 from django_sitemaps09.sitemaps.base import ModelT
-from django_sitemaps09.sitemaps.models import ModelSitemap, filtered
+from django_sitemaps09.sitemaps.models import ModelSitemap, filter_rows
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
@@ -68,11 +68,11 @@ class NewsSitemap(ModelSitemap[ModelT]):
             bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
         elif timezone.is_naive(now):
             bounds = [bound.replace(tzinfo=None) for bound in bounds]
-        recent = filtered(self, rows, {f"{self.date_field}__range": bounds})
-        ordered: QuerySet[ModelT] = recent.order_by(f"-{self.date_field}", "-pk")
-        return ordered
+        recent_rows = filter_rows(self, rows, {f"{self.date_field}__range": bounds})
+        sorted_rows: QuerySet[ModelT] = recent_rows.order_by(f"-{self.date_field}", "-pk")
+        return sorted_rows
 
 
 def _utc(moment: datetime) -> datetime:
-    known = moment.replace(tzinfo=conf.zone) if moment.tzinfo is None else moment
-    return known.astimezone(utc_offset.utc)
+    aware_moment = moment.replace(tzinfo=conf.zone) if moment.tzinfo is None else moment
+    return aware_moment.astimezone(utc_offset.utc)

@@ -12,20 +12,20 @@ from django.apps import apps
 from django.db.models import Q
 
 
-def site_with(*domains: str) -> Any:
+def find_site(*domains: str) -> Any:
     """Return the `Site` with one of the domains, preferably the first; `None` if there is none.
 
     The comparison ignores case, and the difference between Unicode and IDNA.
     """
     names = [name for domain in domains for name in _spellings(domain)]
     sites = apps.get_model("sites", "Site").objects
-    alike = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
+    matches = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
 
     def rank(site: Any) -> tuple[int, Any]:
-        same = (place for place, name in enumerate(names) if name.lower() == site.domain.lower())
-        return -1 if site.domain == domains[0] else next(same, len(names)), site.pk
+        positions = (position for position, name in enumerate(names) if name.lower() == site.domain.lower())
+        return -1 if site.domain == domains[0] else next(positions, len(names)), site.pk
 
-    return min(alike, key=rank, default=None)
+    return min(matches, key=rank, default=None)
 
 
 def _spellings(domain: str) -> Iterator[str]:

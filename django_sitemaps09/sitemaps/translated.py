@@ -7,13 +7,13 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from django_sitemaps09.queryset_traits import can_reorder, chunks, count_rows, in_any_order, key_names
+from django_sitemaps09.queryset_traits import can_reorder, chunks, count_rows, iterate_unordered, key_names
 
 # The number of instances that the views read at a time.
 _AT_A_TIME = 1_000
 
 
-class Translated(Sequence[Any]):
+class TranslatedItems(Sequence[Any]):
     """A sequence of contrib's `(item, language)` pairs, for a paginator to count and slice.
 
     If all rows have the same `codes`, the database counts them, and only the rows of a page are read.
@@ -26,9 +26,9 @@ class Translated(Sequence[Any]):
         self._codes = codes
 
     @classmethod
-    def of(cls, sitemap: Any, items: Any, *, uniform: bool) -> Translated:
-        """Create the sequence for items; `uniform` says that all of them have the same languages."""
-        codes = list(sitemap.get_languages_for_item(None)) if uniform else None
+    def of(cls, sitemap: Any, items: Any, *, is_uniform: bool) -> TranslatedItems:
+        """Create the sequence for items; `is_uniform` says that all of them have the same languages."""
+        codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
         if codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
             query = items.query
             # Each page is a separate query: rows that compare equal must have the same order in all.
@@ -40,34 +40,34 @@ class Translated(Sequence[Any]):
         return self._pairs(self._items)
 
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
-        for some in chunks(items, _AT_A_TIME):
-            for item in some:
+        for chunk in chunks(items, _AT_A_TIME):
+            for item in chunk:
                 for code in self._codes or self._sitemap.get_languages_for_item(item):
                     yield item, code
 
     def __len__(self) -> int:
         if self._codes is None:
-            with closing(in_any_order(self._items, _AT_A_TIME)) as found:
+            with closing(iterate_unordered(self._items, _AT_A_TIME)) as batches:
                 return sum(
-                    len(self._sitemap.get_languages_for_item(item)) for some in found for item in some
+                    len(self._sitemap.get_languages_for_item(item)) for chunk in batches for item in chunk
                 )
         return len(self._codes) * count_rows(self._items)
 
-    def __getitem__(self, wanted: Any) -> Any:
-        if not isinstance(wanted, slice):
-            return list(self)[wanted]
-        start, stop = wanted.start or 0, wanted.stop
-        if wanted.step not in (None, 1) or start < 0 or (stop is not None and stop < start):
-            return list(self)[wanted]
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return list(self)[index]
+        start, stop = index.start or 0, index.stop
+        if index.step not in (None, 1) or start < 0 or (stop is not None and stop < start):
+            return list(self)[index]
         if self._codes is None:
             return list(islice(self, start, stop))
-        each = len(self._codes)
-        part = self._items[start // each : None if stop is None else -(-stop // each)]
-        first = start // each * each
+        codes_per_item = len(self._codes)
+        part = self._items[start // codes_per_item : None if stop is None else -(-stop // codes_per_item)]
+        first = start // codes_per_item * codes_per_item
         return list(islice(self._pairs(part), start - first, None if stop is None else stop - first))
 
     def __eq__(self, other: object) -> bool:
-        return list(self) == (list(other) if isinstance(other, Translated) else other)
+        return list(self) == (list(other) if isinstance(other, TranslatedItems) else other)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -18,7 +18,7 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Extension, News, excerpt, reason_of, shown
+from django_sitemaps09.entries import Extension, News, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, HookResults, own_extensions
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import alternate, hreflang
@@ -29,18 +29,18 @@ logger = logging.getLogger(__name__)
 # A hook that fails for every item must not write thousands of lines for each request.
 _LOGGED = 20
 #: The list that collects skipped values, instead of the log: item, hook and reason.
-_collected: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
+_collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
 
 
 @contextmanager
-def collected_skips() -> Iterator[list[tuple[Any, str, str]]]:
+def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
     """Collect what is skipped inside the block, instead of logging a line for each."""
-    found: list[tuple[Any, str, str]] = []
-    token = _collected.set(found)
+    skips: list[tuple[Any, str, str]] = []
+    token = _collector.set(skips)
     try:
-        yield found
+        yield skips
     finally:
-        _collected.reset(token)
+        _collector.reset(token)
 
 
 def is_path(text: object) -> bool:
@@ -48,56 +48,56 @@ def is_path(text: object) -> bool:
     return str(text)[:1] in ("", "/", "?")
 
 
-def on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
+def filter_on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
     """Return the entries whose location is on the host that contrib has prefixed to it."""
-    with _logged() as failed:
-        found = []
+    with _log_skips() as skips:
+        entries = []
         for url in urls:
             if is_path(url["location"].removeprefix(base)):
-                found.append(url)
+                entries.append(url)
             else:
-                failed.append((url["item"], "location", f"{shown(url['location'])} is not on {base}"))
-    return found
+                skips.append((url["item"], "location", f"{short_repr(url['location'])} is not on {base}"))
+    return entries
 
 
-def with_hooks(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
+def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
     """Return entries with `images`, `videos`, `news`, `extensions`, and further links in `alternates`."""
     hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
-    own = own_extensions(sitemap)
+    extensions = own_extensions(sitemap)
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
-    if not (hooks or own or x_default):
+    if not (hooks or extensions or x_default):
         return urls
     # A request can have any language; the content of a page is in the language of the site.
-    with translation.override(conf.language), _logged():
-        _add_to(urls, hooks, own, x_default, base, linked=bool(sitemap.alternates))
+    with translation.override(conf.language), _log_skips():
+        _add_results(urls, hooks, extensions, x_default, base, is_linked=bool(sitemap.alternates))
     return urls
 
 
 @contextmanager
-def _logged() -> Iterator[list[tuple[Any, str, str]]]:
-    """Collect what is skipped inside the block, for an outer `collected_skips`, otherwise for the log."""
-    with collected_skips() as failed:
-        yield failed
-    outside = _collected.get()
-    if outside is not None:
-        outside += failed
+def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
+    """Collect what is skipped inside the block, for an outer `collect_skips`, otherwise for the log."""
+    with collect_skips() as skips:
+        yield skips
+    collector = _collector.get()
+    if collector is not None:
+        collector += skips
         return
-    for item, name, reason in failed[:_LOGGED]:
+    for item, name, reason in skips[:_LOGGED]:
         logger.warning("Item %s: %s was skipped: %s", excerpt(item), name, reason)
-    if len(failed) > _LOGGED:
-        logger.warning("%d more were skipped", len(failed) - _LOGGED)
+    if len(skips) > _LOGGED:
+        logger.warning("%d more were skipped", len(skips) - _LOGGED)
 
 
-def _add_to(
+def _add_results(
     urls: list[dict[str, Any]],
     hooks: dict[Hook, Callable[[Any], Any]],
-    own: Sequence[Extension],
+    extensions: Sequence[Extension],
     x_default: Callable[[Any], Any] | None,
     base: str,
     *,
-    linked: bool,
+    is_linked: bool,
 ) -> None:
-    hosts = AllowedHosts((Base(*base.split("://", 1)),), joined=True)
+    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True)
     previous: Any = None
     results: dict[str, Any] = {}
     for url in urls:
@@ -108,10 +108,12 @@ def _add_to(
             # The languages of an item are adjacent, and share its results.
             previous = item
             results = {name: _result(name, hook, item) for name, hook in hooks.items()}
-            results["extensions"] = HookResults((one, _result(one.prefix, one.xml, item)) for one in own)
+            results["extensions"] = HookResults(
+                (extension, _result(extension.prefix, extension.xml, item)) for extension in extensions
+            )
             results["x_default"] = x_default and _result("x_default", x_default, item)
-        url |= {name: given for name, given in results.items() if name not in ("alternates", "x_default")}
-        if x_default and linked:
+        url |= {name: result for name, result in results.items() if name not in ("alternates", "x_default")}
+        if x_default and is_linked:
             url["alternates"] = _with_x_default(url, results["x_default"], hosts)
         if results.get("alternates"):
             url["alternates"] = [*url["alternates"], *_links(url, results["alternates"], hosts)]
@@ -120,8 +122,8 @@ def _add_to(
 def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
     """Return the result of a hook for an item. A generator is consumed here, where errors are caught."""
     try:
-        found = hook(item)
-        return found if found is None or isinstance(found, (str, bool, News)) else HookResults(found)
+        value = hook(item)
+        return value if value is None or isinstance(value, (str, bool, News)) else HookResults(value)
     except (DatabaseError, ImproperlyConfigured):
         # An error of the database or the configuration is not specific to an item.
         raise
@@ -131,9 +133,9 @@ def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
 
 
 def _skip(item: Any, name: str, error: Exception) -> None:
-    elsewhere = _collected.get()
-    if elsewhere is not None:
-        elsewhere.append((item, name, reason_of(error)))
+    collector = _collector.get()
+    if collector is not None:
+        collector.append((item, name, reason_of(error)))
 
 
 def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: AllowedHosts) -> list[Any]:
@@ -142,22 +144,22 @@ def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: Allow
         return list(url["alternates"])
     others = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
     try:
-        return [*others, _link("x-default", hosts.elsewhere(chosen))] if chosen else others
+        return [*others, _link("x-default", hosts.external_location(chosen))] if chosen else others
     except ValueError as error:
         _skip(url["item"], "x_default", error)
         return others
 
 
-def _links(url: dict[str, Any], named: Sequence[Any], hosts: AllowedHosts) -> list[dict[str, str]]:
+def _links(url: dict[str, Any], pairs: Sequence[Any], hosts: AllowedHosts) -> list[dict[str, str]]:
     """Return the result of a method `alternates` in the form of contrib's links."""
     try:
-        links = [(link.language, link.location) for link in (alternate(one, hosts) for one in named)]
+        links = [(link.language, link.location) for link in (alternate(pair, hosts) for pair in pairs)]
         others = [
             (hreflang(link["lang_code"]) or link["lang_code"], link["location"])
             for link in url["alternates"]
         ]
         # If contrib has links of its own, they name the page already.
-        protocol.check_links(links, others, () if others else [hosts.elsewhere(url["location"])])
+        protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:
         _skip(url["item"], "alternates", error)

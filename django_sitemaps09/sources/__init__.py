@@ -7,11 +7,11 @@ from django_sitemaps09.sources.compile import (
     Source,
     has_key_ranges,
     is_compiled,
+    is_shareable,
     live_pages,
     page_limits,
     page_map,
     rows_on_page,
-    shareable,
     source,
 )
 from django_sitemaps09.sources.get_urls import UrlsSource
@@ -30,13 +30,13 @@ __all__ = [
     "divide",
     "has_key_ranges",
     "is_compiled",
+    "is_shareable",
     "live_number",
     "live_pages",
     "page_limits",
     "page_map",
     "page_size",
     "rows_on_page",
-    "shareable",
     "site_for",
     "source",
 ]

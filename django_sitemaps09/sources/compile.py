@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeGuard
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import pages, protocol, writer
-from django_sitemaps09.entries import Batch, shown
+from django_sitemaps09.entries import Batch, short_repr
 from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
@@ -26,7 +26,7 @@ from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows.bounds import divide
-from django_sitemaps09.sources.rows.ranges import key_ranged
+from django_sitemaps09.sources.rows.ranges import ranged_rows
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05
@@ -112,7 +112,7 @@ def is_compiled(sitemap: object) -> bool:
 def source(
     name: str, section: Section, bases: Base | tuple[Base, ...], limits: Limits, using: str | None = None
 ) -> Source:
-    """Return the source of a section, for one host, or for several if it is `shareable`.
+    """Return the source of a section, for one host, or for several if it is `is_shareable`.
 
     Rows are read from the database `using`, by default from the one that a router picks first. Raise
     `ImproperlyConfigured` for a declaration that cannot be read.
@@ -133,11 +133,11 @@ def source(
     limit = _limit(name, sitemap, limits.urls)
     items = sitemap.items()
     # Pages of news are refilled each time, so that their number does not grow.
-    ranged = None if isinstance(sitemap, NewsSitemap) else key_ranged(items, declaration)
-    if ranged is None:
+    rows = None if isinstance(sitemap, NewsSitemap) else ranged_rows(items, declaration)
+    if rows is None:
         return PositionSource.of(items, declaration, limit, using)
     # One database for all queries: a router can pick another replica each time.
-    return QuerySource.of(name, ranged.using(using), declaration, limit)
+    return QuerySource.of(name, rows.using(using), declaration, limit)
 
 
 def has_key_ranges(source: object) -> TypeGuard[QuerySource]:
@@ -145,7 +145,7 @@ def has_key_ranges(source: object) -> TypeGuard[QuerySource]:
     return isinstance(source, QuerySource)
 
 
-def shareable(section: Section) -> bool:
+def is_shareable(section: Section) -> bool:
     """Return whether a section has the same entries on several hosts, except for the host."""
     try:
         sitemap = instance(section)
@@ -216,7 +216,7 @@ def _limit(name: str, sitemap: Any, most: int) -> int:
     except ValueError as error:
         raise ImproperlyConfigured(
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
-            f"least 1, not {shown(sitemap.limit)}."
+            f"least 1, not {short_repr(sitemap.limit)}."
         ) from error
     return min(size, _most(sitemap, most))
 

@@ -21,12 +21,12 @@ from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import NewsSitemap, collected_skips, is_contribs
+from django_sitemaps09.sitemaps import NewsSitemap, collect_skips, is_contribs
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.columns.extensions import namespaces
-from django_sitemaps09.sources.profiling import ignored, step
+from django_sitemaps09.sources.profiling import note_ignored_keys, step
 from django_sitemaps09.sources.sites import site_for
-from django_sitemaps09.sources.unranged import Unranged
+from django_sitemaps09.sources.unranged import UnrangedSource
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 _MAX_KEY = 40
 
 
-class _Listed(NamedTuple):
+class _PageUrls(NamedTuple):
     """Entries of a page, and what hooks skipped on it: item, hook and reason."""
 
     urls: list[Any]
-    left_out: list[tuple[Any, str, str]]
+    skipped: list[tuple[Any, str, str]]
 
 
-class UrlsSource(Unranged):
+class UrlsSource(UnrangedSource):
     """Pages of a sitemap's own paginator.
 
     A key is `(page, position in it)`, so that a page with more entries than a file may hold can be split
@@ -55,7 +55,7 @@ class UrlsSource(Unranged):
         self.base = base
         self.rows_per_page = rows_per_page
         # Pages from `get_urls()` that are not read yet; `None` for one that does not exist.
-        self._listed: dict[int, _Listed | None] = {}
+        self._pages: dict[int, _PageUrls | None] = {}
         self._is_begun = False
 
     def begin(self, number: int) -> None:
@@ -65,7 +65,7 @@ class UrlsSource(Unranged):
         is kept until it is read. Exceptions of the class are raised.
         """
         if not self._is_begun and not is_contribs(self.sitemap, "get_urls"):
-            self._look(number)
+            self._peek(number)
 
     @cached_property
     def site(self) -> Any:
@@ -85,8 +85,8 @@ class UrlsSource(Unranged):
     def namespaces(self) -> Mapping[str, str]:
         # Contrib's own methods write links only with i18n; those of a project can write them at any time.
         sitemap = self.sitemap
-        linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
-        return namespaces(sitemap, linked=bool(linked))
+        is_linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
+        return namespaces(sitemap, is_linked=bool(is_linked))
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -102,23 +102,23 @@ class UrlsSource(Unranged):
 
     @property
     def declaration_digest(self) -> str:
-        return digests.digest(digests.of_class(self.sitemap, self.base, self.rows_per_page))
+        return digests.digest(digests.class_facts(self.sitemap, self.base, self.rows_per_page))
 
     def is_empty(self) -> bool:
         if self.paginator.count:
             return False
         # A class that makes its own entries need not have items; one that ignores the page lists all of
         # them.
-        known = [listed.urls for listed in self._listed.values() if listed is not None]
-        found = next(filter(None, known), None) or self._look(1)
-        if found:
+        page_urls = [page.urls for page in self._pages.values() if page is not None]
+        urls = next(filter(None, page_urls), None) or self._peek(1)
+        if urls:
             logger.warning(
                 "%s.get_urls() returns %d entries, but its paginator has none, so further pages are not "
                 "known. Return the same entries from items().",
                 type(self.sitemap).__qualname__,
-                len(found),
+                len(urls),
             )
-        return not found
+        return not urls
 
     def sample(self) -> None:
         return None
@@ -132,39 +132,39 @@ class UrlsSource(Unranged):
         return str(page), str(position)
 
     def batches(self, page: Page) -> Generator[Batch]:
-        first, skipped = (1, 0) if page.after is None else map(int, page.after)
+        first, offset = (1, 0) if page.after is None else map(int, page.after)
         last, stop = (None, None) if page.until is None else map(int, page.until)
         for number in count(first):
             if (last is not None and number > last) or (number == last and not stop):
                 return
-            listed = self._listed.pop(number) if number in self._listed else self._page(number)
-            if listed is None:
+            page_urls = self._pages.pop(number) if number in self._pages else self._page(number)
+            if page_urls is None:
                 return
-            ignored(_ignored_keys(listed.urls))
-            start = skipped if number == first else 0
+            note_ignored_keys(_ignored_keys(page_urls.urls))
+            start = offset if number == first else 0
             end = stop if number == last else None
-            batch = url_batch(self.sitemap, listed.urls[start:end], number, start, self.base, self.site)
-            named = [ItemError(excerpt(item), name, reason) for item, name, reason in listed.left_out]
-            yield replace(batch, errors=[*batch.errors, *named])
+            batch = url_batch(self.sitemap, page_urls.urls[start:end], number, start, self.base, self.site)
+            skipped = [ItemError(excerpt(item), name, reason) for item, name, reason in page_urls.skipped]
+            yield replace(batch, errors=[*batch.errors, *skipped])
             if last is None and number >= self.paginator.num_pages:
                 return
 
-    def _look(self, number: int) -> list[Any]:
+    def _peek(self, number: int) -> list[Any]:
         """Return the entries of a page, which are kept until the page is read."""
-        if number not in self._listed:
-            self._listed[number] = self._page(number)
-        listed = self._listed[number]
-        return [] if listed is None else listed.urls
+        if number not in self._pages:
+            self._pages[number] = self._page(number)
+        page_urls = self._pages[number]
+        return [] if page_urls is None else page_urls.urls
 
-    def _page(self, number: int) -> _Listed | None:
-        found = None
-        with suppress(EmptyPage), step("get_urls") as cost, collected_skips() as failed:
+    def _page(self, number: int) -> _PageUrls | None:
+        page_urls = None
+        with suppress(EmptyPage), step("get_urls") as cost, collect_skips() as skipped:
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self.base.scheme))
             cost.items = len(urls)
-            found = _Listed(urls, failed)
+            page_urls = _PageUrls(urls, skipped)
         # Not set if anything else was raised: then another page can be the first.
         self._is_begun = True
-        return found
+        return page_urls
 
     def newest(self, page: Page) -> str | None:
         return None
@@ -190,15 +190,15 @@ def _writes_links(sitemap: Any) -> bool:
     return not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
 
 
-def _with_own_host(found: AllowedHosts, sitemap: Any, base: Base, site: Any) -> AllowedHosts:
+def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> AllowedHosts:
     """Add the host that the sitemap's `get_protocol()` and `get_domain()` give."""
     try:
         scheme = sitemap.get_protocol(base.scheme)
         domain = sitemap.get_domain(site)
-        own = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
+        own_host = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
     except Exception:  # noqa: BLE001 a project's method can raise anything, and need not be there
-        return found
-    return replace(found, others=(*found.others, own))
+        return hosts
+    return replace(hosts, others=(*hosts.others, own_host))
 
 
 def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
@@ -207,27 +207,27 @@ def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
     Contrib writes a location right after the host, so that `.evil.com/` would become a part of it. A
     location that does so is refused.
     """
-    found = hosts.anywhere(value)
-    if is_closed or found.startswith(tuple(map(str, (*hosts.bases, *hosts.others)))):
-        return hosts.known(found)
-    return found
+    location = hosts.uri(value)
+    if is_closed or location.startswith(tuple(map(str, (*hosts.bases, *hosts.others)))):
+        return hosts.check_host(location)
+    return location
 
 
 def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
-    declared = AllowedHosts.of(sitemap, (base,))
-    hosts = _with_own_host(declared, sitemap, base, site)
+    declared_hosts = AllowedHosts.of(sitemap, (base,))
+    hosts = _add_own_host(declared_hosts, sitemap, base, site)
 
     def location(url: Any) -> str:
-        return _location(url["location"], hosts, is_closed=bool(declared.others))
+        return _location(url["location"], hosts, is_closed=bool(declared_hosts.others))
 
     errors: list[ItemError] = []
     locations = Items(places, errors).each(location, urls, "location")
-    listed = [i for i, url in enumerate(locations) if url is not values.FAILED]
-    urls, places = [urls[i] for i in listed], [places[i] for i in listed]
+    positions = [i for i, url in enumerate(locations) if url is not values.FAILED]
+    urls, places = [urls[i] for i in positions], [places[i] for i in positions]
     items = Items(places, errors)
-    versions = [Localization("", [locations[i] for i in listed])]
+    versions = [Localization("", [locations[i] for i in positions])]
     columns: dict[str, Any] = {
         name: values.texts(name, [url.get(name) for url in urls], items) for name in values.CONVERTERS
     }
@@ -253,24 +253,27 @@ _KEYS = frozenset({"item", "location", "alternates", *values.CONVERTERS})
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:
     """Return the keys that a template can write but the writer does not."""
-    found: set[str] = set()
+    keys: set[str] = set()
     for url in urls:
         try:
-            others = [] if _KEYS.issuperset(url) else [key for key in url if key not in _KEYS]
-            found.update(
+            other_keys = [] if _KEYS.issuperset(url) else [key for key in url if key not in _KEYS]
+            keys.update(
                 excerpt(key, _MAX_KEY)
-                for key in others
+                for key in other_keys
                 if key not in _HOOKED or not (url[key] is None or isinstance(url[key], (HookResults, News)))
             )
         except Exception:  # noqa: BLE001, S112 a project's mapping can raise anything, and is read by `get()`
             continue
-    return found
+    return keys
 
 
-def _links(told: Sequence[Any], hosts: AllowedHosts, items: Items) -> list[list[Alternate]]:
+def _links(link_lists: Sequence[Any], hosts: AllowedHosts, items: Items) -> list[list[Alternate]]:
     """Return the links of each entry; what contrib makes of the languages is already a whole set."""
 
     def alternate(link: Any) -> Alternate:
         return links.alternate((link["lang_code"], link["location"]), hosts)
 
-    return [items.each_of(place, alternate, given or (), "alternates") for place, given in enumerate(told)]
+    return [
+        items.each_of(place, alternate, entry_links or (), "alternates")
+        for place, entry_links in enumerate(link_lists)
+    ]

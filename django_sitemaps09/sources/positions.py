@@ -12,17 +12,17 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import gives_instances, ordered_within
+from django_sitemaps09.django_internals import gives_instances, reorder
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.expressions import annotated, apart, column
+from django_sitemaps09.hooks.expressions import annotate, column, separate_rows
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
     can_reorder,
     count_rows,
-    one_by_one,
-    pinned,
+    identifying_columns,
+    pin_database,
     repeats_rows,
-    selected,
+    stream_items,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.changes import digests
@@ -30,12 +30,12 @@ from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.queryset import SAMPLE, SLICE, slice_size
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE, Unreadable, readable
-from django_sitemaps09.sources.unranged import Unranged
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE, UnreadableRow, read_each
+from django_sitemaps09.sources.unranged import UnrangedSource
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSource(Unranged, CompiledSource):
+class PositionSource(UnrangedSource, CompiledSource):
     """Items in their own order; the key of an item is its position, counted from 1."""
 
     items: Any
@@ -50,24 +50,24 @@ class PositionSource(Unranged, CompiledSource):
         cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
     ) -> PositionSource:
         """Return a source of any iterable. A queryset is counted; all else becomes a list."""
-        items = pinned(items, using)
-        columns = apart(items, declaration.expressions)
-        items = annotated(declaration.sitemap, items)
+        items = pin_database(items, using)
+        columns = separate_rows(items, declaration.expressions)
+        items = annotate(declaration.sitemap, items)
         query = items.query if isinstance(items, QuerySet) else None
         # Django cannot count a slice of an ordered union; a slice is finite.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
             return cls(items, len(items), declaration, limit, columns)
         if not isinstance(declaration.sitemap, NewsSitemap):
-            items = _in_one_order(items)
+            items = _in_total_order(items)
         return cls(items, count_rows(items), declaration, limit, columns)
 
     @property
     def declaration_digest(self) -> str:
         return digests.digest(
             (
-                digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                digests.of_declaration(self.declaration),
+                digests.class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
+                digests.declaration_facts(self.declaration),
             )
         )
 
@@ -91,45 +91,45 @@ class PositionSource(Unranged, CompiledSource):
     def batches(self, page: Page) -> Generator[Batch]:
         start = _position(page.after)
         stop = self.count if page.until is None else _position(page.until)
-        for found in self._slices(start, stop):
-            yield self.declaration.batch(found)
+        for rows in self._slices(start, stop):
+            yield self.declaration.batch(rows)
 
     def _slices(self, start: int, stop: int) -> Iterator[Rows]:
         while start < stop:
             # A server-side cursor of PostgreSQL that is left to the garbage collector can be closed in the
             # middle of another query, which then waits for itself. So this cursor is of the client.
-            with one_by_one(self.items[start:stop], self._most) as rows:
+            with stream_items(self.items[start:stop], self._slice_size) as rows:
                 try:
                     while slice_ := self._slice(rows, start):
-                        found, count = slice_
-                        yield found
+                        slice_rows, count = slice_
+                        yield slice_rows
                         start += count
                 except UNREADABLE:
                     if not isinstance(self.items, QuerySet) and self.columns is None:
                         raise
                 else:
                     return
-            failed = range(start, min(start + self._most, stop))
-            for part in readable(self._read, failed):
-                if isinstance(part, Unreadable):
+            places = range(start, min(start + self._slice_size, stop))
+            for part in read_each(self._read, places):
+                if isinstance(part, UnreadableRow):
                     part = self._rows([], start)._replace(errors=[part.error(part.place + 1)])
                 yield part
-            start = failed.stop
+            start = places.stop
 
     def _read(self, places: range) -> Rows:
         return self._rows([*self.items[places.start : places.stop]], places.start)
 
     @property
-    def _most(self) -> int:
+    def _slice_size(self) -> int:
         return slice_size(SLICE, self.declaration)
 
     def _slice(self, rows: Iterator[Any], start: int) -> tuple[Rows, int] | None:
         """Return the next rows, and the number of items that they were read from."""
         with step("positions") as cost:
-            items = list(islice(rows, self._most))
-            found = self._rows(items, start)
+            items = list(islice(rows, self._slice_size))
+            slice_rows = self._rows(items, start)
             cost.items = len(items)
-        return (found, len(items)) if items else None
+        return (slice_rows, len(items)) if items else None
 
     def _rows(self, items: list[Any], start: int) -> Rows:
         keys = range(start + 1, start + 1 + len(items))
@@ -141,18 +141,18 @@ class PositionSource(Unranged, CompiledSource):
             }
             return Rows(keys, items, columns)
         rows = self.columns.filter(pk__in=[item.pk for item in items]) if items else self.columns.none()
-        found = {key: values for key, *values in rows.values_list("pk", *expressions)}
+        columns_by_key = {key: values for key, *values in rows.values_list("pk", *expressions)}
         # Rows that are not found were deleted in the meantime.
-        known = [place for place, item in enumerate(items) if item.pk in found]
-        values = [found[items[place].pk] for place in known]
-        named = {name: [row[i] for row in values] for i, name in enumerate(expressions)}
-        return Rows([keys[place] for place in known], [items[place] for place in known], named)
+        places = [place for place, item in enumerate(items) if item.pk in columns_by_key]
+        values = [columns_by_key[items[place].pk] for place in places]
+        value_columns = {name: [row[i] for row in values] for i, name in enumerate(expressions)}
+        return Rows([keys[place] for place in places], [items[place] for place in places], value_columns)
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
 
 
-def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
+def _in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows in an order in which only equal ones are ties: each page is a separate query."""
     query = items.query
     if gives_instances(items):
@@ -160,9 +160,9 @@ def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
         last: list[Any] = [field.attname for field in query.get_meta().pk_fields]
         if query.combinator or repeats_rows(query):
             # The same row can occur with other annotations.
-            last += selected(query)
+            last += identifying_columns(query)
     else:
-        last = [*selected(query)]
+        last = [*identifying_columns(query)]
     if can_reorder(items):
         return items.order_by(*last)
     ordering: Any = query.order_by
@@ -170,7 +170,7 @@ def _in_one_order(items: QuerySet[Any]) -> QuerySet[Any]:
         ordering = ordering or tuple(query.get_meta().ordering or ())
     ordering = ordering or query.distinct_fields
     # The rows stay the same; columns that tell them apart follow their own order.
-    return ordered_within(items, *ordering, *last)
+    return reorder(items, *ordering, *last)
 
 
 def _position(key: Key | None) -> int:

@@ -84,15 +84,15 @@ _recording: ContextVar[_Recording | None] = ContextVar("sitemaps09_costs", defau
 
 
 @contextmanager
-def recorded() -> Iterator[Costs]:
+def record_costs() -> Iterator[Costs]:
     """Record the costs of the steps inside the block; they are complete when it ends."""
     costs = Costs()
     token = _recording.set(_Recording(costs, tuple(_databases())))
-    started = perf_counter()
+    start_time = perf_counter()
     try:
         yield costs
     finally:
-        costs.seconds = perf_counter() - started
+        costs.seconds = perf_counter() - start_time
         _recording.reset(token)
 
 
@@ -106,17 +106,17 @@ def step(name: Step) -> Iterator[Cost]:
         return
     queries: Counter[str] = Counter()
 
-    def counted(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+    def count_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
         # str(), since psycopg takes objects that have no hash.
         queries[str(sql)] += 1
         return execute(sql, params, many, context)
 
     with ExitStack() as wrappers:
         for database in recording.databases:
-            wrappers.enter_context(database.execute_wrapper(counted))
-        started = perf_counter()
+            wrappers.enter_context(database.execute_wrapper(count_query))
+        start_time = perf_counter()
         yield cost
-        cost.seconds = perf_counter() - started
+        cost.seconds = perf_counter() - start_time
     if queries:
         cost.queries = sum(queries.values())
         [(sql, cost.repeated)] = queries.most_common(1)
@@ -124,7 +124,7 @@ def step(name: Step) -> Iterator[Cost]:
     recording.costs.steps.setdefault(name, Cost()).add(cost)
 
 
-def ignored(keys: Iterable[str]) -> None:
+def note_ignored_keys(keys: Iterable[str]) -> None:
     """Note keys that are not written, if costs are recorded."""
     if (recording := _recording.get()) is not None:
         recording.costs.ignore(keys)

@@ -18,18 +18,18 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import past
+from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.queryset_traits import repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources.changes import digests
-from django_sitemaps09.sources.changes.fingerprints import fingerprint, hashes, is_date
-from django_sitemaps09.sources.changes.identity import Identity
+from django_sitemaps09.sources.changes.fingerprints import can_hash, fingerprint, is_date
+from django_sitemaps09.sources.changes.identity import KeyIdentity
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.rows import bounds
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
-from django_sitemaps09.sources.rows.ranges import Ranged
+from django_sitemaps09.sources.rows.ranges import RangedRows
 from django_sitemaps09.sources.rows.slices import Slices
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
@@ -52,28 +52,30 @@ class QuerySource(CompiledSource):
     """Queryset whose rows have a key: every page costs the same, wherever it is."""
 
     section: str
-    bare: QuerySet[Any]
-    annotated: QuerySet[Any]
+    bare_rows: QuerySet[Any]
+    annotated_rows: QuerySet[Any]
     members: Members
     times: TimeText | None
     declaration: Declaration
     limit: int
 
     @classmethod
-    def of(cls, section: str, ranged: Ranged, declaration: Declaration, limit: int) -> QuerySource:
+    def of(cls, section: str, ranged_rows: RangedRows, declaration: Declaration, limit: int) -> QuerySource:
         """Return the source. Raise `ImproperlyConfigured` if the key or an expression is not suitable."""
-        rows = ranged.rows
+        rows = ranged_rows.rows
         key = KeyColumns.of(rows.model, _key_name(declaration.sitemap), rows.db)
-        annotated = rows.annotate(**declaration.expressions)
-        if repeats_rows(annotated.query):
+        annotated_rows = rows.annotate(**declaration.expressions)
+        if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(
                 f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} follows "
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
-        times = None if declaration.needs_items else TimeText.of(annotated, alias("lastmod"))
-        members = Members(key, rows, ranged.written, are_grouped=annotated.query.group_by is not None)
-        return cls(section, rows, annotated, members, times, declaration, limit)
+        times = None if declaration.needs_items else TimeText.of(annotated_rows, alias("lastmod"))
+        members = Members(
+            key, rows, ranged_rows.original, are_grouped=annotated_rows.query.group_by is not None
+        )
+        return cls(section, rows, annotated_rows, members, times, declaration, limit)
 
     @property
     def key(self) -> KeyColumns:
@@ -83,8 +85,8 @@ class QuerySource(CompiledSource):
     def map_cache_key(self) -> str:
         """Return a digest of the query and the limit, without the times in it and without the host."""
         try:
-            rows = self.members.between(self.bare, None, None)
-            sql, parameters = sql_of(rows, self.bare.db)
+            rows = self.members.filter_range(self.bare_rows, None, None)
+            sql, parameters = sql_of(rows, self.bare_rows.db)
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.declaration.sitemap)
@@ -92,26 +94,26 @@ class QuerySource(CompiledSource):
             self.section,
             sitemap.__module__,
             sitemap.__qualname__,
-            self.bare.db,
+            self.bare_rows.db,
             self.key.names,
             self.limit,
             sql,
-            digests.lasting(parameters),
+            digests.lasting_parameters(parameters),
         )
         return digests.digest(identity)
 
     @property
     def declaration_digest(self) -> str:
-        rows = self.members.between(self.annotated, None, None).order_by(*self.key.names)
+        rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*self.key.names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*self.key.names, *self.declaration.expressions)
         return digests.digest(
             (
-                self.bare.db,
+                self.bare_rows.db,
                 self.key.names,
-                digests.of_class(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                digests.of_declaration(self.declaration),
-                digests.of_query(rows),
+                digests.class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
+                digests.declaration_facts(self.declaration),
+                digests.query_facts(rows),
             )
         )
 
@@ -120,8 +122,8 @@ class QuerySource(CompiledSource):
         return self._identity.texts()
 
     @property
-    def _identity(self) -> Identity:
-        return Identity(self.key, self.bare.model, self.bare.db)
+    def _identity(self) -> KeyIdentity:
+        return KeyIdentity(self.key, self.bare_rows.model, self.bare_rows.db)
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return self._identity.in_order(bounds)
@@ -130,26 +132,26 @@ class QuerySource(CompiledSource):
     def can_fingerprint(self) -> bool:
         return (
             not self.declaration.needs_items
-            and hashes(connections[self.bare.db].vendor)
-            and is_date(self.annotated, alias("lastmod"))
-            and fetches_plainly(self.annotated)
+            and can_hash(connections[self.bare_rows.db].vendor)
+            and is_date(self.annotated_rows, alias("lastmod"))
+            and fetches_plainly(self.annotated_rows)
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        rows = self._between(after, until)
+        rows = self._range_rows(after, until)
         with site_locale():
             return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
 
-    def _between(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
-        return self.members.between(self.annotated, self.key.parse(after), self.key.parse(until))
+    def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
+        return self.members.filter_range(self.annotated_rows, self.key.parse(after), self.key.parse(until))
 
     @property
     def is_transient(self) -> bool:
         return False
 
     def is_empty(self) -> bool:
-        if self.members.written is None:
-            return not self.bare.exists()
+        if self.members.original is None:
+            return not self.bare_rows.exists()
         return not self.members.keys(None, None, 0, 1)
 
     def sample(self) -> Batch | None:
@@ -159,12 +161,12 @@ class QuerySource(CompiledSource):
             if not keys:
                 return None
             until = keys[-1]
-        slices = self._read(self.annotated, self.members, Span(None, until, until), SAMPLE)
+        slices = self._read_slices(self.annotated_rows, self.members, Span(None, until, until), SAMPLE)
         return next(self._batches(slices, None), None)
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
-        found = self.members.keys(self.key.parse(after), None, count - 1, 2)
-        return self.key.text(found[0]) if len(found) == 2 else None
+        keys = self.members.keys(self.key.parse(after), None, count - 1, 2)
+        return self.key.text(keys[0]) if len(keys) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
         """Return the number of rows in a range, counted up to `most`."""
@@ -179,49 +181,51 @@ class QuerySource(CompiledSource):
 
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page. Raise `KeyOrderError` if a key occurs twice."""
-        distant = connections[self.bare.db].vendor != "sqlite" and not self.declaration.needs_items
+        distant = connections[self.bare_rows.db].vendor != "sqlite" and not self.declaration.needs_items
         size = (COSTLY_SLICE if self.members.are_costly else SERVER_SLICE) if distant else SLICE
         most = slice_size(size, self.declaration)
         after, until = self.key.parse(page.after), self.key.parse(page.until)
         return self._batches(self._slices(after, until, most), after)
 
     def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
-        previous: set[Hashable] = {after}
+        previous_keys: set[Hashable] = {after}
         # A traceback can keep these generators, and with them the thread that reads ahead.
         with closing(slices):
             for rows in slices:
                 keys = set(rows.keys)
-                if len(keys) < len(rows.keys) or not keys.isdisjoint(previous):
+                if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
                     raise KeyOrderError(
                         f"Section {self.section!r}: the queryset returns rows of "
-                        f"{self.bare.model._meta.label} more than once after key {after!r}. Return each "
-                        "row once, for example with distinct() or an aggregate."
+                        f"{self.bare_rows.model._meta.label} more than once after key {after!r}. Return "
+                        "each row once, for example with distinct() or an aggregate."
                     )
                 yield self.declaration.batch(rows)
                 if rows.keys:
-                    after, previous = rows.keys[-1], keys
+                    after, previous_keys = rows.keys[-1], keys
 
     def _slices(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Rows]:
         """Yield the rows of a range, at most `most` at a time."""
         if not self.members.looks_beyond:
-            first = self.members.first(after, until, most)
-            yield from self._read(self.annotated, self.members, first, most)
+            first = self.members.first_span(after, until, most)
+            yield from self._read_slices(self.annotated_rows, self.members, first, most)
             return
         # A page has no more rows than its limit, but there can be any number after the last page.
-        page, most = self.limit + 1, self.members.most_listed(most)
+        page, most = self.limit + 1, self.members.keys_per_query(most)
         keys = [after]
         while keys:
             keys = self.members.keys(keys[-1], until, 0, page)
             for start in range(0, len(keys), most):
-                rows = self.members.listed(self.annotated, keys[start : start + most])
+                rows = self.members.filter_keys(self.annotated_rows, keys[start : start + most])
                 # One more than possible, so that no other query follows.
-                yield from self._read(
+                yield from self._read_slices(
                     rows, Members(self.key, rows, None, False), Span(None, None, None), most + 1
                 )
             if len(keys) < page:
                 return
 
-    def _read(self, rows: QuerySet[Any], members: Members, first: Span, most: int) -> Generator[Rows]:
+    def _read_slices(
+        self, rows: QuerySet[Any], members: Members, first: Span, most: int
+    ) -> Generator[Rows]:
         slices = Slices(members, self.declaration, self.times)
         read = slices.instances if self.declaration.needs_items else slices.columns
         return read(rows.order_by(*self.key.names), first, most)
@@ -230,16 +234,18 @@ class QuerySource(CompiledSource):
         column = alias("lastmod")
         if column not in self.declaration.expressions:
             return self.declaration.constant_lastmod()
-        like = self.annotated.query.annotations[column]
-        rows = self._between(page.after, page.until)
+        expression = self.annotated_rows.query.annotations[column]
+        rows = self._range_rows(page.after, page.until)
         try:
-            found = rows.aggregate(newest=Newest(column, like=like), dated=Count(column), rows=Count("pk"))
-            if found["newest"] is None or found["dated"] < found["rows"]:
+            totals = rows.aggregate(
+                newest=Newest(column, expression=expression), dated=Count(column), rows=Count("pk")
+            )
+            if totals["newest"] is None or totals["dated"] < totals["rows"]:
                 return None
-            return past(lastmod_text(found["newest"]))
+            return drop_future(lastmod_text(totals["newest"]))
         except UNREADABLE:
             # The page skips and reports the row.
-            return past(self._newest_readable(page))
+            return drop_future(self._newest_readable(page))
 
     def _newest_readable(self, page: Page) -> str | None:
         """Return the newest lastmod of the rows that can be read, as the page itself has it."""

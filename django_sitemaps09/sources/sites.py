@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
 from django.http.request import split_domain_port
 
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import is_contribs, site_with
+from django_sitemaps09.sitemaps import find_site, is_contribs
 
 
 class HostSite(RequestSite):
@@ -34,15 +34,15 @@ def site_for(sitemap: object, base: Base) -> Any:
     returns the host that is served or exported. This takes at most one query, if `SITE_ID` is in Django's
     own cache.
     """
-    is_asked = _takes_site(sitemap) and apps.is_installed("django.contrib.sites")
-    row = _row(base.domain) if is_asked else None
+    needs_site = _takes_site(sitemap) and apps.is_installed("django.contrib.sites")
+    row = _row(base.domain) if needs_site else None
     if row is None:
         return HostSite(base.domain)
     if row.domain == base.domain:
         return row
-    found = copy(row)
-    found.domain = base.domain
-    return found
+    site = copy(row)
+    site.domain = base.domain
+    return site
 
 
 def _row(domain: str) -> Any:
@@ -54,4 +54,4 @@ def _row(domain: str) -> Any:
     if current is not None and current.domain == domain:
         return current
     host, _ = split_domain_port(domain)
-    return site_with(*dict.fromkeys((domain, host or domain))) or current
+    return find_site(*dict.fromkeys((domain, host or domain))) or current

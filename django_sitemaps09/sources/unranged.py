@@ -8,7 +8,7 @@ from typing import ClassVar
 from django_sitemaps09.pages import Fingerprint, Key
 
 
-class Unranged:
+class UnrangedSource:
     """Source whose pages are positions: nothing stored about them shows what their rows were."""
 
     __slots__ = ()

@@ -48,10 +48,10 @@ def _hosts(locations: Sequence[str]) -> AllowedHosts:
     """Return the host of the first absolute location, which paths are joined to; else `localhost`."""
     for location in locations:
         try:
-            return AllowedHosts((protocol.origin(location),), joined=True)
+            return AllowedHosts((protocol.origin(location),), joins_paths=True)
         except ValueError:
             continue
-    return AllowedHosts((Base("https", "localhost"),), joined=True)
+    return AllowedHosts((Base("https", "localhost"),), joins_paths=True)
 
 
 def log(errors: Sequence[ItemError]) -> None:

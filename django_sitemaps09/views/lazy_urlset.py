@@ -15,9 +15,9 @@ from django.utils import translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, shown
+from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, short_repr
 from django_sitemaps09.hooks import extensions as extension_columns
-from django_sitemaps09.hooks.expressions import alias, column_of
+from django_sitemaps09.hooks.expressions import alias, column_values
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
@@ -79,14 +79,14 @@ class SectionPart(NamedTuple):
         self, base: str, items: Sequence[Any], versions: Sequence[Localization]
     ) -> dict[str, Any]:
         """Return the results of our own hooks for each item, as columns of a batch."""
-        if not (extensions.hooks(self.sitemap) or extensions.own(self.sitemap)):
+        if not (extensions.hooks(self.sitemap) or extensions.project_extensions(self.sitemap)):
             # On Python 3.10, changing the language leaves reference cycles that would keep the items alive.
             return {}
         errors: list[ItemError] = []
         with translation.override(conf.language):
             # A request can have any language; the content of a page is in the language of the site.
             results = extensions.results(self.sitemap, items, Items(items, errors))
-        hosts = AllowedHosts((Base(*base.split("://", 1)),), joined=True)
+        hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True)
         columns = extension_columns.columns(results, versions, hosts, Items(items, errors))
         log(errors)
         return columns
@@ -145,7 +145,7 @@ def _with_paths(
     positions = [i for i, path in enumerate(values["location"]) if is_path(path)]
     log(
         [
-            ItemError(excerpt(items[i]), "location", f"{shown(path)} does not begin with a slash")
+            ItemError(excerpt(items[i]), "location", f"{short_repr(path)} does not begin with a slash")
             for i, path in enumerate(values["location"])
             if not is_path(path)
         ]
@@ -163,7 +163,7 @@ def _declared_values(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
             for position, expression in enumerate(hook.expressions)
         ]
         route = hook.compiled()
-        column = route.composed(columns)
+        column = route.compose(columns)
         if column is not None:
             return column.texts()
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
@@ -176,7 +176,7 @@ def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
     try:
         return list(map(attrgetter(name), items))
     except AttributeError:
-        return column_of(expression, name, items)
+        return column_values(expression, name, items)
 
 
 def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
@@ -261,7 +261,7 @@ def _document(batches: Iterable[Batch]) -> str:
 
     def check_prefixes() -> Iterator[Batch]:
         for batch in batches:
-            for prefix, space in extensions.used(batch).items():
+            for prefix, space in extensions.used_namespaces(batch).items():
                 if spaces.setdefault(prefix, space) != space:
                     raise ImproperlyConfigured(
                         f"Sections of one document use two namespaces for the prefix {prefix!r}: "

@@ -18,7 +18,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.views import page_maps
 from django_sitemaps09.views.responses import current_base, native, savepoints
-from django_sitemaps09.writer import Format, Out, Written
+from django_sitemaps09.writer import Destination, Format, WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def _render(
         raise Http404(f"Section {section!r} has no page {page}")
     chunks: list[bytes] = []
     with closing(source.batches(live_page)) as batches:
-        outs = [Out(chunks.append, str(source.bases[0]))]
+        outs = [Destination(chunks.append, str(source.bases[0]))]
         [document] = writer.write_documents(kind, batches, outs, limits, source.namespaces)
     _log(section, page, document, source)
     if document.cut is not None and has_key_ranges(source):
@@ -158,7 +158,7 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(section: str, page: str, document: Written, source: Source) -> None:
+def _log(section: str, page: str, document: WriteResult, source: Source) -> None:
     for error in document.errors[:_LOGGED_ERRORS]:
         logger.warning("Section %r, page %s: skipped %s", section, page, error)
     if (hidden_count := len(document.errors) - _LOGGED_ERRORS) > 0:

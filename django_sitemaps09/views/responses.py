@@ -18,7 +18,7 @@ from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import shown
+from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol import Base, parse_base
 
 ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponseBase])
@@ -58,7 +58,7 @@ def current_base(request: HttpRequest) -> Base:
     except ValueError as error:
         if not apps.is_installed("django.contrib.sites"):
             # Django validates only the characters of the host, and accepts any number as a port.
-            raise DisallowedHost(f"Invalid HTTP_HOST header: {shown(domain)}: {error}.") from error
+            raise DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.") from error
         raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
 
 

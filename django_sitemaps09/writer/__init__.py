@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.writer.document import Format, Out, Written, elements, write_documents
+from django_sitemaps09.writer.document import Destination, Format, WriteResult, elements, write_documents
 from django_sitemaps09.writer.extensions import extension_text
 from django_sitemaps09.writer.index import index_document
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
@@ -20,9 +20,9 @@ __all__ = [
     "FORMATS",
     "TEXT",
     "URLSET",
+    "Destination",
     "Format",
-    "Out",
-    "Written",
+    "WriteResult",
     "elements",
     "extension_text",
     "image_elements",
@@ -42,7 +42,7 @@ def write_urlset(
     *,
     base: str = "",
     namespaces: Mapping[str, str] | None = None,
-) -> Written:
+) -> WriteResult:
     """Write one urlset; see `write_documents`."""
-    [written] = write_documents(URLSET, batches, [Out(write, base)], limits, namespaces)
-    return written
+    [result] = write_documents(URLSET, batches, [Destination(write, base)], limits, namespaces)
+    return result

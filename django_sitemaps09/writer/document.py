@@ -16,7 +16,7 @@ _MARKS = 1_000
 Parts: TypeAlias = "Sequence[str | Sequence[str]]"
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """The result of writing a document. `lastmod` is the newest one if all entries have one.
 
     `cut` is the key of the last item written if the next one would exceed the limits. `middle` is then
@@ -42,7 +42,7 @@ class Format(NamedTuple):
     tail: bytes
 
 
-class Out(NamedTuple):
+class Destination(NamedTuple):
     """The destination of a document, and the base of its locations: `https://www.example.com` or empty."""
 
     write: Callable[[bytes], object]
@@ -52,16 +52,16 @@ class Out(NamedTuple):
 def write_documents(
     kind: Format,
     batches: Iterable[Batch],
-    outs: Sequence[Out],
+    destinations: Sequence[Destination],
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
-) -> list[Written]:
+) -> list[WriteResult]:
     """Write the same entries to several documents that differ in their bases, until one of them is full.
 
     The entries of one item stay together; an item that does not fit on an empty page is skipped with an
     error. Raise `TextError` for text that XML cannot contain.
     """
-    documents = _Documents(kind, outs, limits, kind.head(namespaces or {}))
+    documents = _Documents(kind, destinations, limits, kind.head(namespaces or {}))
     for batch in batches:
         documents.add(batch)
         if documents.cut is not None:
@@ -72,22 +72,27 @@ def write_documents(
 class _Documents:
     """Documents that are written in lockstep."""
 
-    def __init__(self, kind: Format, outs: Sequence[Out], limits: Limits | None, head: bytes) -> None:
+    def __init__(
+        self, kind: Format, destinations: Sequence[Destination], limits: Limits | None, head: bytes
+    ) -> None:
         self.cut: Hashable | None = None
         self._kind = kind
-        self._outs = outs
+        self._destinations = destinations
         self._limits = limits
         self._urls = 0
         self._lastmods: list[str | None] = []
         self._errors: list[ItemError] = []
         self._marks = _Marks()
-        self._sizes = [len(kind.tail)] * len(outs)
-        self._write([head] * len(outs))
+        self._sizes = [len(kind.tail)] * len(destinations)
+        self._write([head] * len(destinations))
 
     def add(self, batch: Batch) -> None:
         """Add all items of a batch, or as many as fit."""
         self._errors += batch.errors
-        texts = [_pieces(self._kind.parts(batch, out.base), len(batch.keys)) for out in self._outs]
+        texts = [
+            _pieces(self._kind.parts(batch, destination.base), len(batch.keys))
+            for destination in self._destinations
+        ]
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
         if self._limits is None:
@@ -97,15 +102,15 @@ class _Documents:
             self._marks.add(batch.keys)
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         else:
-            apart = [_joined(pieces, len(batch.keys)) for pieces in texts]
-            self._add_what_fits(batch, apart, counts, self._limits)
+            item_texts = [_join_pieces(pieces, len(batch.keys)) for pieces in texts]
+            self._add_what_fits(batch, item_texts, counts, self._limits)
 
     def _add_what_fits(
         self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int], limits: Limits
     ) -> None:
         start = 0
         while start < len(batch.keys) and self.cut is None:
-            stop = _fitting(texts, counts, start, limits, self._urls, self._sizes)
+            stop = _find_stop(texts, counts, start, limits, self._urls, self._sizes)
             chunks = ["".join(items[start:stop]).encode() for items in texts]
             self._marks.add(batch.keys[start:stop])
             self._take(chunks, sum(counts[start:stop]), batch.lastmods, start, stop)
@@ -121,29 +126,31 @@ class _Documents:
 
     def _has_room(self, chunks: Sequence[bytes], count: int, limits: Limits) -> bool:
         sizes = zip(self._sizes, chunks, strict=True)
-        return self._urls + count <= limits.urls and all(s + len(c) <= limits.bytes for s, c in sizes)
+        return self._urls + count <= limits.urls and all(
+            size + len(chunk) <= limits.bytes for size, chunk in sizes
+        )
 
     def _take(self, chunks: Sequence[bytes], count: int, lastmods: Column, start: int, stop: int) -> None:
         self._write(chunks)
         self._urls += count
-        self._lastmods += _ends(lastmods, start, stop)
+        self._lastmods += _newest_lastmods(lastmods, start, stop)
 
     def _write(self, chunks: Sequence[bytes]) -> None:
-        for place, (out, chunk) in enumerate(zip(self._outs, chunks, strict=True)):
+        for place, (destination, chunk) in enumerate(zip(self._destinations, chunks, strict=True)):
             if chunk:
-                out.write(chunk)
+                destination.write(chunk)
                 self._sizes[place] += len(chunk)
 
-    def end(self) -> list[Written]:
+    def end(self) -> list[WriteResult]:
         """Write the last bytes and return the result for each document."""
-        for out in self._outs:
-            out.write(self._kind.tail)
-        dated = bool(self._lastmods) and None not in self._lastmods
-        newest = max(filter(None, self._lastmods)) if dated else None
+        for destination in self._destinations:
+            destination.write(self._kind.tail)
+        has_lastmods = bool(self._lastmods) and None not in self._lastmods
+        newest = max(filter(None, self._lastmods)) if has_lastmods else None
         middle = None if self.cut is None else self._marks.middle()
         # An error in a declaration is reported with each batch.
         errors = tuple(dict.fromkeys(self._errors))
-        return [Written(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
+        return [WriteResult(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:
@@ -153,7 +160,7 @@ def elements(kind: Format, batch: Batch, base: str) -> list[str]:
 
 def items(parts: Parts, count: int) -> list[str]:
     """Return the text of each of `count` items."""
-    return _joined(_pieces(parts, count), count)
+    return _join_pieces(_pieces(parts, count), count)
 
 
 class _Marks:
@@ -178,7 +185,7 @@ class _Marks:
         return self._keys[max(self._count // 2 - 1, 0) // self._step]
 
 
-def _fitting(
+def _find_stop(
     documents: Sequence[Sequence[str]],
     counts: Sequence[int],
     start: int,
@@ -187,19 +194,19 @@ def _fitting(
     sizes: Sequence[int],
 ) -> int:
     """Return the end of the items from `start` on that fit into all documents."""
-    stop = start + _within(islice(counts, start, None), limits.urls - urls)
+    stop = start + _count_fitting(islice(counts, start, None), limits.urls - urls)
     for texts, size in zip(documents, sizes, strict=True):
         lengths = (len(text.encode()) for text in islice(texts, start, stop))
-        stop = start + _within(lengths, limits.bytes - size)
+        stop = start + _count_fitting(lengths, limits.bytes - size)
     return stop
 
 
-def _within(amounts: Iterable[int], room: int) -> int:
+def _count_fitting(amounts: Iterable[int], room: int) -> int:
     """Return how many of the first amounts fit into `room`."""
     return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
 
 
-def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
+def _newest_lastmods(lastmods: Column, start: int, stop: int) -> list[str | None]:
     """Return a list with the newest lastmod of these items, or with `None` if one of them has none."""
     if start == stop:
         return []
@@ -207,7 +214,7 @@ def _ends(lastmods: Column, start: int, stop: int) -> list[str | None]:
     return [None] if not all(part) else [max(part)]  # type: ignore[type-var]
 
 
-def _joined(pieces: Sequence[str], count: int) -> list[str]:
+def _join_pieces(pieces: Sequence[str], count: int) -> list[str]:
     width = len(pieces) // max(count, 1)
     return ["".join(pieces[start : start + width]) for start in range(0, len(pieces), width or 1)]
 

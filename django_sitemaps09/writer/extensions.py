@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from django_sitemaps09.entries import NOT_XML, Extension
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
-from django_sitemaps09.writer.text import escaped
+from django_sitemaps09.writer.text import escape
 
 #: Levels of nested elements; no sitemap extension has a tenth of them.
 MAX_LEVELS = 50
@@ -36,12 +36,12 @@ def extension_text(extension: Extension, text: str) -> str:
         raise ValueError(f"the XML must be a string, not {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the XML has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
-    if wrong := NOT_XML.search(text):
-        raise ValueError(f"the XML contains {wrong[0]!r}, a character that is not allowed")
-    return _Rewriting(extension).text(text)
+    if match := NOT_XML.search(text):
+        raise ValueError(f"the XML contains {match[0]!r}, a character that is not allowed")
+    return _Rewriter(extension).text(text)
 
 
-class _Rewriting:
+class _Rewriter:
     """The event handlers of one parser, and the pieces of XML that they produce."""
 
     def __init__(self, extension: Extension) -> None:
@@ -64,10 +64,10 @@ class _Rewriting:
         parser.ProcessingInstructionHandler = self._instruction
         # A DTD is not allowed within an element, so no entity can be declared either. The text begins
         # on a line of its own, so that errors can name its lines and columns.
-        [namespace] = _escaped([extension.namespace])
-        around = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
+        [namespace] = _escape_texts([extension.namespace])
+        start_tag = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
         try:
-            parser.Parse(f"{around}{text}</url>", True)
+            parser.Parse(f"{start_tag}{text}</url>", True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code).replace(
                 "not well-formed (invalid token)", "invalid token"
@@ -87,13 +87,13 @@ class _Rewriting:
             raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
         namespace, _, local = name.rpartition(" ")
         if namespace != self._extension.namespace:
-            raise ValueError(f"the element {_called(name)} is not in the namespace of the extension")
-        ours = f"{self._extension.prefix}:{local}"
+            raise ValueError(f"the element {_describe_name(name)} is not in the namespace of the extension")
+        tag = f"{self._extension.prefix}:{local}"
         names = map(self._attribute, attributes[::2])
-        values = _escaped(attributes[1::2])
+        values = _escape_texts(attributes[1::2])
         pairs = [f' {name}="{value}"' for name, value in zip(names, values, strict=True)]
-        self._pieces.append(f"<{ours}{''.join(pairs)}>")
-        self._open.append(ours)
+        self._pieces.append(f"<{tag}{''.join(pairs)}>")
+        self._open.append(tag)
         self._empty = True
 
     def _attribute(self, name: str) -> str:
@@ -104,21 +104,21 @@ class _Rewriting:
             return f"{self._extension.prefix}:{local}"
         if namespace == _XML_NAMESPACE and local in _XML_ATTRIBUTES:
             return f"xml:{local}"
-        raise ValueError(f"the attribute {_called(name)} is not in the namespace of the extension")
+        raise ValueError(f"the attribute {_describe_name(name)} is not in the namespace of the extension")
 
     def _end(self, _name: str) -> None:
-        ours = self._open.pop()
+        tag = self._open.pop()
         if not self._open:
             return
         if self._empty:
             self._pieces[-1] = f"{self._pieces[-1][:-1]}/>"
         else:
-            self._pieces.append(f"</{ours}>")
+            self._pieces.append(f"</{tag}>")
         self._empty = False
 
     def _characters(self, text: str) -> None:
         if len(self._open) > 1:
-            self._pieces += _escaped([text])
+            self._pieces += _escape_texts([text])
             self._empty = False
         elif text.strip(_SPACE):
             raise ValueError(f"the XML has text outside of elements: {text.strip(_SPACE)[:50]!r}")
@@ -127,10 +127,10 @@ class _Rewriting:
         raise ValueError(f"the XML has a processing instruction: {target[:50]}")
 
 
-def _escaped(texts: Sequence[str]) -> Sequence[str]:
-    return escaped(texts, repeat("of an extension"))
+def _escape_texts(texts: Sequence[str]) -> Sequence[str]:
+    return escape(texts, repeat("of an extension"))
 
 
-def _called(name: str) -> str:
+def _describe_name(name: str) -> str:
     namespace, _, local = name.rpartition(" ")
     return f"{local} of {namespace}" if namespace else f"{local} without a namespace"

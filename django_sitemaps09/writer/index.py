@@ -7,7 +7,7 @@ from itertools import repeat
 
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
-from django_sitemaps09.writer.text import DECLARATION, escaped
+from django_sitemaps09.writer.text import DECLARATION, escape
 
 
 def index_document(entries: Iterable[IndexEntry]) -> bytes:
@@ -18,7 +18,7 @@ def index_document(entries: Iterable[IndexEntry]) -> bytes:
 def _index_lines(entries: Iterable[IndexEntry]) -> Iterator[bytes]:
     yield f'{DECLARATION}<sitemapindex xmlns="{SITEMAP_NAMESPACE}">\n'.encode()
     for entry in entries:
-        location, lastmod = escaped([entry.location, entry.lastmod or ""], repeat(entry.location))
-        dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
-        yield f"<sitemap><loc>{location}</loc>{dated}</sitemap>\n".encode()
+        location, lastmod = escape([entry.location, entry.lastmod or ""], repeat(entry.location))
+        lastmod_element = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+        yield f"<sitemap><loc>{location}</loc>{lastmod_element}</sitemap>\n".encode()
     yield b"</sitemapindex>\n"

@@ -1,6 +1,6 @@
 """Write images, videos and news as the XML of one entry, each extension on one line.
 
-Elements are in the order of the XSDs. Locations are final: absolute URIs, or texts that `joined` joins to
+Elements are in the order of the XSDs. Locations are final: absolute URIs, or texts that `join` joins to
 `base`. `key` names the item in a `TextError`.
 """
 
@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from django_sitemaps09.entries import Image, News, Video
-from django_sitemaps09.protocol import joined, w3c
-from django_sitemaps09.writer.text import escaped
+from django_sitemaps09.protocol import join, w3c
+from django_sitemaps09.writer.text import escape
 
 _is_bare = attrgetter("bare")
 
@@ -32,12 +32,12 @@ def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
     if not images:
         return ""
     locations = [image.loc for image in images]
-    locations = [joined(base, loc) for loc in locations]
+    locations = [join(base, loc) for loc in locations]
     if not all(map(_is_bare, images)):
         parts = map(_image, images, locations, repeat(base))
-        return "".join(_group("image:image", _elements("image", some, key)) for some in parts)
-    between = "</image:loc></image:image><image:image><image:loc>"
-    texts = between.join(escaped(locations, repeat(key)))
+        return "".join(_group("image:image", _elements("image", elements, key)) for elements in parts)
+    separator = "</image:loc></image:image><image:image><image:loc>"
+    texts = separator.join(escape(locations, repeat(key)))
     return f"<image:image><image:loc>{texts}</image:loc></image:image>"
 
 
@@ -47,7 +47,7 @@ def _image(image: Image, location: str, base: str) -> Iterator[_Element]:
         ("caption", image.caption),
         ("geo_location", image.geo_location),
         ("title", image.title),
-        ("license", _located(image.license, base)),
+        ("license", _join_location(image.license, base)),
     ):
         if text:
             yield _Element(name, text)
@@ -56,16 +56,16 @@ def _image(image: Image, location: str, base: str) -> Iterator[_Element]:
 def video_elements(videos: Sequence[Video], base: str, key: Hashable) -> str:
     """Return the `video:video` elements of an entry; datetimes must be aware."""
     parts = map(_video, videos, repeat(base), repeat(key))
-    return "".join([_group("video:video", _elements("video", some, key)) for some in parts])
+    return "".join([_group("video:video", _elements("video", elements, key)) for elements in parts])
 
 
 def _video(video: Video, base: str, key: Hashable) -> Iterator[_Element]:
-    yield _Element("thumbnail_loc", _located(video.thumbnail_loc, base))
+    yield _Element("thumbnail_loc", _join_location(video.thumbnail_loc, base))
     yield _Element("title", video.title)
     yield _Element("description", video.description)
     for name, text in (
-        ("content_loc", _located(video.content_loc, base)),
-        ("player_loc", _located(video.player_loc, base)),
+        ("content_loc", _join_location(video.content_loc, base)),
+        ("player_loc", _join_location(video.player_loc, base)),
         ("duration", _number(video.duration)),
         ("expiration_date", _time(video.expiration_date)),
         ("rating", _number(video.rating)),
@@ -77,22 +77,22 @@ def _video(video: Video, base: str, key: Hashable) -> Iterator[_Element]:
     for tag in video.tags:
         yield _Element("tag", tag)
     if video.family_friendly is not None:
-        yield _Element("family_friendly", _answer(video.family_friendly))
-    if allowed := video.restriction:
-        yield _related("restriction", allowed.relationship, allowed.countries)
+        yield _Element("family_friendly", _yes_or_no(video.family_friendly))
+    if restriction := video.restriction:
+        yield _relationship_element("restriction", restriction.relationship, restriction.countries)
     if video.requires_subscription is not None:
-        yield _Element("requires_subscription", _answer(video.requires_subscription))
+        yield _Element("requires_subscription", _yes_or_no(video.requires_subscription))
     if video.uploader:
         yield _Element("uploader", video.uploader, _info(video.uploader_info, base, key))
-    if shown := video.platform:
-        yield _related("platform", shown.relationship, shown.platforms)
+    if platform := video.platform:
+        yield _relationship_element("platform", platform.relationship, platform.platforms)
     if video.live is not None:
-        yield _Element("live", _answer(video.live))
+        yield _Element("live", _yes_or_no(video.live))
 
 
 def news_element(news: News, key: Hashable) -> str:
     """Return the `news:news` element of an entry. Its language must be in the XSD, and its time aware."""
-    name, language, published, title = _elements(
+    name, language, publication_date, title = _elements(
         "news",
         [
             _Element("name", news.publication_name),
@@ -103,16 +103,16 @@ def news_element(news: News, key: Hashable) -> str:
         key,
     )
     publication = _group("news:publication", [name, language])
-    return _group("news:news", [publication, published, title])
+    return _group("news:news", [publication, publication_date, title])
 
 
 def _elements(prefix: str, elements: Iterable[_Element], key: Hashable) -> list[str]:
     """Return the XML of elements. Escaping their texts in one step costs less than one by one."""
-    some = list(elements)
-    texts = escaped([element.text for element in some], repeat(key))
+    element_list = list(elements)
+    texts = escape([element.text for element in element_list], repeat(key))
     return [
         f"<{prefix}:{name}{attribute}>{text}</{prefix}:{name}>"
-        for (name, _, attribute), text in zip(some, texts, strict=True)
+        for (name, _, attribute), text in zip(element_list, texts, strict=True)
     ]
 
 
@@ -120,8 +120,8 @@ def _group(name: str, elements: Iterable[str]) -> str:
     return f"<{name}>{''.join(elements)}</{name}>"
 
 
-def _located(location: str | None, base: str) -> str:
-    return joined(base, location or "")
+def _join_location(location: str | None, base: str) -> str:
+    return join(base, location or "")
 
 
 def _time(value: date | None) -> str:
@@ -133,11 +133,11 @@ def _number(value: object) -> str:
     return "" if value is None else format(value, "f" if not isinstance(value, int) else "d")
 
 
-def _answer(flag: bool) -> str:
+def _yes_or_no(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
-def _related(name: str, relationship: str, words: Iterable[str]) -> _Element:
+def _relationship_element(name: str, relationship: str, words: Iterable[str]) -> _Element:
     """Return an element of words that need no escaping: from a closed set, or of a checked form."""
     return _Element(name, " ".join(words), f' relationship="{relationship}"')
 
@@ -145,5 +145,5 @@ def _related(name: str, relationship: str, words: Iterable[str]) -> _Element:
 def _info(location: str | None, base: str, key: Hashable) -> str:
     if not location:
         return ""
-    [text] = escaped([_located(location, base)], repeat(key))
+    [text] = escape([_join_location(location, base)], repeat(key))
     return f' info="{text}"'

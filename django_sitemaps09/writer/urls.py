@@ -9,13 +9,13 @@ from django_sitemaps09.writer.document import Format, Parts
 def _lines(batch: Batch, base: str) -> Parts:
     """Return a line for each location. Locations are URIs, which contain no line ends."""
     parts = []
-    for version in batch.listed:
-        found = version.locations
-        if isinstance(found, TemplateColumn):
-            first = base if found.literals[0][:1] == "/" else ""
-            parts.append([f"{first}{text}\n" for text in found.texts()])
+    for version in batch.listed_versions:
+        locations = version.locations
+        if isinstance(locations, TemplateColumn):
+            first = base if locations.literals[0][:1] == "/" else ""
+            parts.append([f"{first}{text}\n" for text in locations.texts()])
         else:
-            lines = (f"{base}{text}" if text and text[0] == "/" else text for text in found)
+            lines = (f"{base}{text}" if text and text[0] == "/" else text for text in locations)
             parts.append([f"{line}\n" if line else "" for line in lines])
     return parts
 

@@ -9,39 +9,44 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, joined
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
 from django_sitemaps09.writer.document import Format, Parts, items
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
-from django_sitemaps09.writer.text import DECLARATION, escaped
+from django_sitemaps09.writer.text import DECLARATION, escape
 
 
 def urlset_head(namespaces: Mapping[str, str]) -> bytes:
     """Return the start of the document. Several parsers need the sitemap namespace without a prefix."""
     names = sorted(namespaces)
-    found = escaped([namespaces[name] for name in names], names)
-    declared = "".join(f' xmlns:{name}="{space}"' for name, space in zip(names, found, strict=True))
-    return f'{DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{declared}>\n'.encode()
+    uris = escape([namespaces[name] for name in names], names)
+    attributes = "".join(f' xmlns:{name}="{uri}"' for name, uri in zip(names, uris, strict=True))
+    return f'{DECLARATION}<urlset xmlns="{SITEMAP_NAMESPACE}"{attributes}>\n'.encode()
 
 
 def url_parts(batch: Batch, base: str) -> Parts:
     """Return the `<url>` elements of each item in parts, with a line end after each element."""
-    between = _between(batch)
-    links, others = _links(batch, base), _others(batch, base)
-    linked = any(version.language for version in batch.listed)
-    [base] = escaped([base], batch.keys)
+    optional_parts = _optional_parts(batch)
+    links, other_elements = _links(batch, base), _other_elements(batch, base)
+    is_linked = any(version.language for version in batch.listed_versions)
+    [base] = escape([base], batch.keys)
     parts: list[str | Sequence[str]] = []
-    for version in batch.listed:
-        own = ["<url><loc>", *_location(version, base, batch.keys), "</loc>", *between]
+    for version in batch.listed_versions:
+        version_parts = [
+            "<url><loc>",
+            *_location_parts(version, base, batch.keys),
+            "</loc>",
+            *optional_parts,
+        ]
         # A page without a language has no link leading back to it, so it is not part of the set.
-        own += links if version.language or not linked else []
-        own += [*others, "</url>\n"]
-        if not version.complete:
-            own = [_where_there_is_one(version, own, len(batch.keys))]
-        parts += own
-    return _merged(parts)
+        version_parts += links if version.language or not is_linked else []
+        version_parts += [*other_elements, "</url>\n"]
+        if not version.is_complete:
+            version_parts = [_localization_texts(version, version_parts, len(batch.keys))]
+        parts += version_parts
+    return _merge_literals(parts)
 
 
-def _where_there_is_one(
+def _localization_texts(
     version: Localization, parts: Sequence[str | Sequence[str]], count: int
 ) -> list[str]:
     """Return the text of one version of each item, empty for items that do not have it."""
@@ -50,23 +55,25 @@ def _where_there_is_one(
     return ["" if location is None else "".join(texts) for location, *texts in rows]
 
 
-def _location(version: Localization, base: str, keys: Sequence[Hashable]) -> list[str | Sequence[str]]:
+def _location_parts(
+    version: Localization, base: str, keys: Sequence[Hashable]
+) -> list[str | Sequence[str]]:
     """Return the URL of each item in parts, with the base before a path."""
-    found = version.locations
-    if not isinstance(found, TemplateColumn):
-        texts = escaped([text or "" for text in found] if None in found else found, keys)  # type: ignore[arg-type]
-        if not version.listed:
+    locations = version.locations
+    if not isinstance(locations, TemplateColumn):
+        texts = escape([text or "" for text in locations] if None in locations else locations, keys)  # type: ignore[arg-type]
+        if not version.is_listed:
             # The target of a link can lack a scheme.
-            return [[joined(base, text) for text in texts]]
+            return [[join(base, text) for text in texts]]
         return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
-    literals = escaped(found.literals, repeat(next(iter(keys), "of an empty batch")))
+    literals = escape(locations.literals, repeat(next(iter(keys), "of an empty batch")))
     parts: list[str | Sequence[str]] = [f"{base if literals[0][:1] == '/' else ''}{literals[0]}"]
-    for column, literal in zip(found.columns, literals[1:], strict=True):
-        parts += [escaped(column, keys), literal]
+    for column, literal in zip(locations.columns, literals[1:], strict=True):
+        parts += [escape(column, keys), literal]
     return parts
 
 
-def _between(batch: Batch) -> list[str | Sequence[str]]:
+def _optional_parts(batch: Batch) -> list[str | Sequence[str]]:
     """Return the optional elements in parts: `lastmod`, `changefreq` and `priority`."""
     parts: list[str | Sequence[str]] = []
     optional = (
@@ -77,28 +84,28 @@ def _between(batch: Batch) -> list[str | Sequence[str]]:
     for name, texts in optional:
         if texts is None or isinstance(texts, str):
             # A text that all entries share becomes part of the literals.
-            text = escaped([texts], batch.keys)[0] if texts else ""
+            text = escape([texts], batch.keys)[0] if texts else ""
             parts += [f"<{name}>{text}</{name}>"] if text else []
         elif all(texts):
-            parts += [f"<{name}>", escaped(texts, batch.keys), f"</{name}>"]  # type: ignore[arg-type]
+            parts += [f"<{name}>", escape(texts, batch.keys), f"</{name}>"]  # type: ignore[arg-type]
         else:
-            some = escaped([text or "" for text in texts], batch.keys)
-            parts += [[f"<{name}>{text}</{name}>" if text else "" for text in some]]
+            values = escape([text or "" for text in texts], batch.keys)
+            parts += [[f"<{name}>{text}</{name}>" if text else "" for text in values]]
     return parts
 
 
-def _merged(parts: Sequence[str | Sequence[str]]) -> Parts:
+def _merge_literals(parts: Sequence[str | Sequence[str]]) -> Parts:
     """Return parts in which adjacent literals are merged into one."""
-    found: list[str | Sequence[str]] = []
+    result: list[str | Sequence[str]] = []
     for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
+        if isinstance(part, str) and result and isinstance(result[-1], str):
+            result[-1] += part
         else:
-            found.append(part)
-    return found
+            result.append(part)
+    return result
 
 
-def _others(batch: Batch, base: str) -> list[Sequence[str]]:
+def _other_elements(batch: Batch, base: str) -> list[Sequence[str]]:
     """Return the elements of each item in other namespaces, except links."""
     keys = batch.keys
     columns: list[Sequence[str]] = []
@@ -118,14 +125,16 @@ def _links(batch: Batch, base: str) -> list[Sequence[str]]:
     keys = batch.keys
     columns: list[Sequence[str]] = []
     parts: list[str | Sequence[str]] = []
-    [escaped_base] = escaped([base], keys)
+    [escaped_base] = escape([base], keys)
     for version in batch.versions:
         if version.language:
-            [language] = escaped([version.language], keys)
-            own = [_LINK.format(language), *_location(version, escaped_base, keys), '"/>']
-            parts += own if version.complete else [_where_there_is_one(version, own, len(keys))]
+            [language] = escape([version.language], keys)
+            link_parts = [_LINK.format(language), *_location_parts(version, escaped_base, keys), '"/>']
+            parts += (
+                link_parts if version.is_complete else [_localization_texts(version, link_parts, len(keys))]
+            )
     if parts:
-        columns.append(items(_merged(parts), len(keys)))
+        columns.append(items(_merge_literals(parts), len(keys)))
     if batch.alternates is not None:
         columns.append(list(map(_alternates, batch.alternates, repeat(base), keys)))
     return columns
@@ -136,8 +145,8 @@ _LINK = '<xhtml:link rel="alternate" hreflang="{}" href="'
 
 def _alternates(links: Sequence[Alternate], base: str, key: Hashable) -> str:
     """Return the `xhtml:link` elements for the `alternates` that the project declares for one item."""
-    texts = escaped([text for link in links for text in link], repeat(key))
-    urls = (joined(base, url) for url in texts[1::2])
+    texts = escape([text for link in links for text in link], repeat(key))
+    urls = (join(base, url) for url in texts[1::2])
     return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], urls, strict=True))
 
 

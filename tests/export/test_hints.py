@@ -26,7 +26,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources.profiling import Cost, Costs, Step, recorded, step
+from django_sitemaps09.sources.profiling import Cost, Costs, Step, record_costs, step
 from tests.models import Article, Category, Comment, Scale
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
@@ -155,7 +155,7 @@ def source_of(sitemap: object) -> sources.Source:
 def costs_of(sitemap: object) -> Costs:
     """What its rows cost when all are read."""
     source = source_of(sitemap)
-    with recorded() as costs:
+    with record_costs() as costs:
         for _ in source.batches(EVERYTHING):
             pass
     return costs
@@ -454,7 +454,7 @@ class TestCosts:
             assert connection.execute_wrappers
             raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError), recorded(), step("location"):
+        with pytest.raises(ZeroDivisionError), record_costs(), step("location"):
             failing()
         assert not connection.execute_wrappers
         with step("location") as cost:
@@ -462,14 +462,14 @@ class TestCosts:
         assert cost.queries == 0
 
     def test_connect_to_no_database(self) -> None:
-        with recorded() as costs, step("location"):
+        with record_costs() as costs, step("location"):
             pass
         assert costs.steps["location"].queries == 0
 
     def test_pass_over_a_database_without_a_driver(self, monkeypatch: pytest.MonkeyPatch) -> None:
         broken = {**connections.settings, "broken": {"ENGINE": "no.such.engine"}}
         monkeypatch.setitem(connections.__dict__, "settings", broken)
-        with recorded() as costs, step("location"):
+        with record_costs() as costs, step("location"):
             pass
         assert set(costs.steps) == {"location"}
 

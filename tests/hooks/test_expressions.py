@@ -19,9 +19,9 @@ from django.utils.functional import lazystr
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.hooks.expressions import (
     FIELDS,
-    Dated,
+    LastmodExpression,
     alias,
-    annotated,
+    annotate,
     column,
     declared_expressions,
     declared_value,
@@ -48,7 +48,7 @@ def test_an_expression_is_declared_by_any_hook_on_the_class_or_on_the_instance(
     name: Any, expression: str
 ) -> None:
     value = EXPRESSIONS[expression]
-    expected = Dated(value) if name == "lastmod" else value
+    expected = LastmodExpression(value) if name == "lastmod" else value
     section = declare(**{name: value})
     assert declared_expressions(section) == declared_expressions(section()) == {alias(name): expected}
     made = declare()()
@@ -70,7 +70,7 @@ def test_a_constant_or_a_method_declares_no_expression(name: str, value: Any) ->
 def test_a_subclass_may_put_a_constant_or_a_method_in_place_of_an_expression(value: Any) -> None:
     above = declare(priority=F("weight"), lastmod=F("updated"))
     below = declare(above, priority=value)
-    assert declared_expressions(below) == {alias("lastmod"): Dated(above.lastmod)}
+    assert declared_expressions(below) == {alias("lastmod"): LastmodExpression(above.lastmod)}
 
 
 def test_a_mixin_of_contribs_kind_may_bring_hooks() -> None:
@@ -82,7 +82,7 @@ def test_a_mixin_of_contribs_kind_may_bring_hooks() -> None:
             return 0.5
 
     section = type("Mixed", (Mixin, ModelSitemap), {"model": Article})()
-    assert declared_expressions(section) == {alias("lastmod"): Dated(Mixin.lastmod)}
+    assert declared_expressions(section) == {alias("lastmod"): LastmodExpression(Mixin.lastmod)}
     assert (section.changefreq, section.priority(Article())) == ("daily", 0.5)
 
 
@@ -92,7 +92,7 @@ def test_the_expressions_of_a_route_are_declared_in_its_order_under_names_of_the
     assert declared_expressions(section) == {
         alias("location", 0): a,
         alias("location", 1): b,
-        alias("lastmod"): Dated(c),
+        alias("lastmod"): LastmodExpression(c),
     }
     assert declared_expressions(declare(location=Route("about"))) == {}
 
@@ -122,7 +122,7 @@ DECLARED = declare(
 def test_items_carry_what_is_declared_so_that_a_value_costs_no_query(articles: list[Article]) -> None:
     section = DECLARED()
     with CaptureQueriesContext(connection) as queries:
-        items = list(annotated(section, section.items()))
+        items = list(annotate(section, section.items()))
         found = [
             tuple(declared_value(getattr(section, name), name, item) for name in FIELDS) for item in items
         ]
@@ -136,14 +136,14 @@ def test_items_carry_what_is_declared_so_that_a_value_costs_no_query(articles: l
 
 def test_items_without_a_declared_expression_are_left_as_they_are() -> None:
     rows = Article.objects.all()
-    assert annotated(declare()(), rows) is rows
-    assert annotated(declare(Sitemap)(), [1, 2]) == [1, 2]
+    assert annotate(declare()(), rows) is rows
+    assert annotate(declare(Sitemap)(), [1, 2]) == [1, 2]
 
 
 def test_fields_and_annotations_of_the_project_stay_what_they_were(articles: list[Article]) -> None:
     rows = Article.objects.annotate(loud=Concat("slug", Value("!")), visited=Count("visits"))
     section = declare(queryset=rows, lastmod=F("updated"), location=Route("article", slug=F("loud")))()
-    item = annotated(section, section.items()).get(slug="S1")
+    item = annotate(section, section.items()).get(slug="S1")
     assert (item.slug, item.loud, item.visited) == ("S1", "S1!", 0)
     with pytest.raises(NoReverseMatch):
         declared_value(section.location, "location", item)
@@ -152,7 +152,7 @@ def test_fields_and_annotations_of_the_project_stay_what_they_were(articles: lis
 @pytest.mark.parametrize("items", [[Article()], (), iter([])], ids=lambda value: type(value).__name__)
 def test_expressions_on_items_that_are_no_queryset_are_refused_with_the_ways_out(items: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"Declared.*queryset.*methods that take the item"):
-        annotated(declare(Sitemap, lastmod=F("updated"))(), items)
+        annotate(declare(Sitemap, lastmod=F("updated"))(), items)
 
 
 def unannotated(item: Article) -> Iterator[Any]:
@@ -170,7 +170,7 @@ def test_a_row_without_annotations_is_asked_for_the_same_values_once(
 ) -> None:
     value = EXPRESSIONS[expression]
     section = declare(model=Article, lastmod=value)()
-    expected = column(value, alias("lastmod"), annotated(section, section.items()).get(slug="S3"))
+    expected = column(value, alias("lastmod"), annotate(section, section.items()).get(slug="S3"))
     for item in unannotated(articles[0]):
         assert column(value, alias("lastmod"), item) == expected
         with CaptureQueriesContext(connection) as queries:

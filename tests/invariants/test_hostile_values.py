@@ -24,7 +24,7 @@ from django_sitemaps09.entries import (
     Video,
     excerpt,
     reason_of,
-    shown,
+    short_repr,
 )
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.pages import Page
@@ -272,13 +272,13 @@ def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named()
 class TestWhatAMessageShows:
     @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
     def test_is_one_printable_line_of_at_most_200_characters(self, value: object) -> None:
-        for text in (excerpt(value), shown(value), reason_of(ValueError(value)).partition(": ")[2]):
+        for text in (excerpt(value), short_repr(value), reason_of(ValueError(value)).partition(": ")[2]):
             assert text.isprintable()
             assert len(text) <= 200
 
     def test_of_a_short_text_is_all_of_it(self) -> None:
         assert excerpt("a\x1b[31mb\nc\u202ed") == r"a\x1b[31mb\nc\u202ed"
-        assert (shown("a"), shown([1, "a"]), shown(None)) == ("'a'", "[1, 'a']", "None")
+        assert (short_repr("a"), short_repr([1, "a"]), short_repr(None)) == ("'a'", "[1, 'a']", "None")
         assert reason_of(KeyError("a")) == "KeyError: 'a'"
 
     def test_of_what_fails_to_say_anything_is_its_class(self) -> None:
@@ -289,7 +289,7 @@ class TestWhatAMessageShows:
             __repr__ = __str__
 
         assert (excerpt(Silent()), reason_of(Silent())) == ("Silent", "Silent")
-        assert shown(Silent()).startswith("<Silent")
+        assert short_repr(Silent()).startswith("<Silent")
 
     def test_in_the_error_of_an_item_is_escaped_and_cut(self) -> None:
         error = ItemError("\x1b]0;\x07" * 100, "location", "\r\n" * 1_000)

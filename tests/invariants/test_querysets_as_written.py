@@ -18,9 +18,9 @@ from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
-from django_sitemaps09.hooks.expressions import Dated
+from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.queryset_traits import count_rows, in_any_order
+from django_sitemaps09.queryset_traits import count_rows, iterate_unordered
 from django_sitemaps09.sitemaps import GenericSitemap
 from django_sitemaps09.views import compat
 from tests.models import Article, Invoice, Seat
@@ -291,7 +291,7 @@ AGGREGATES: dict[str, Callable[[], Any]] = {
 
 
 def check_apart(section: Any) -> None:
-    dates = Article.objects.using(section.queryset.db).annotate(made=Dated(section.lastmod))
+    dates = Article.objects.using(section.queryset.db).annotate(made=LastmodExpression(section.lastmod))
     expected = {f"/articles/{row.slug}/": lastmod_text(row.made) for row in dates}
     for way, read in WAYS.items():
         found = read(section)
@@ -515,7 +515,7 @@ def test_a_row_that_cannot_be_made_leaves_no_cursor_of_the_server_open(
     gc.disable()
     try:
         with pytest.raises(ValueError, match="stored") as raised:
-            list(in_any_order(rows, 2))
+            list(iterate_unordered(rows, 2))
         with connections[using].cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_cursors")
             assert cursor.fetchone() == (0,)
@@ -558,7 +558,7 @@ def test_a_section_is_read_from_one_replica(using: str, replica: Any) -> None:
     for queryset in querysets:
         section = declare(queryset, location=by("slug"), limit=2)
         source = sources.source("s", section, BASE, LIMITS)
-        used = source.bare if isinstance(source, sources.QuerySource) else source.items  # type: ignore[attr-defined]
+        used = source.bare_rows if isinstance(source, sources.QuerySource) else source.items  # type: ignore[attr-defined]
         assert len({used.db for _ in range(4)}) == 1
         paginator = section().paginator
-        assert {paginator.object_list.db for _ in range(4)} == {paginator.counted.db}
+        assert {paginator.object_list.db for _ in range(4)} == {paginator.counted_items.db}

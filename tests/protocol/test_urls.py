@@ -10,7 +10,7 @@ from django.utils.encoding import iri_to_uri
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from django_sitemaps09.protocol import MAX_LOCATION, origin, plain, uri
+from django_sitemaps09.protocol import MAX_LOCATION, are_plain, origin, uri
 from tests.support.protocol import hosts, urls
 
 
@@ -174,7 +174,7 @@ def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_wher
     if odd is not None:
         column.insert(position, odd if headless else f"{start}{odd}")
     each = all(text.startswith(start) and len(text) <= most and accepted(text) == text for text in column)
-    assert plain(column, start, most) == each
+    assert are_plain(column, start, most) == each
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -185,14 +185,14 @@ def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_wher
 def test_one_text_that_is_not_plain_is_found_wherever_it_stands(start: str, odd: str) -> None:
     good = f"{start}a?b=%C3%A4"
     for column in ([odd], [good, odd], [odd, good], [good, odd, good]):
-        assert not plain(column, start, MAX_LOCATION)
+        assert not are_plain(column, start, MAX_LOCATION)
         within = [text if text == good else f"{start}{odd}" for text in column]
-        assert plain(within, start, MAX_LOCATION) == (odd in ("", "a"))
+        assert are_plain(within, start, MAX_LOCATION) == (odd in ("", "a"))
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_plain_text_has_so_many_characters_at_most(start: str) -> None:
     column = [start, start.ljust(50, "a")]
-    assert plain(column, start, 50)
-    assert not plain(column, start, 49)
-    assert plain([], start, 0)
+    assert are_plain(column, start, 50)
+    assert not are_plain(column, start, 49)
+    assert are_plain([], start, 0)

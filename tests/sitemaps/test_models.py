@@ -12,9 +12,9 @@ from django.utils.functional import lazystr
 
 from django_sitemaps09 import GenericSitemap, StaticViewSitemap
 from django_sitemaps09.hooks.expressions import (
-    Dated,
+    LastmodExpression,
     alias,
-    annotated,
+    annotate,
     declared_expressions,
     declared_value,
 )
@@ -64,7 +64,7 @@ def test_rows_are_asked_for_anew_each_time(rows: str, articles: list[Article]) -
 def test_making_a_sitemap_and_its_items_asks_the_database_nothing(rows: str) -> None:
     section = declare(**ROWS[rows], lastmod=F("updated"))()
     assert isinstance(section.items(), QuerySet)
-    assert isinstance(annotated(section, section.items()), QuerySet)
+    assert isinstance(annotate(section, section.items()), QuerySet)
 
 
 def test_a_queryset_goes_before_a_model(articles: list[Article]) -> None:
@@ -157,6 +157,6 @@ def test_a_generic_sitemap_may_be_subclassed_with_expressions(articles: list[Art
         lastmod = F("updated")
 
     section = Generic({"queryset": Article.objects.order_by("slug")})
-    assert declared_expressions(section) == {alias("lastmod"): Dated(Generic.lastmod)}
-    first = annotated(section, section.items())[0]
+    assert declared_expressions(section) == {alias("lastmod"): LastmodExpression(Generic.lastmod)}
+    first = annotate(section, section.items())[0]
     assert declared_value(section.lastmod, "lastmod", first) == UPDATED.replace(day=1)

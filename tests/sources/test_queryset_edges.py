@@ -51,7 +51,7 @@ from django_sitemaps09.sources import positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
 from django_sitemaps09.sources.rows.keys import KeyColumns
-from django_sitemaps09.sources.rows.unreadable import readable
+from django_sitemaps09.sources.rows.unreadable import read_each
 from tests.models import Article, Event, Seat
 from tests.support import batches
 from tests.support.databases import parameter
@@ -497,7 +497,7 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project() -> None:
         raise ValueError("no time zones")
 
     with pytest.raises(ValueError, match="no time zones"):
-        list(readable(fetch, range(1_500)))
+        list(read_each(fetch, range(1_500)))
     assert len(asked) < 250
 
 

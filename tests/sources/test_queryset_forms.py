@@ -368,7 +368,7 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
 ) -> None:
     monkeypatch.setattr(queryset_source, "SLICE", 2)
     monkeypatch.setattr(queryset_source, "SERVER_SLICE", 2)
-    monkeypatch.setattr(KeyColumns, "beyond", lambda self, rows, after: rows)
+    monkeypatch.setattr(KeyColumns, "filter_after", lambda self, rows, after: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))
     with pytest.raises(KeyOrderError):

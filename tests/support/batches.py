@@ -11,6 +11,6 @@ def locations(batches: Iterable[Batch], base: object = "") -> list[str]:
     """The locations of all entries, item by item, paths behind a base."""
     found: list[str] = []
     for batch in batches:
-        for texts in zip(*(version.texts() for version in batch.listed), strict=True):
+        for texts in zip(*(version.texts() for version in batch.listed_versions), strict=True):
             found += [f"{base}{text}" if text[:1] == "/" else text for text in texts if text is not None]
     return found

@@ -34,7 +34,7 @@ from django_sitemaps09 import (
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Base, Limits, uri
-from django_sitemaps09.writer import Written, write_urlset
+from django_sitemaps09.writer import WriteResult, write_urlset
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
@@ -276,7 +276,7 @@ def hook(name: str) -> Any:
     return lambda self, item: item.told.get(name, lambda: None)()
 
 
-def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, Written]:
+def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     """A document of one page by the source and the writer alone."""
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)

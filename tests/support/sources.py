@@ -24,7 +24,7 @@ from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources import queryset as queryset_source
 from django_sitemaps09.sources.rows import members
-from django_sitemaps09.writer import Written, write_urlset
+from django_sitemaps09.writer import WriteResult, write_urlset
 from tests.models import (
     Article,
     Category,
@@ -58,7 +58,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 class RenderedPage(NamedTuple):
     page: Page
     text: str
-    written: Written
+    written: WriteResult
     cut: Key | None
 
     @property

@@ -13,7 +13,7 @@ from lxml import etree
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, SafeColumn, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE, Limits, w3c
-from django_sitemaps09.writer import Format, Out, Written, write_documents, write_urlset
+from django_sitemaps09.writer import Destination, Format, WriteResult, write_documents, write_urlset
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
 FIELDS = ("lastmod", "changefreq", "priority")
@@ -85,7 +85,7 @@ def write(
     *,
     base: str = "",
     namespaces: Mapping[str, str] | None = None,
-) -> tuple[bytes, Written]:
+) -> tuple[bytes, WriteResult]:
     chunks: list[bytes] = []
     written = write_urlset(batches, chunks.append, limits, base=base, namespaces=namespaces)
     return b"".join(chunks), written
@@ -97,10 +97,10 @@ def write_all(
     bases: Sequence[str],
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
-) -> list[tuple[bytes, Written]]:
+) -> list[tuple[bytes, WriteResult]]:
     """One document for each base."""
     chunks: list[list[bytes]] = [[] for _ in bases]
-    outs = [Out(some.append, base) for some, base in zip(chunks, bases, strict=True)]
+    outs = [Destination(some.append, base) for some, base in zip(chunks, bases, strict=True)]
     written = write_documents(kind, batches, outs, limits, namespaces)
     return [(b"".join(some), one) for some, one in zip(chunks, written, strict=True)]
 
@@ -147,7 +147,7 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
             [
                 Entry(location, *texts, () if alone(version, batch) else tuple(links))
                 for version, location in there
-                if version.listed
+                if version.is_listed
             ]
         )
     return found
@@ -155,7 +155,7 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
 
 def alone(version: Localization, batch: Batch) -> bool:
     """Whether a version is no part of the set that the others make: no link leads to it, so it has none."""
-    return not version.language and any(other.language for other in batch.versions if other.listed)
+    return not version.language and any(other.language for other in batch.versions if other.is_listed)
 
 
 def entries(batch: Batch, base: str = "") -> list[Entry]:
@@ -203,8 +203,8 @@ def versions_of(
     others = draw(st.lists(version, max_size=3))
     if (
         others
-        and others[0].complete
-        and others[0].listed
+        and others[0].is_complete
+        and others[0].is_listed
         and not isinstance(first.locations, TemplateColumn)
     ):
         holes = draw(st.lists(st.booleans(), min_size=count, max_size=count))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, ItemError, Localization
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.writer import FORMATS, URLSET, Format, Written, elements, urlset_head
+from django_sitemaps09.writer import FORMATS, URLSET, Format, WriteResult, elements, urlset_head
 from tests.support.writing import BASES, LINKS, bases, entries, languages, read, single, write, write_all
 
 # Pages
@@ -121,9 +121,9 @@ def limits_for(
 shaped = shapes.flatmap(lambda shape: st.tuples(st.just(shape), limits_for(shape)))
 
 
-def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, Written]]:
+def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, WriteResult]]:
     """All pages of a shape, each from where the one before was cut."""
-    found: list[tuple[bytes, Written]] = []
+    found: list[tuple[bytes, WriteResult]] = []
     after: Any = None
     while True:
         found.append(write(shape.batches(after), limits, namespaces=shape.namespaces))
@@ -244,7 +244,7 @@ def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_
 
 def test_limits_count_entries_and_not_items() -> None:
     versions = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
-    batch = Batch([1, 2, 3, 4], [*versions, Localization("x-default", list("ijkl"), listed=False)])
+    batch = Batch([1, 2, 3, 4], [*versions, Localization("x-default", list("ijkl"), is_listed=False)])
     cuts = {urls: write([batch], Limits(urls, 10_000))[1][:4:3] for urls in range(2, 8)}
     assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
     _, written = write([batch], Limits(1, 10_000))

@@ -22,7 +22,7 @@ def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_
         there = site.locations(item, base)
         links = tuple((version.language, location) for version, location in there if version.language)
         for version, location in there:
-            if version.listed:
+            if version.is_listed:
                 entry = next(found)
                 own = () if alone(version, site.batch) else links
                 assert (entry.loc, entry.alternates) == (location, own)
@@ -40,10 +40,10 @@ def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_
     assert all(language for entry in found for language, _ in entry.alternates)
     for item in site.batch.keys:
         for version, location in site.locations(item, base):
-            assert locs.count(location) == version.listed
+            assert locs.count(location) == version.is_listed
             # What nobody lists is linked by those that are in the set.
             linked = any(
-                other.listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
+                other.is_listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
             )
             assert (location in hrefs) == (bool(version.language) and linked)
 
@@ -59,7 +59,7 @@ def test_links_that_a_project_names_follow_those_between_versions_in_every_entry
     counts = batch.counts()
     items = [item for item, count in zip(batch.keys, counts, strict=True) for _ in range(count)]
     versions = [
-        version for item in batch.keys for version, _ in site.locations(item, base) if version.listed
+        version for item in batch.keys for version, _ in site.locations(item, base) if version.is_listed
     ]
     assert both == [
         entry

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps09.entries import Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.writer import TEXT, Written, elements
+from django_sitemaps09.writer import TEXT, WriteResult, elements
 from tests.support.writing import (
     LINKS,
     Site,
@@ -61,7 +61,7 @@ def test_a_text_file_has_the_locations_of_the_urlset_in_its_order(site: Site, ba
 def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
     [(document, written)] = write_all(TEXT, some, ["https://example.com"], Limits(1, 0), LINKS)
     assert document == b""
-    assert written == Written(0, 0, None, None, ())
+    assert written == WriteResult(0, 0, None, None, ())
 
 
 def test_a_text_file_is_cut_at_its_very_last_byte() -> None:

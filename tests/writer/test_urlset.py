@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, XHTML_NAMESPACE, priority_text, w3c
-from django_sitemaps09.writer import URLSET, Written, elements, urlset_head
+from django_sitemaps09.writer import URLSET, WriteResult, elements, urlset_head
 from tests.support.writing import (
     DECLARATION,
     FIELDS,
@@ -103,7 +103,7 @@ def test_a_character_that_xml_cannot_hold_is_refused_wherever_it_stands(field: s
         "parts of locations": {
             "versions": [Localization("", TemplateColumn(["/", "", "/"], [["a"] * 3, values]))]
         },
-        "links": {"versions": [fine, Localization("x-default", values, listed=False)]},
+        "links": {"versions": [fine, Localization("x-default", values, is_listed=False)]},
         "alternates": {"alternates": [[], [Alternate("de", "a"), Alternate("en", bad)], []]},
     }.get(field, {field: values})
     batch = replace(Batch(["first", "second", "third"], [fine]), **changed)
@@ -243,7 +243,7 @@ def test_the_counts_of_a_batch_are_the_entries_of_each_item(batch: Batch) -> Non
 def test_nothing_at_all_is_still_a_document() -> None:
     document, written = write([])
     assert read(document) == []
-    assert written == Written(0, len(document), None, None, ())
+    assert written == WriteResult(0, len(document), None, None, ())
 
 
 priorities = st.builds(priority_text, st.floats(0, 1) | st.decimals(0, 1))
@@ -294,7 +294,7 @@ def test_a_known_page_has_these_very_bytes() -> None:
         versions=[
             Localization("en", TemplateColumn(["/en/", "/?a=1&b=2"], [["7", "8"]])),
             Localization("de", ["https://example.de/7/?a=1&b=2", None]),
-            Localization("x-default", ["/7/", "/8/"], listed=False),
+            Localization("x-default", ["/7/", "/8/"], is_listed=False),
         ],
         lastmods=w3c(date(2026, 1, 31), timezone.utc),
         changefreqs="weekly",

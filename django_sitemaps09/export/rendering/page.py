@@ -26,9 +26,9 @@ from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
-from django_sitemaps09.sources.profiling import Costs, recorded
+from django_sitemaps09.sources.profiling import Costs, record_costs
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer import Out, Written
+from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Renderer:
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
         # Read before the rows, never after them, so that the next run sees changes made in between.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
-        with recorded() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
+        with record_costs() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
             sinks = [
                 stack.enter_context(
                     self._sink(*sink_arguments, file_name, linked="xhtml" in source.namespaces)
@@ -146,7 +146,10 @@ class Renderer:
             documents = writer.write_documents(
                 writer.FORMATS[source.format],
                 batches,
-                [Out(sink.write, str(base)) for sink, base in zip(sinks, source.bases, strict=True)],
+                [
+                    Destination(sink.write, str(base))
+                    for sink, base in zip(sinks, source.bases, strict=True)
+                ],
                 sources.page_limits(source, conf.limits),
                 source.namespaces,
             )
@@ -174,7 +177,7 @@ def _page_file(
     source: Source,
     page: Page,
     name: str,
-    document: Written,
+    document: WriteResult,
     sink: Sink,
     digest: str,
     fingerprint: Fingerprint | None,

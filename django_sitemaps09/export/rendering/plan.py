@@ -296,7 +296,7 @@ class SectionPages(NamedTuple):
             and source.can_fingerprint
             and page not in plan.fingerprints,
             declaration_digest=declaration_digest,
-            using=source.bare.db if has_key_ranges(source) else None,
+            using=source.bare_rows.db if has_key_ranges(source) else None,
         )
         # A single page, whose range has no bounds, is not worth another process.
         if engine is not None and page.after != page.until:

@@ -13,7 +13,7 @@ from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
-from django_sitemaps09.protocol import past, w3c
+from django_sitemaps09.protocol import drop_future, w3c
 
 #: Seconds for which URL counts are kept; a section's loss is measured against the largest of them.
 BASELINE = 7 * 24 * 3600
@@ -95,7 +95,7 @@ class Records:
             changed = unchanged_page.changed
         elif not any(record.digest for record in self.previous.pages):
             # Without an earlier digest, the time of the last change is not known.
-            changed = past(file.lastmod)
+            changed = drop_future(file.lastmod)
         return PageRecord(
             number=page.number,
             until=page.until,

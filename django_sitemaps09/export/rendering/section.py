@@ -22,7 +22,7 @@ from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.profiling import Costs, recorded, step
+from django_sitemaps09.sources.profiling import Costs, record_costs, step
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def export_section(
 
 
 def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
-    with recorded() as costs:
+    with record_costs() as costs:
         with step("items") as cost:
             source = sources.source(name, section, run.renderer.bases, conf.limits)
             cost.items = source.count if isinstance(source, PositionSource) else 0

@@ -42,29 +42,29 @@ def digest(facts: object) -> str:
     return sha256(repr(facts).encode()).hexdigest()
 
 
-def lasting(parameters: Iterable[object]) -> list[str]:
+def lasting_parameters(parameters: Iterable[object]) -> list[str]:
     """Return the parameters of a query as text, except times that depend on when it was made."""
     return [text for text in map(str, parameters) if not _is_now(text)]
 
 
-def of_query(rows: QuerySet[Any]) -> object:
+def query_facts(rows: QuerySet[Any]) -> object:
     """Return the SQL and parameters of rows; those of an `IN` are sorted, since a set has no order."""
     with site_locale():
         try:
             sql, parameters = sql_of(rows)
         except EmptyResultSet:
             return ""
-    given = iter(parameters)
+    remaining = iter(parameters)
     ordered: list[object] = []
-    for found in _PLACEHOLDERS.finditer(sql):
-        if found[0] == "%%":
+    for match in _PLACEHOLDERS.finditer(sql):
+        if match[0] == "%%":
             continue
-        some = [next(given) for _ in range(found[0].count("%s"))]
-        ordered += sorted(some, key=str) if found[1] else some
-    return sql, lasting(map(_without_address, [*ordered, *given]))
+        group = [next(remaining) for _ in range(match[0].count("%s"))]
+        ordered += sorted(group, key=str) if match[1] else group
+    return sql, lasting_parameters(map(_without_address, [*ordered, *remaining]))
 
 
-def of_class(sitemap: Any, hosts: object, limit: int) -> object:
+def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     """Return what any sitemap has: settings, versions and the source of its classes.
 
     The base is not included, since all that is published beside the section shares it. Nor are attributes
@@ -80,45 +80,47 @@ def of_class(sitemap: Any, hosts: object, limit: int) -> object:
         hosts,
         limit,
         conf.limits.bytes,
-        [_source(cls) for cls in type(sitemap).__mro__],
+        [_class_source(cls) for cls in type(sitemap).__mro__],
     )
 
 
-def of_declaration(declaration: Declaration) -> object:
+def declaration_facts(declaration: Declaration) -> object:
     """Return what a compiled sitemap declares besides its expressions."""
     sitemap = declaration.sitemap
     return (
         declaration.languages,
-        declaration.linked,
+        declaration.is_linked,
         sorted(declaration.namespaces.items()),
         format_name(sitemap),
-        _stable(sitemap.x_default),
-        [_hook(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
+        _stable_value(sitemap.x_default),
+        [_hook_facts(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
     )
 
 
-def _hook(hook: Any, languages: Sequence[str] | None) -> object:
+def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
     """Return a hook as stable values; for a `Route`, what `reverse()` would try in each language.
 
     Expressions are part of the query.
     """
     if not isinstance(hook, Route):
-        return "" if is_expression(hook) else _stable(hook)
-    arguments = ["" if is_expression(value) else _stable(value) for value in hook.values]
+        return "" if is_expression(hook) else _stable_value(hook)
+    arguments = ["" if is_expression(value) else _stable_value(value) for value in hook.values]
     candidates = []
     for language in languages or (conf.language,):
         with translation.override(language):
-            candidates += [_candidate(candidate) for candidate in hook.compiled().candidates]
+            candidates += [_candidate_facts(candidate) for candidate in hook.compiled().candidates]
     return hook.viewname, list(hook.kwargs), arguments, candidates
 
 
-def _candidate(candidate: Any) -> object:
-    converters = [(name, _source(type(made))) for name, made in sorted(candidate.converters.items())]
+def _candidate_facts(candidate: Any) -> object:
+    converters = [
+        (name, _class_source(type(converter))) for name, converter in sorted(candidate.converters.items())
+    ]
     names = list(candidate.names)
-    return candidate.template, names, _stable(candidate.defaults), converters, candidate.regex.pattern
+    return candidate.template, names, _stable_value(candidate.defaults), converters, candidate.regex.pattern
 
 
-def _source(cls: type) -> tuple[str, str]:
+def _class_source(cls: type) -> tuple[str, str]:
     """Return the name of a class, and the digest of its module's file unless a version covers it.
 
     The text of the class alone is not enough, since the code that it calls is mostly beside it. Finding
@@ -140,18 +142,18 @@ def _file_digest(path: Path, changed: int, size: int) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def _stable(value: object) -> object:
+def _stable_value(value: object) -> object:
     """Return what `repr()` writes the same in each process; the class name of other than plain values."""
     if isinstance(value, Mapping):
-        return sorted((str(key), repr(_stable(item))) for key, item in value.items())
+        return sorted((str(key), repr(_stable_value(item))) for key, item in value.items())
     if isinstance(value, AbstractSet):
-        return sorted(repr(_stable(item)) for item in value)
+        return sorted(repr(_stable_value(item)) for item in value)
     if isinstance(value, (list, tuple)):
-        return [_stable(item) for item in value]
+        return [_stable_value(item) for item in value]
     if isinstance(value, _PLAIN):
         return type(value).__qualname__, str(value)
-    named = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
-    return getattr(named, "__module__", ""), getattr(named, "__qualname__", "")
+    definition = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
+    return getattr(definition, "__module__", ""), getattr(definition, "__qualname__", "")
 
 
 def _without_address(parameter: object) -> str:

@@ -32,7 +32,7 @@ _DIGITS = 32
 class RowHash(Func):
     """Hash the columns of a row to 64 bits. The first `keys` columns are its key.
 
-    Raise `NotSupportedError` on a database without such a function: see `hashes`.
+    Raise `NotSupportedError` on a database without such a function: see `can_hash`.
     """
 
     output_field = BigIntegerField()
@@ -53,7 +53,7 @@ class RowHash(Func):
         if self.keys == 1 and (_internal_type(sources[0]) or "").endswith(("AutoField", "IntegerField")):
             # This saves an eighth of the total time.
             seed = f"HASHINT8EXTENDED(CAST({key} AS bigint), 0)"
-        parameters = [value for _, given in [*parts, *parts[: self.keys]] for value in given]
+        parameters = [value for _, arguments in [*parts, *parts[: self.keys]] for value in arguments]
         return f"HASH_RECORD_EXTENDED(ROW({record}), {seed})", parameters
 
     @staticmethod
@@ -69,21 +69,23 @@ class RowHash(Func):
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
         # As bytes, since columns of different collations cannot be concatenated.
         parts = [compiler.compile(source) for source in self.get_source_expressions()]
-        quoted = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
-        text = f"LEFT(MD5(CONCAT_WS(',', {quoted})), 16)"
-        return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", [value for _, given in parts for value in given]
+        columns = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
+        text = f"LEFT(MD5(CONCAT_WS(',', {columns})), 16)"
+        return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", [
+            value for _, arguments in parts for value in arguments
+        ]
 
     def as_sql(self, compiler: Any, connection: Any, *_: Any, **__: Any) -> Any:
         raise NotSupportedError(f"{connection.display_name} has no hash of a row")
 
 
-class Stored(Func):
+class StoredColumn(Func):
     """Column as SQLite stores it, without the driver's conversion: expressions have no declared type."""
 
     template = "+(%(expressions)s)"
 
 
-def hashes(vendor: str) -> bool:
+def can_hash(vendor: str) -> bool:
     """Return whether rows of a vendor's databases can be hashed."""
     return vendor in ("postgresql", "mysql", "sqlite")
 
@@ -102,14 +104,14 @@ def fingerprint(
     """Return the fingerprint of the keys and columns of all rows, including `lastmod`, in one query."""
     if connections[rows.db].vendor == "sqlite":
         return _read(rows, keys, columns, lastmod)
-    asked = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns)), keys=len(keys)))}
+    aggregates = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns)), keys=len(keys)))}
     try:
-        found = rows.aggregate(newest=Max(lastmod), **asked)
+        totals = rows.aggregate(newest=Max(lastmod), **aggregates)
     except UNREADABLE:
         # A time that Python cannot represent, such as infinity. The row count and the hash are still
         # valid.
-        found = rows.aggregate(**asked)
-    return Fingerprint(found["rows"] or 0, _text(found.get("newest")), int(found["hash"] or 0) % HASHES)
+        totals = rows.aggregate(**aggregates)
+    return Fingerprint(totals["rows"] or 0, _text(totals.get("newest")), int(totals["hash"] or 0) % HASHES)
 
 
 def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str) -> Fingerprint:
@@ -118,27 +120,27 @@ def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], last
     SQLite has no hash function, and calling a Python function for each row would take three times as long.
     """
     names = (*keys, *columns)
-    stored = rows.order_by(*keys).values_list(*(Stored(F(name)) for name in names))
+    stored_rows = rows.order_by(*keys).values_list(*(StoredColumn(F(name)) for name in names))
     place, count, newest, digest = names.index(lastmod), 0, "", sha256()
     try:
-        sql, parameters = sql_of(stored, rows.db)
+        sql, parameters = sql_of(stored_rows, rows.db)
     except EmptyResultSet:
         return Fingerprint(0, None, digest.hexdigest()[:_DIGITS])
     with connections[rows.db].cursor() as cursor:
         cursor.execute(sql, parameters)
-        while some := cursor.fetchmany(_SLICE):
-            count += len(some)
-            newest = max(newest, *(row[place] for row in some if isinstance(row[place], str)), "")
+        while records := cursor.fetchmany(_SLICE):
+            count += len(records)
+            newest = max(newest, *(row[place] for row in records if isinstance(row[place], str)), "")
             # In version 2 of the format, rows have the same bytes only if they are equal: values have a
             # type and a length, and floats have all their digits.
-            digest.update(marshal.dumps(some, 2))
-    return Fingerprint(count, _converted(rows, lastmod, newest), digest.hexdigest()[:_DIGITS])
+            digest.update(marshal.dumps(records, 2))
+    return Fingerprint(count, _convert(rows, lastmod, newest), digest.hexdigest()[:_DIGITS])
 
 
-def _converted(rows: QuerySet[Any], name: str, stored: str) -> str | None:
+def _convert(rows: QuerySet[Any], name: str, stored_text: str) -> str | None:
     """Return the date or time of an annotation as text, converted from the database's value."""
     expression, connection = rows.query.annotations[name], connections[rows.db]
-    value: Any = stored or None
+    value: Any = stored_text or None
     try:
         for convert in (
             *connection.ops.get_db_converters(expression),

@@ -29,7 +29,7 @@ class Collation(NamedTuple):
     literal: str
 
 
-class Identity(NamedTuple):
+class KeyIdentity(NamedTuple):
     """Key columns in their database."""
 
     key: KeyColumns
@@ -39,11 +39,11 @@ class Identity(NamedTuple):
     def texts(self) -> tuple[str, ...]:
         """Return the vendor, then table, column, type and collation of each column."""
         connection = connections[self.using]
-        found = [connection.vendor]
+        parts = [connection.vendor]
         for field, collation in zip(self.columns(), self.collations(), strict=True):
             table, kind = field.model._meta.db_table, field.db_type(connection) or ""
-            found += [table, field.column, kind, collation.name if collation else ""]
-        return tuple(found)
+            parts += [table, field.column, kind, collation.name if collation else ""]
+        return tuple(parts)
 
     def columns(self) -> list[Any]:
         """Return the fields of the key in their own tables.
@@ -56,8 +56,8 @@ class Identity(NamedTuple):
     def collations(self) -> list[Collation | None]:
         """Return how the columns compare text; `None` for a type that has no collation."""
         connection = connections[self.using]
-        look: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
-        return [look(connection, field) for field in self.columns()]
+        lookup: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
+        return [lookup(connection, field) for field in self.columns()]
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         """Return whether the database finds each bound greater than the one before.
@@ -69,24 +69,24 @@ class Identity(NamedTuple):
         except (ValidationError, ValueError):
             return False
         rows = keys if len(self.key.names) > 1 else [(key,) for key in keys]
-        alike = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
-        if alike and self.key.is_ordered_plainly:
-            return all(one < next_ for one, next_ in pairwise(rows))
+        is_python_order = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
+        if is_python_order and self.key.is_ordered_plainly:
+            return all(lower < upper for lower, upper in pairwise(rows))
         literal = f"({', '.join(self._literals())})"
         starts = range(0, len(rows) - 1, _PAIRS)
-        return all(self._asked(literal, rows[start : start + _PAIRS + 1]) for start in starts)
+        return all(self._is_ascending(literal, rows[start : start + _PAIRS + 1]) for start in starts)
 
-    def _asked(self, literal: str, rows: Sequence[Sequence[Any]]) -> bool:
+    def _is_ascending(self, literal: str, rows: Sequence[Sequence[Any]]) -> bool:
         connection = connections[self.using]
-        prepared = [
+        values = [
             [f.get_db_prep_value(part, connection) for f, part in zip(self.key.fields, row, strict=True)]
             for row in rows
         ]
-        parameters = [part for pair in pairwise(prepared) for row in pair for part in row]
-        compared = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
+        parameters = [part for pair in pairwise(values) for row in pair for part in row]
+        comparison = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
         try:
             with connection.cursor() as cursor:
-                cursor.execute(f"SELECT CASE WHEN {compared} THEN 1 ELSE 0 END", parameters)
+                cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
         except DataError:
             # The database does not accept such a value.
@@ -120,11 +120,11 @@ def _postgresql(connection: Any, field: Any) -> Collation | None:
     row = _row(connection, sql, [connection.ops.quote_name(field.model._meta.db_table), field.column])
     if row is None:
         return None
-    name, quoted, default = row
+    name, quoted_name, default = row
     literal = "CAST(%s AS text)"
     if name == "default":
         return Collation(f"default {default}", literal)
-    return Collation(quoted, f"{literal} COLLATE {quoted.replace('%', '%%')}")
+    return Collation(quoted_name, f"{literal} COLLATE {quoted_name.replace('%', '%%')}")
 
 
 def _mysql(connection: Any, field: Any) -> Collation | None:

@@ -12,7 +12,7 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn, shown
+from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn, short_repr
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.expressions import FIELDS, Field, alias, declared_expressions
 from django_sitemaps09.hooks.extensions import columns as extension_columns
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     errors: Sequence[ItemError] = ()
 
     @property
-    def keyed(self) -> Items:
+    def keyed_items(self) -> Items:
         """Items of the slice by their keys; what is skipped of them is added to `errors`."""
         return Items(self.keys, cast("list[ItemError]", self.errors))
 
@@ -78,29 +78,29 @@ class Declaration:
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, Items((), []))
-        extensions.own(sitemap)
+        extensions.project_extensions(sitemap)
         return declaration
 
     @property
-    def linked(self) -> bool:
+    def is_linked(self) -> bool:
         """Return whether each entry links to those in the other languages."""
-        linked = self.languages is not None and bool(self.sitemap.alternates)
-        return linked and format_name(self.sitemap) != "text"
+        has_links = self.languages is not None and bool(self.sitemap.alternates)
+        return has_links and format_name(self.sitemap) != "text"
 
     @property
     def namespaces(self) -> dict[str, str]:
         """Namespaces of all that entries can have besides the protocol's elements, by prefix."""
-        return extensions.namespaces(self.sitemap, linked=self.linked)
+        return extensions.namespaces(self.sitemap, is_linked=self.is_linked)
 
     @property
     def needs_items(self) -> bool:
         """Return whether a hook is a method that takes the item."""
         hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
-        if self.linked:
+        if self.is_linked:
             hooks.append(self.sitemap.x_default)
         return (
             self.has_languages_per_item
-            or bool(extensions.hooks(self.sitemap) or extensions.own(self.sitemap))
+            or bool(extensions.hooks(self.sitemap) or extensions.project_extensions(self.sitemap))
             or any(map(callable, hooks))
         )
 
@@ -127,11 +127,11 @@ class Declaration:
         with translation.override(conf.language):
             columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
             versions = self._versions(rows)
-            rows, versions, columns = _where_listed(rows, versions, columns)
-            found = extensions.results(self.sitemap, rows.items or (), rows.keyed)
-            if self.linked:
-                versions = self._linked(rows, versions)
-            columns |= extension_columns(found, versions, self.hosts, rows.keyed)
+            rows, versions, columns = _drop_unlocated(rows, versions, columns)
+            results = extensions.results(self.sitemap, rows.items or (), rows.keyed_items)
+            if self.is_linked:
+                versions = self._with_x_default(rows, versions)
+            columns |= extension_columns(results, versions, self.hosts, rows.keyed_items)
         return Batch(
             keys=rows.keys,
             versions=versions,
@@ -150,44 +150,46 @@ class Declaration:
         languages: Iterable[str] = dict.fromkeys(self.languages)
         if self.has_languages_per_item:
             with step("languages"):
-                spelled = cache(self._spelled)
+                spell = cache(self._spell)
 
                 def languages_of(item: Any) -> list[str]:
-                    return list(map(spelled, self.sitemap.get_languages_for_item(item)))
+                    return list(map(spell, self.sitemap.get_languages_for_item(item)))
 
-                several = rows.keyed.each(languages_of, rows.items or (), "languages")
-            codes = [() if some is values.FAILED else some for some in several]
+                codes_by_item = rows.keyed_items.each(languages_of, rows.items or (), "languages")
+            codes = [() if item_codes is values.FAILED else item_codes for item_codes in codes_by_item]
             # The order must not depend on how the rows are sliced.
-            known = {code: place for place, code in enumerate(languages)}
-            found = {code for some in codes for code in some}
-            languages = sorted(found, key=lambda code: (known.get(code, len(known)), code))
+            positions = {code: position for position, code in enumerate(languages)}
+            all_codes = {code for item_codes in codes for code in item_codes}
+            languages = sorted(all_codes, key=lambda code: (positions.get(code, len(positions)), code))
         return [self._version(code, codes, rows) for code in languages]
 
     def _version(self, code: str, codes: Sequence[Sequence[str]] | None, rows: Rows) -> Localization:
         """Return the locations in one language; where `codes` are given, only for items that have it."""
-        language = self._hreflang(code, rows.keyed) if self.linked else ""
-        listed = range(len(rows.keys))
+        language = self._hreflang(code, rows.keyed_items) if self.is_linked else ""
+        positions = range(len(rows.keys))
         if codes is not None:
-            listed = [i for i, some in enumerate(codes) if code in some]  # type: ignore[assignment]
+            positions = [i for i, item_codes in enumerate(codes) if code in item_codes]  # type: ignore[assignment]
         with translation.override(code):
-            found = self._locations(rows.part(listed))
-        if len(listed) == len(rows.keys):
-            return Localization(language, found)
-        spread: list[str | None] = [None] * len(rows.keys)
+            locations = self._locations(rows.part(positions))
+        if len(positions) == len(rows.keys):
+            return Localization(language, locations)
+        column: list[str | None] = [None] * len(rows.keys)
         for i, url in zip(
-            listed, found.texts() if isinstance(found, TemplateColumn) else found, strict=True
+            positions,
+            locations.texts() if isinstance(locations, TemplateColumn) else locations,
+            strict=True,
         ):
-            spread[i] = url
-        return Localization(language, spread)
+            column[i] = url
+        return Localization(language, column)
 
     def _hreflang(self, code: str, items: Items) -> str:
         """Return the hreflang of a language; an empty text if it has none, or that of another language."""
-        found = hreflang(code)
-        first = self._codes.get(found, code)
-        if found and first == code:
-            return found
-        why = f"the same hreflang as {first!r}" if found else "no hreflang"
-        items.errors.append(ItemError("any", "alternates", f"the language {code!r} has {why}"))
+        language = hreflang(code)
+        first = self._codes.get(language, code)
+        if language and first == code:
+            return language
+        reason = f"the same hreflang as {first!r}" if language else "no hreflang"
+        items.errors.append(ItemError("any", "alternates", f"the language {code!r} has {reason}"))
         return ""
 
     @property
@@ -195,7 +197,7 @@ class Declaration:
         """Languages of the sitemap by hreflang; the first one of those that share it."""
         return {hreflang(code): code for code in reversed(self.languages or ())}
 
-    def _spelled(self, code: object) -> str:
+    def _spell(self, code: object) -> str:
         """Return an item's language code as the sitemap spells it: two spellings are one language."""
         text = protocol.language_text(code)
         if text in (self.languages or ()):
@@ -203,35 +205,37 @@ class Declaration:
         language = hreflang(text)
         return self._codes.get(language, language.lower()) if language else text
 
-    def _linked(self, rows: Rows, versions: list[Localization]) -> list[Localization]:
+    def _with_x_default(self, rows: Rows, versions: list[Localization]) -> list[Localization]:
         """Return the localizations, and the `x-default` one if there is any."""
         hook = self.sitemap.x_default
         if not hook:
             return versions
         language = hreflang(conf.language)
-        default = next((v for v in versions if language and v.language == language), None)
-        without = None if default is None else x_default(default, self._codes.get(language, conf.language))
+        default = next((version for version in versions if language and version.language == language), None)
+        unprefixed = (
+            None if default is None else x_default(default, self._codes.get(language, conf.language))
+        )
         if callable(hook):
             with step("x_default"):
-                chosen = rows.keyed.each(hook, rows.items or (), "x_default")
-            without = x_default_by_method(without, chosen, self.hosts, rows.keyed)
-        return versions if without is None else [*versions, without]
+                chosen = rows.keyed_items.each(hook, rows.items or (), "x_default")
+            unprefixed = x_default_by_method(unprefixed, chosen, self.hosts, rows.keyed_items)
+        return versions if unprefixed is None else [*versions, unprefixed]
 
     def _locations(self, rows: Rows) -> Sequence[str | None] | TemplateColumn:
         hook = self.sitemap.location
         if not isinstance(hook, Route):
-            return values.locations(self._values("location", rows), self.hosts, rows.keyed)
-        columns = [rows.columns[alias("location", p)] for p in range(len(hook.expressions))]
+            return values.locations(self._values("location", rows), self.hosts, rows.keyed_items)
+        columns = [rows.columns[alias("location", position)] for position in range(len(hook.expressions))]
         route = hook.compiled()
         # Quoting a long text takes long, and does not make it shorter.
         has_long_text = any(map(_has_long_text, columns))
-        urls = None if has_long_text else route.composed(columns)
-        if urls is not None and urls.within(self.hosts.room):
+        urls = None if has_long_text else route.compose(columns)
+        if urls is not None and urls.fits(self.hosts.room):
             return urls
         url = partial(_short_url, route) if has_long_text else route.url
         arguments = zip(*columns, strict=True) if columns else [()] * len(rows.keys)
-        paths = rows.keyed.each(url, arguments, "location")
-        return values.locations(paths, self.hosts, rows.keyed)
+        paths = rows.keyed_items.each(url, arguments, "location")
+        return values.locations(paths, self.hosts, rows.keyed_items)
 
     def _texts(self, name: Field, rows: Rows) -> Column:
         """Return the column of an optional element."""
@@ -239,8 +243,8 @@ class Declaration:
             return rows.lastmods
         hook = getattr(self.sitemap, name, None)
         if not callable(hook) and not is_expression(hook):
-            return self._constant(name, rows.keyed)
-        return values.texts(name, self._values(name, rows), rows.keyed)
+            return self._constant(name, rows.keyed_items)
+        return values.texts(name, self._values(name, rows), rows.keyed_items)
 
     def _constant(self, name: str, items: Items) -> str | None:
         """Return the text of a constant, which is the same for all rows.
@@ -273,7 +277,7 @@ class Declaration:
             return rows.columns[alias(name)]
         if callable(hook):
             with step(name):
-                return rows.keyed.each(hook, rows.items or (), name)
+                return rows.keyed_items.each(hook, rows.items or (), name)
         return [hook] * len(rows.keys)
 
 
@@ -290,24 +294,24 @@ def _short_url(route: CompiledRoute, arguments: Sequence[Any]) -> str:
     for value in arguments:
         if isinstance(value, str) and len(value) > protocol.MAX_LOCATION:
             raise ValueError(
-                f"{shown(value)} has {len(value):,} characters; at most {protocol.MAX_LOCATION:,} are "
+                f"{short_repr(value)} has {len(value):,} characters; at most {protocol.MAX_LOCATION:,} are "
                 "allowed"
             )
     return route.url(arguments)
 
 
-def _where_listed(
+def _drop_unlocated(
     rows: Rows, versions: list[Localization], columns: dict[str, Any]
 ) -> tuple[Rows, list[Localization], dict[str, Any]]:
     """Return the arguments without the items that have no location at all."""
-    if any(version.complete for version in versions):
+    if any(version.is_complete for version in versions):
         return rows, versions, columns
-    found = [version.locations for version in versions]
-    kept = [i for i in range(len(rows.keys)) if any(texts[i] for texts in found)]
-    if len(kept) == len(rows.keys):
+    locations = [version.locations for version in versions]
+    positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
+    if len(positions) == len(rows.keys):
         return rows, versions, columns
-    taken = {
-        name: column if column is None or isinstance(column, str) else [column[i] for i in kept]
+    parts = {
+        name: column if column is None or isinstance(column, str) else [column[i] for i in positions]
         for name, column in columns.items()
     }
-    return rows.part(kept), [version.part(kept) for version in versions], taken
+    return rows.part(positions), [version.part(positions) for version in versions], parts

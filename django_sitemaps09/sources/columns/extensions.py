@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django_sitemaps09.entries import NAMESPACES, Batch, Extension, shown
+from django_sitemaps09.entries import NAMESPACES, Batch, Extension, short_repr
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
 from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.values import Items
@@ -25,47 +25,49 @@ def hooks(sitemap: object) -> dict[Hook, Callable[[Any], Any]]:
     return {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
 
 
-def own(sitemap: object) -> list[Extension]:
+def project_extensions(sitemap: object) -> list[Extension]:
     """Return the extensions of the project, if they are written."""
     return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
 
 
-def namespaces(sitemap: object, *, linked: bool) -> dict[str, str]:
+def namespaces(sitemap: object, *, is_linked: bool) -> dict[str, str]:
     """Return the namespaces of all that the entries of a sitemap can have, by prefix."""
-    prefixes = [_PREFIXES[name] for name in hooks(sitemap)] + ["xhtml"] * linked
-    found = {prefix: NAMESPACES[prefix] for prefix in prefixes}
-    return found | {extension.prefix: extension.namespace for extension in own(sitemap)}
+    prefixes = [_PREFIXES[name] for name in hooks(sitemap)] + ["xhtml"] * is_linked
+    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return uris | {extension.prefix: extension.namespace for extension in project_extensions(sitemap)}
 
 
-def used(batch: Batch) -> dict[str, str]:
+def used_namespaces(batch: Batch) -> dict[str, str]:
     """Return the namespaces of what the entries of a batch have, by prefix."""
     columns = {name: getattr(batch, name) for name in HOOKS}
-    found = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
+    prefixes = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
     if any(version.language for version in batch.versions):
-        found.append("xhtml")
-    foreign = {some.prefix: some.namespace for some in batch.extensions if any(batch.foreign or ())}
-    return {prefix: NAMESPACES[prefix] for prefix in found} | foreign
+        prefixes.append("xhtml")
+    foreign = {
+        extension.prefix: extension.namespace for extension in batch.extensions if any(batch.foreign or ())
+    }
+    return {prefix: NAMESPACES[prefix] for prefix in prefixes} | foreign
 
 
 def results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[str | Extension, list[Any]]:
     """Return the results of the hooks for each item."""
-    found: dict[str | Extension, list[Any]] = {}
+    values: dict[str | Extension, list[Any]] = {}
     for name, hook in hooks(sitemap).items():
         with step(name):
-            whole = _whole_news if name == "news" else _whole_list
+            convert = _news_value if name == "news" else _list_value
             # Generators are consumed here, where their errors are the item's.
-            found[name] = items.each(lambda item: whole(hook(item)), rows, name)  # noqa: B023
-    for extension in own(sitemap):
+            values[name] = items.each(lambda item: convert(hook(item)), rows, name)  # noqa: B023
+    for extension in project_extensions(sitemap):
         with step("extensions"):
-            found[extension] = items.each(extension.xml, rows, extension.prefix)
-    return found
+            values[extension] = items.each(extension.xml, rows, extension.prefix)
+    return values
 
 
-def _whole_news(value: Any) -> Any:
+def _news_value(value: Any) -> Any:
     return value
 
 
-def _whole_list(value: Any) -> list[Any]:
+def _list_value(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
-        raise TypeError(f"{shown(value)} is a string, not a list")
+        raise TypeError(f"{short_repr(value)} is a string, not a list")
     return [] if value is None or value == "" else list(value)

@@ -16,7 +16,7 @@ from zlib import crc32
 from django.utils.crypto import salted_hmac
 
 from django_sitemaps09.pages import Key, Page, split
-from django_sitemaps09.sources.changes.identity import Identity
+from django_sitemaps09.sources.changes.identity import KeyIdentity
 from django_sitemaps09.sources.rows.members import Members
 
 #: The minimum number of rows on a page, as a percentage of the maximum.
@@ -30,41 +30,43 @@ _MASK = (1 << 64) - 1
 LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
 
 
-class Bounded(Protocol):
+class BoundedRows(Protocol):
     """Interface of rows whose keys determine where pages end."""
 
     def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
         """Return the key at which a page of at most `most` rows ends; `None` if the rest fits on it."""
 
 
-def divide(rows: Bounded, page: Page, most: int, taken: Set[int] = frozenset()) -> Iterator[Page]:
+def divide(
+    rows: BoundedRows, page: Page, most: int, taken_numbers: Set[int] = frozenset()
+) -> Iterator[Page]:
     """Yield the parts of a page, each of at most `most` rows.
 
     The first part keeps its number. Each other part has the number of the bound where it begins, or the
-    next one that is not `taken`.
+    next one that is not `taken_numbers`.
     """
-    taken = {*taken, page.number}
-    while (at := rows.bound(page.after, page.until, most)) is not None:
-        first, page = split(page, at, live_number(at, taken))
-        taken.add(page.number)
+    taken_numbers = {*taken_numbers, page.number}
+    while (end := rows.bound(page.after, page.until, most)) is not None:
+        first, page = split(page, end, live_number(end, taken_numbers))
+        taken_numbers.add(page.number)
         yield first
     yield page
 
 
-def live_number(after: Key, taken: Set[int] = frozenset()) -> int:
+def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
     """Return the number of a live page that begins after a key, the same in all processes of a site.
 
     It does not reveal the key, since keys can reveal how many rows are not published.
     """
     digest = salted_hmac("django_sitemaps09.number", repr(after), algorithm="sha256").digest()
-    found = LIVE_NUMBERS[int.from_bytes(digest[:8], "big") % len(LIVE_NUMBERS)]
-    while found in taken:
-        found = found + 1 if found + 1 in LIVE_NUMBERS else LIVE_NUMBERS[0]
-    return found
+    number = LIVE_NUMBERS[int.from_bytes(digest[:8], "big") % len(LIVE_NUMBERS)]
+    while number in taken_numbers:
+        number = number + 1 if number + 1 in LIVE_NUMBERS else LIVE_NUMBERS[0]
+    return number
 
 
 def bound(
-    members: Members, identity: Identity, after: Key | None, until: Key | None, most: int
+    members: Members, identity: KeyIdentity, after: Key | None, until: Key | None, most: int
 ) -> Key | None:
     """Return the key at which a page that begins after `after` ends; `None` if the rest fits on it."""
     key = identity.key
@@ -78,25 +80,25 @@ def bound(
         high = members.keys(low[0], last, most - least, 1)
         if not high:
             return None
-        found = _between(low[0], high[0], identity)
-        if found is not None:
-            return found
+        end = _landmark_key(low[0], high[0], identity)
+        if end is not None:
+            return end
     # Python does not know the order of other types, so the bound is one of the keys.
     window = low + members.keys(low[0], last, 0, most - least + 1)
     return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
 
 
-def _between(low: Any, high: Any, identity: Identity) -> Key | None:
+def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
     """Return the highest ranked key from `low` up to, but not including, `high`; no row needs to have it.
 
     Return `None` if the database has another order than Python: MariaDB compares UUIDs from their end.
     """
     if type(high) is not type(low) or low >= high:
         return None
-    found = landmark(int(low), int(high) - 1)
-    made = found if isinstance(low, int) else UUID(int=found)
-    texts = [identity.key.text(key) for key in dict.fromkeys((low, made, high))]
-    return identity.key.text(made) if identity.in_order(texts) else None
+    integer = landmark(int(low), int(high) - 1)
+    middle = integer if isinstance(low, int) else UUID(int=integer)
+    texts = [identity.key.text(key) for key in dict.fromkeys((low, middle, high))]
+    return identity.key.text(middle) if identity.in_order(texts) else None
 
 
 def landmark(low: int, high: int) -> int:
@@ -107,13 +109,13 @@ def landmark(low: int, high: int) -> int:
     ever.
     """
     for level in range(_BITS, -1, -1):
-        ranked = []
+        candidates = []
         for block in range(low >> level, (high >> level) + 1):
             digest = blake2b(b"%d:%d" % (level, block), digest_size=8).digest()
             rank = int.from_bytes(digest, "big")
-            ranked.append((rank, (block << level) + (rank << level >> 64)))
-        if found := [pair for pair in ranked if low <= pair[1] <= high]:
-            return max(found)[1]
+            candidates.append((rank, (block << level) + (rank << level >> 64)))
+        if matches := [pair for pair in candidates if low <= pair[1] <= high]:
+            return max(matches)[1]
     raise ValueError(f"There is no integer from {low} to {high}")
 
 

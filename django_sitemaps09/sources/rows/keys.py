@@ -22,7 +22,7 @@ from django.db.models import (
     UniqueConstraint,
 )
 
-from django_sitemaps09.django_internals import filtered_first
+from django_sitemaps09.django_internals import filter_first
 from django_sitemaps09.pages import Key
 
 #: Digits of the floats that SQLite stores decimals as.
@@ -49,13 +49,13 @@ class KeyColumns(NamedTuple):
                 "to a field that is unique, not null, and never changes for an existing row."
             )
         if isinstance(field, CompositePrimaryKey):
-            fields = tuple(_concrete(part) for part in model._meta.pk_fields)
+            fields = tuple(_concrete_field(part) for part in model._meta.pk_fields)
             names = tuple(part.attname for part in model._meta.pk_fields)
             key = cls("pk", names, fields)
         else:
             # The column, since by its name a relation would be ordered like the related model.
             column = "pk" if field.primary_key else field.attname
-            key = cls(column, (column,), (_concrete(field),))
+            key = cls(column, (column,), (_concrete_field(field),))
         if problem := key_problem(model, field, key.fields, connections[using].vendor):
             raise ImproperlyConfigured(
                 f"{model._meta.label}.{name} cannot be the key of pages: {problem}. Set `key` to a field "
@@ -75,24 +75,24 @@ class KeyColumns(NamedTuple):
             len(self.fields) == 1 and isinstance(self.fields[0], IntegerField) and self.is_ordered_plainly
         )
 
-    def beyond(self, rows: QuerySet[Any], after: Hashable | None) -> QuerySet[Any]:
+    def filter_after(self, rows: QuerySet[Any], after: Hashable | None) -> QuerySet[Any]:
         """Return the rows whose key is greater than `after` in the order of the database."""
         if after is None:
             return rows
-        return self._filtered(rows, "gt", after)
+        return self._filter(rows, "gt", after)
 
-    def until(self, rows: QuerySet[Any], until: Hashable | None) -> QuerySet[Any]:
+    def filter_until(self, rows: QuerySet[Any], until: Hashable | None) -> QuerySet[Any]:
         """Return the rows up to and including a key."""
         if until is None:
             return rows
-        return self._filtered(rows, "lte", until)
+        return self._filter(rows, "lte", until)
 
-    def _filtered(self, rows: QuerySet[Any], lookup: str, key: Any) -> QuerySet[Any]:
+    def _filter(self, rows: QuerySet[Any], lookup: str, key: Any) -> QuerySet[Any]:
         bounds = {f"{self.name}__{lookup}": key}
         if len(self.names) > 1:
             # MariaDB cannot use an index range for a row of columns, only for the first column.
             bounds[f"{self.names[0]}__{lookup[:2]}e"] = key[0]
-        return filtered_first(rows, **bounds)
+        return filter_first(rows, **bounds)
 
     def of_row(self, row: Sequence[Any]) -> Hashable:
         """Return the key at the start of a row of `values_list(*names, ...)`."""
@@ -120,19 +120,19 @@ class KeyColumns(NamedTuple):
         return parts if len(self.names) > 1 else parts[0]
 
 
-def _concrete(field: Any) -> Any:
+def _concrete_field(field: Any) -> Any:
     """Return the field whose values a relation has."""
     while field.remote_field is not None:
         field = field.target_field
     if isinstance(field, GeneratedField):
         # A generated field itself does not convert text to values.
-        made: Any = copy(field.output_field)
-        made.set_attributes_from_name(field.name)
-        return made
+        text_field: Any = copy(field.output_field)
+        text_field.set_attributes_from_name(field.name)
+        return text_field
     return field
 
 
-def key_problem(model: type[Model], declared: Any, fields: Sequence[Any], vendor: str) -> str | None:
+def key_problem(model: type[Model], key_field: Any, fields: Sequence[Any], vendor: str) -> str | None:
     """Return why a field cannot be a key on the databases of a vendor, or `None`."""
     for field in fields:
         if isinstance(field, (FloatField, BinaryField, JSONField)):
@@ -143,14 +143,14 @@ def key_problem(model: type[Model], declared: Any, fields: Sequence[Any], vendor
             and (field.max_digits or SQLITE_DIGITS + 1) > SQLITE_DIGITS
         ):
             return f"SQLite distinguishes at most {SQLITE_DIGITS} digits of a decimal"
-    if declared.primary_key:
+    if key_field.primary_key:
         return None
-    if declared.null:
+    if key_field.null:
         return "it can be null"
-    alone = any(
+    has_constraint = any(
         isinstance(constraint, UniqueConstraint)
-        and tuple(constraint.fields) == (declared.name,)
+        and tuple(constraint.fields) == (key_field.name,)
         and constraint.condition is None
         for constraint in model._meta.constraints
     )
-    return None if declared.unique or alone else "it is not unique"
+    return None if key_field.unique or has_constraint else "it is not unique"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import BooleanField, Expression, F, QuerySet
 
-from django_sitemaps09.django_internals import sql_of, where
+from django_sitemaps09.django_internals import add_condition, sql_of
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
 from django_sitemaps09.sources.rows.keys import KeyColumns
@@ -46,19 +46,19 @@ class Span(NamedTuple):
 class Members(NamedTuple):
     """The rows of a section.
 
-    If `written` is not `None`, it is the queryset as the project wrote it, and limits the rows to those
+    If `original` is not `None`, it is the queryset as the project wrote it, and limits the rows to those
     whose key it has. `are_grouped` is true if the queryset or a declared expression has an aggregate.
     """
 
     key: KeyColumns
     rows: QuerySet[Any]
-    written: QuerySet[Any] | None
+    original: QuerySet[Any] | None
     are_grouped: bool
 
     @property
     def are_costly(self) -> bool:
         """Return whether selecting rows costs more than reading them."""
-        return self.written is not None or self.are_grouped
+        return self.original is not None or self.are_grouped
 
     @property
     def are_far(self) -> bool:
@@ -76,31 +76,35 @@ class Members(NamedTuple):
     @property
     def looks_beyond(self) -> bool:
         """Return whether a window function uses rows outside of a range."""
-        return self.written is not None and filters_window(self.written.query)
+        return self.original is not None and filters_window(self.original.query)
 
-    def between(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
+    def filter_range(
+        self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
+    ) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
-        found = self._range(rows, after, until)
-        if self.written is None:
-            return found
-        return where(found, Among.keys_of(self._written_in(self.written, after, until)))
+        range_rows = self._range(rows, after, until)
+        if self.original is None:
+            return range_rows
+        return add_condition(
+            range_rows, KeyInRows.keys_of(self._filter_original(self.original, after, until))
+        )
 
-    def _written_in(
-        self, written: QuerySet[Any], after: Hashable | None, until: Hashable | None
+    def _filter_original(
+        self, original: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
         # PostgreSQL estimates the cost of returning only the first rows, unless it must hash a long range.
-        long = connections[written.db].vendor == "postgresql" and not self.key.is_integer
-        return written if self.looks_beyond or long else self._range(written, after, until)
+        is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
+        return original if self.looks_beyond or is_long_range else self._range(original, after, until)
 
     def _range(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
-        return self.key.until(self.key.beyond(rows, after), until)
+        return self.key.filter_until(self.key.filter_after(rows, after), until)
 
-    def listed(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
+    def filter_keys(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
         """Filter `rows` of the model by keys, which are in the order of the database."""
-        found = self._range(rows, None, keys[-1]) if len(self.key.names) > 1 else rows
-        return where(found, AmongKeys(self.key, keys))
+        range_rows = self._range(rows, None, keys[-1]) if len(self.key.names) > 1 else rows
+        return add_condition(range_rows, KeyInList(self.key, keys))
 
-    def most_listed(self, most: int) -> int:
+    def keys_per_query(self, most: int) -> int:
         """Return how many keys one query can list, and no more than `most`."""
         allowed = connections[self.rows.db].features.max_query_params or LISTED * 10
         # A tenth is reserved for other parameters of the query.
@@ -108,43 +112,43 @@ class Members(NamedTuple):
 
     def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
         """Count the rows of a range, and no more than `most`."""
-        return self._keys(self.between(self.rows, after, until))[:most].count()
+        return self._keys(self.filter_range(self.rows, after, until))[:most].count()
 
     def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
         """Return up to `most` keys of a range in order, without the first `skip`."""
-        start, last, wanted = after, until, skip + most
+        start, last, total = after, until, skip + most
         if self.computes_ends and until is None:
-            start, last = self._outermost("", after), self._outermost("-", until)
+            start, last = self._outermost_key("", after), self._outermost_key("-", until)
         if self.computes_ends and type(start) is int and type(last) is int:
             # Most tables have a few gaps.
-            length = max(wanted + wanted // 4, FEWEST)
+            length = max(total + total // 4, FEWEST)
             while start + length < last:
-                found = self._keys_between(after, start + length, skip, most)
-                if len(found) == most:
-                    return found
-                count = self.count_up_to(after, start + length, wanted)
-                if count * _LONGER < wanted:
+                keys = self._keys_between(after, start + length, skip, most)
+                if len(keys) == most:
+                    return keys
+                count = self.count_up_to(after, start + length, total)
+                if count * _LONGER < total:
                     # Without shorter ranges, the database finds a few of many rows faster.
                     break
-                length = length * wanted // count * 5 // 4
+                length = length * total // count * 5 // 4
         return self._keys_between(after, until, skip, most)
 
     def _keys_between(
         self, after: Hashable | None, until: Hashable | None, skip: int, most: int
     ) -> list[Hashable]:
-        rows = self._keys(self.between(self.rows, after, until)).order_by(*self.key.names)
+        rows = self._keys(self.filter_range(self.rows, after, until)).order_by(*self.key.names)
         return [self.key.of_row(row) for row in rows[skip : skip + most]]
 
     def _keys(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         return group_by_key(rows.values_list(*self.key.names))
 
-    def first(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
+    def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
         """Return the first range to read, by a query for up to `most` rows."""
         if self.computes_ends and type(after) is int and type(until) is int:
             return Span.of_integers(after, after, until, max(most, FEWEST), until)
         return Span(after, until, until)
 
-    def following(self, span: Span, key: Hashable | None, count: int, most: int) -> Span | None:
+    def next_span(self, span: Span, key: Hashable | None, count: int, most: int) -> Span | None:
         """Return the range to read after `count` rows, the last of which has `key`; `None` at the end."""
         if count < most and span.end == span.until:
             return None
@@ -152,7 +156,7 @@ class Members(NamedTuple):
         last: Any = span.last
         if not span.length:
             # Not looked up before, since one query is often enough.
-            last = self._outermost("-", until) if self.computes_ends else None
+            last = self._outermost_key("-", until) if self.computes_ends else None
         if type(after) is not int or type(last) is not int:
             return span._replace(after=after)
         shortest = max(most, FEWEST)
@@ -165,16 +169,16 @@ class Members(NamedTuple):
             return Span(after, until, until)
         return Span.of_integers(after, after, until, length, last)
 
-    def _outermost(self, direction: str, known: Hashable | None) -> Any:
+    def _outermost_key(self, direction: str, key: Hashable | None) -> Any:
         """Return the least or the greatest key of the table, or the one that is known."""
-        if known is not None or len(self.key.names) > 1:
-            return known
+        if key is not None or len(self.key.names) > 1:
+            return key
         [name] = self.key.names
         rows: QuerySet[Any] = QuerySet(self.rows.model, using=self.rows.db).order_by(f"{direction}{name}")
         return rows.values_list(name, flat=True).first()
 
 
-class _OfColumns(Expression):
+class _KeyCondition(Expression):
     """Condition on the columns of a key."""
 
     conditional = True
@@ -195,7 +199,7 @@ class _OfColumns(Expression):
         return f"({', '.join(compiler.compile(column)[0] for column in self.columns)})"
 
 
-class Among(_OfColumns):
+class KeyInRows(_KeyCondition):
     """Condition that a key is the key of one of several rows, whose query is not changed.
 
     In `pk__in`, Django renames the tables of a query, and loses some tables of a combined query. It also
@@ -207,23 +211,23 @@ class Among(_OfColumns):
         self.rows = rows
 
     @classmethod
-    def keys_of(cls, rows: QuerySet[Any]) -> Among:
+    def keys_of(cls, rows: QuerySet[Any]) -> KeyInRows:
         """Return the condition for the primary keys of several rows."""
         columns = [F(field.attname) for field in rows.model._meta.pk_fields]
         names = {alias("key", place): column for place, column in enumerate(columns)}
         # Selected annotations are grouped by, so removing them could change an aggregate.
-        beside = [*rows.query.annotation_select] if rows.query.group_by else []
-        return cls(*columns, rows=rows.annotate(**names).values_list(*names, *beside))
+        extra_columns = [*rows.query.annotation_select] if rows.query.group_by else []
+        return cls(*columns, rows=rows.annotate(**names).values_list(*names, *extra_columns))
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
         sql, parameters = sql_of(self.rows, connection.alias)
         if self.rows.query.group_by:
-            quoted = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
-            sql = f"SELECT {', '.join(quoted)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608
+            names = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
+            sql = f"SELECT {', '.join(names)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608
         return f"{self.columns_sql(compiler)} IN ({sql})", tuple(parameters)
 
 
-class AmongKeys(_OfColumns):
+class KeyInList(_KeyCondition):
     """Condition that a key is one of several keys.
 
     For a composite key on SQLite, Django writes an OR of all keys, of which SQLite accepts at most 1,000.

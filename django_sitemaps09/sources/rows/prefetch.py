@@ -14,7 +14,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import compiled, shared_between_threads
+from django_sitemaps09.django_internals import compile_query, shared_between_threads
 
 Rows: TypeAlias = Sequence[Sequence[Any]]
 #: Starts a query of `values_list()`, and returns a function that waits for its rows.
@@ -33,30 +33,30 @@ def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[S
     backends and execute wrappers can depend on the thread, as the schema of a tenant does. `plainly` is
     true if the querysets leave it to Django how their rows are fetched.
     """
-    with ExitStack() as opened:
-        yield _Prefetcher(connection, opened).submit if plainly else lambda query: lambda: list(query)
+    with ExitStack() as stack:
+        yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: list(query)
 
 
 class _Prefetcher:
     """Queries of one connection, of which all but the first run in a thread until `opened` is closed."""
 
-    def __init__(self, connection: BaseDatabaseWrapper, opened: ExitStack) -> None:
+    def __init__(self, connection: BaseDatabaseWrapper, stack: ExitStack) -> None:
         self._connection = connection
-        self._opened = opened
+        self._stack = stack
         self._thread: ThreadPoolExecutor | None = None
         self._is_first = True
 
     def submit(self, query: QuerySet[Any]) -> Callable[[], Rows]:
         # Compiled here, since it can depend on the time zone and language that are active in this thread.
         try:
-            sql, parameters, converted = compiled(query, self._connection)
+            sql, parameters, convert = compile_query(query, self._connection)
         except EmptyResultSet:
             return list
         fetch: Callable[[], Rows] = partial(self._fetch, sql, parameters)
         if not self._is_first and self._can_share():
             fetch = self._in_thread(fetch)
         self._is_first = False
-        return lambda: converted(fetch())
+        return lambda: convert(fetch())
 
     def _can_share(self) -> bool:
         return type(self._connection).__module__ in _BACKENDS and not self._connection.execute_wrappers
@@ -69,16 +69,16 @@ class _Prefetcher:
 
     def _in_thread(self, fetch: Callable[[], Rows]) -> Callable[[], Rows]:
         if self._thread is None:
-            self._opened.enter_context(shared_between_threads(self._connection))
+            self._stack.enter_context(shared_between_threads(self._connection))
             self._thread = ThreadPoolExecutor(1, "sitemap-rows")
-            self._opened.callback(self._thread.shutdown, cancel_futures=True)
+            self._stack.callback(self._thread.shutdown, cancel_futures=True)
         has_begun = Event()
 
-        def fetched() -> Rows:
+        def run() -> Rows:
             has_begun.set()
             return fetch()
 
-        future = self._thread.submit(copy_context().run, fetched)
+        future = self._thread.submit(copy_context().run, run)
         # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
         # over the GIL, which comes back when the query is sent and its thread waits for the server.
         has_begun.wait()

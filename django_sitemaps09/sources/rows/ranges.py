@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import loaded_as, without_order
+from django_sitemaps09.django_internals import copy_loading, remove_order
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
@@ -24,32 +24,32 @@ from django_sitemaps09.sources.columns.declaration import Declaration
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
 
-class Ranged(NamedTuple):
-    """Rows that can be divided by ranges of keys; if `written` is set, only those whose key is in it."""
+class RangedRows(NamedTuple):
+    """Rows that can be divided by ranges of keys; if `original` is set, only those whose key is in it."""
 
     rows: QuerySet[Any]
-    written: QuerySet[Any] | None = None
+    original: QuerySet[Any] | None = None
 
-    def using(self, database: str | None) -> Ranged:
+    def using(self, database: str | None) -> RangedRows:
         """Return the same rows of one database, by default of the one that a router picks now."""
-        picked = database or self.rows.db
-        written = None if self.written is None else self.written.using(picked)
-        return Ranged(self.rows.using(picked), written)
+        alias = database or self.rows.db
+        original = None if self.original is None else self.original.using(alias)
+        return RangedRows(self.rows.using(alias), original)
 
 
-def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
+def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     """Return the items as a queryset in which a range of keys is a range of rows, `None` if impossible.
 
     A multi-valued join or a filter on a window gives other results within a range. Such a queryset is read
     as the rows of the model whose key is in it.
     """
     if isinstance(items, QuerySet):
-        for refused, why in (
+        for is_refused, problem in (
             (lacks_group(items.query), LACKS_GROUP),
             (hides_columns(items), HIDES_COLUMNS),
         ):
-            if refused:
-                raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(why)}")
+            if is_refused:
+                raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
     if not can_reorder(items) or has_window(declaration.expressions, items):
         return None
     if not isinstance(declaration.sitemap, ModelSitemap):
@@ -57,21 +57,21 @@ def key_ranged(items: Any, declaration: Declaration) -> Ranged | None:
             KeyColumns.of(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    rows: QuerySet[Any] = without_order(items)
+    rows: QuerySet[Any] = remove_order(items)
     query = rows.query
     # Rows have a primary key, so they are distinct unless a join repeats them.
     query.distinct = False
     if not (filters_window(query) or repeats_rows(query)):
-        return Ranged(rows)
+        return RangedRows(rows)
     if groups_rows(rows, declaration.expressions):
         # The aggregate covers what the queryset joins, and each row occurs once.
-        return Ranged(rows.alias(**declaration.expressions))
+        return RangedRows(rows.alias(**declaration.expressions))
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
-    outer = loaded_as(QuerySet(rows.model, using=rows.db), rows)
+    outer_rows = copy_loading(QuerySet(rows.model, using=rows.db), rows)
     try:
-        outer.annotate(**declaration.expressions)
+        outer_rows.annotate(**declaration.expressions)
     except FieldError:
         # An expression uses an annotation that only the queryset itself has.
         return None
-    return Ranged(outer, rows)
+    return RangedRows(outer_rows, rows)

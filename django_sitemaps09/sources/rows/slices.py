@@ -12,14 +12,14 @@ from django.db.models import F, QuerySet
 from django_sitemaps09.django_internals import fetches_plainly, has_prefetches
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.queryset_traits import one_by_one
+from django_sitemaps09.queryset_traits import stream_items
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
 from django_sitemaps09.sources.rows.prefetch import prefetching
 from django_sitemaps09.sources.rows.times import TimeText
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE, readable_rows
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE, read_rows
 
 # Instances of one slice in memory at a time, since each consists of several objects. With prefetches, all
 # of a slice, since each prefetch is a query.
@@ -40,7 +40,7 @@ class Slices(NamedTuple):
         return self.members.key
 
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
-        return self.members.between(rows, span.after, span.end)[:most]
+        return self.members.filter_range(rows, span.after, span.end)[:most]
 
     def columns(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
         """Yield slices of the declared expressions; the next one is prefetched while one is used."""
@@ -52,84 +52,88 @@ class Slices(NamedTuple):
         else:
             rows = values
         # A queryset that skips rows can have more of them after a slice that is not full.
-        plain = fetches_plainly(rows)
-        with prefetching(connections[rows.db], plainly=plain) as submit:
+        is_plain = fetches_plainly(rows)
+        with prefetching(connections[rows.db], plainly=is_plain) as submit:
             span: Span | None = first
             result = submit(self._query(rows, first, most))
             while span is not None:
                 errors: list[ItemError] = []
                 try:
-                    found, texts = result(), times
-                    last, count = self.key.of_row(found[-1]) if found else span.after, len(found)
+                    records, texts = result(), times
+                    last, count = self.key.of_row(records[-1]) if records else span.after, len(records)
                 except UNREADABLE:
                     texts = None
-                    found, errors, last, count = self._readable(values, span, most)
-                following = self.members.following(span, last, most if count and not plain else count, most)
-                if following is not None:
-                    result = submit(self._query(rows, following, most))
-                read = self._read(found, errors)
+                    records, errors, last, count = self._readable(values, span, most)
+                next_span = self.members.next_span(
+                    span, last, most if count and not is_plain else count, most
+                )
+                if next_span is not None:
+                    result = submit(self._query(rows, next_span, most))
+                slice_rows = self._column_rows(records, errors)
                 if texts is not None:
-                    lastmods = texts.w3c(read.columns[alias("lastmod")])
+                    lastmods = texts.w3c(slice_rows.columns[alias("lastmod")])
                     if lastmods is None:
                         # The next slices will also have values that Python must convert.
                         rows, times = values, None
                         result = submit(self._query(rows, span, most))
                         continue
-                    read = read._replace(lastmods=lastmods)
+                    slice_rows = slice_rows._replace(lastmods=lastmods)
                 if count:
-                    yield read
-                span = following
+                    yield slice_rows
+                span = next_span
 
-    def _read(self, found: Sequence[Any], errors: Sequence[ItemError]) -> Rows:
+    def _column_rows(self, records: Sequence[Any], errors: Sequence[ItemError]) -> Rows:
         width, expressions = len(self.key.names), self.declaration.expressions
-        columns = list(zip(*found, strict=True)) or [()] * (width + len(expressions))
+        columns = list(zip(*records, strict=True)) or [()] * (width + len(expressions))
         keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-        named = dict(zip(expressions, columns[width:], strict=True))
-        return Rows(keys, None, named, errors=errors)
+        columns_by_name = dict(zip(expressions, columns[width:], strict=True))
+        return Rows(keys, None, columns_by_name, errors=errors)
 
     def _readable(
         self, rows: QuerySet[Any], span: Span, most: int
     ) -> tuple[list[Any], list[ItemError], Hashable | None, int]:
         """Return the readable rows of a slice, the errors of the others, the last key, and the count."""
-        found = self._query(rows.values_list(*self.key.names), span, most)
-        keys = [self.key.of_row(row) for row in found]
-        read = lambda after, until: list(self.members.between(rows, after, until))  # noqa: E731
-        return *readable_rows(read, span.after, keys), keys[-1] if keys else span.after, len(keys)
+        key_rows = self._query(rows.values_list(*self.key.names), span, most)
+        keys = [self.key.of_row(row) for row in key_rows]
+        fetch = lambda after, until: list(self.members.filter_range(rows, after, until))  # noqa: E731
+        return *read_rows(fetch, span.after, keys), keys[-1] if keys else span.after, len(keys)
 
     def instances(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
         # A key other than the primary key is selected here, even if the queryset defers it.
         if self.key.name != "pk":
             rows = rows.annotate(**{alias("key"): F(self.key.name)})
-        plain = fetches_plainly(rows)
-        whole = has_prefetches(rows) or not plain
-        size = most if whole else min(most, INSTANCES)
+        is_plain = fetches_plainly(rows)
+        reads_whole = has_prefetches(rows) or not is_plain
+        size = most if reads_whole else min(most, INSTANCES)
         span: Span | None = first
         while span is not None:
-            found, count, failed, last = self._query(rows, span, most), 0, False, span.after
+            records, count, has_failed, last = self._query(rows, span, most), 0, False, span.after
             # The rows of a list are read in the first step, which is measured.
-            with one_by_one(chain.from_iterable([found]) if whole else found, size) as made:
+            with stream_items(
+                chain.from_iterable([records]) if reads_whole else records, size
+            ) as instances:
                 try:
-                    while items := self._step(made, size):
-                        read = self._made(items)
-                        yield read
-                        last, count = read.keys[-1], count + len(items)
+                    while items := self._step(instances, size):
+                        slice_rows = self._instance_rows(items)
+                        yield slice_rows
+                        last, count = slice_rows.keys[-1], count + len(items)
                 except UNREADABLE:
-                    failed = True
-            if failed:
+                    has_failed = True
+            if has_failed:
                 rest = span._replace(after=last)
                 items, errors, last, more = self._readable(rows, rest, most - count)
-                yield self._made(items, errors)
+                yield self._instance_rows(items, errors)
                 count += more
-            span = self.members.following(span, last, most if count and not plain else count, most)
+            span = self.members.next_span(span, last, most if count and not is_plain else count, most)
 
-    def _made(self, items: list[Any], errors: Sequence[ItemError] = ()) -> Rows:
+    def _instance_rows(self, items: list[Any], errors: Sequence[ItemError] = ()) -> Rows:
         keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
         columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
         return Rows(keys, items, columns, errors=errors)
 
     @staticmethod
-    def _step(made: Iterator[Any], size: int) -> list[Any]:
+    def _step(instances: Iterator[Any], size: int) -> list[Any]:
         with step("instances") as cost:
-            items = list(islice(made, size))
+            items = list(islice(instances, size))
             cost.items = len(items)
         return items

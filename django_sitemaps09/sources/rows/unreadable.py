@@ -17,10 +17,10 @@ UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, Attribute
 # Consecutive rows that may be unreadable before reading is given up.
 _FAILURES = 100
 
-FoundT = TypeVar("FoundT")
+ResultT = TypeVar("ResultT")
 
 
-class Unreadable(NamedTuple):
+class UnreadableRow(NamedTuple):
     """Row that cannot be read, with its place and the reason."""
 
     place: int
@@ -31,51 +31,53 @@ class Unreadable(NamedTuple):
         return ItemError(str(key), "row", f"cannot be read: {self.reason}")
 
 
-def readable(fetch: Callable[[range], FoundT], places: range) -> Iterator[FoundT | Unreadable]:
+def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[ResultT | UnreadableRow]:
     """Yield what `fetch` returns for the rows at several places, halved until a failing row is alone.
 
     Raise the error of `fetch` if it fails for a hundred consecutive rows. Then the project or the database
     is broken, and reading each of its rows would take a query for each.
     """
-    remaining, failed = [places], 0
+    remaining, failures = [places], 0
     while remaining:
         part = remaining.pop()
         try:
-            found = fetch(part)
+            result = fetch(part)
         except UNREADABLE as error:
-            failed += len(part) == 1
-            if failed == _FAILURES:
+            failures += len(part) == 1
+            if failures == _FAILURES:
                 raise
             # Not the error itself, whose traceback would keep the query alive.
             reason = reason_of(error)
         else:
-            failed = 0
-            yield found
+            failures = 0
+            yield result
             continue
         if len(part) == 1:
-            yield Unreadable(part.start, reason)
+            yield UnreadableRow(part.start, reason)
         else:
             middle = len(part) // 2
             remaining += [part[middle:], part[:middle]]
 
 
-def readable_rows(
-    read: Callable[[Hashable | None, Hashable], Sequence[Any]],
+def read_rows(
+    fetch: Callable[[Hashable | None, Hashable], Sequence[Any]],
     after: Hashable | None,
     keys: Sequence[Hashable],
 ) -> tuple[list[Any], list[ItemError]]:
     """Return the rows of several keys, and the errors of those that cannot be read.
 
-    `read` returns the rows of a range of keys.
+    `fetch` returns the rows of a range of keys.
     """
     rows: list[Any] = []
     errors: list[ItemError] = []
     bounds = [after, *keys]
     if not keys:
         return rows, errors
-    for found in readable(lambda places: read(bounds[places.start], bounds[places.stop]), range(len(keys))):
-        if isinstance(found, Unreadable):
-            errors.append(found.error(keys[found.place]))
+    for part in read_each(
+        lambda places: fetch(bounds[places.start], bounds[places.stop]), range(len(keys))
+    ):
+        if isinstance(part, UnreadableRow):
+            errors.append(part.error(keys[part.place]))
         else:
-            rows += found
+            rows += part
     return rows, errors
