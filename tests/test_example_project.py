@@ -18,7 +18,7 @@ import pytest
 from lxml import etree
 
 import django_sitemaps09
-from tests.oracles import Schemas
+from tests.support.schemas import Schemas
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "example_project"

@@ -12,7 +12,7 @@ MEDIA = ("docs/howto/media.md", "Images and videos")
 
 #: The number of blocks at each place, by the test module that runs them or compares what they show.
 RUN: Mapping[str, Mapping[Place, int]] = {
-    "test_features": {
+    "features": {
         Place(*QUICK_START, "python"): 3,
         Place(*QUICK_START, "xml"): 2,
         Place("docs/reference/sitemaps.md", "Classes and hooks", "python"): 1,

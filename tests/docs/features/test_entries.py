@@ -1,0 +1,286 @@
+"""The documentation of languages, media, news and elements: each snippet gives the XML shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.urls import include, path
+
+from django_sitemaps09 import (
+    Alternate,
+    Image,
+    ModelSitemap,
+    News,
+    Platform,
+    Restriction,
+    Video,
+    register,
+    sections,
+)
+from django_sitemaps09.export import export
+from tests.docs.features.project import (
+    BASE,
+    ELEMENTS,
+    ELSEWHERE,
+    NEWS,
+    OTHER_HOSTS,
+    PRODUCT,
+    both,
+    checked,
+    declared,
+    documents,
+    inline,
+    live,
+    shown,
+    snippet_of,
+)
+from tests.docs.pages import Snippet
+from tests.docs.places import LANGUAGES, MEDIA
+from tests.shop.models import Article, Film, Photo, Product
+
+
+@snippet_of(LANGUAGES)
+def test_languages_give_the_document_shown(
+    snippet: Snippet, can: Product, tmp_path: Path, use_urls: Callable[..., None]
+) -> None:
+    use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
+    register("products", snippet.run("shop.sitemaps").ProductSitemap)
+    assert checked() == []
+    assert both(tmp_path, "products").content == documents(LANGUAGES)[0]
+
+
+@snippet_of(ELSEWHERE)
+def test_alternates_can_be_a_method_for_pages_on_other_hosts(
+    snippet: Snippet, can: Product, tmp_path: Path
+) -> None:
+    register("products", snippet.run("shop.sitemaps").ProductSitemap)
+    assert checked() == []
+    page = both(tmp_path, "products")
+    assert page.urls == [f"{BASE}/garden/watering-can/"]
+    assert [dict(link.attrib) for link in page.elements("s:url/xhtml:link")] == [
+        {"rel": "alternate", "hreflang": "en", "href": f"{BASE}/garden/watering-can/"},
+        {"rel": "alternate", "hreflang": "de", "href": "https://www.example.de/garden/watering-can/"},
+    ]
+
+
+@snippet_of(LANGUAGES)
+def test_alternates_of_a_method_are_added_to_the_languages(
+    snippet: Snippet, can: Product, tmp_path: Path, use_urls: Callable[..., None]
+) -> None:
+    shown_class = snippet.run("shop.sitemaps").ProductSitemap
+
+    class Elsewhere(shown_class):  # type: ignore[misc, valid-type]
+        x_default = False
+
+        def get_languages_for_item(self, item: Product) -> list[str]:
+            return ["en"]
+
+        def alternates(self, item: Product) -> Iterator[Alternate]:
+            yield Alternate("de", f"https://www.example.de{item.get_absolute_url()}")
+
+    use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
+    page = both(tmp_path, "products", Elsewhere)
+    assert page.urls == [f"{BASE}/en/garden/watering-can/"]
+    assert [link.get("hreflang") for link in page.elements("s:url/xhtml:link")] == ["en", "de"]
+
+
+@pytest.mark.parametrize(
+    ("given", "href"),
+    [
+        (True, f"{BASE}/garden/watering-can/"),
+        (False, None),
+        ("/choose/", f"{BASE}/choose/"),
+        ("https://www.example.org/", "https://www.example.org/"),
+    ],
+)
+@snippet_of(LANGUAGES)
+def test_x_default_can_be_a_method(
+    snippet: Snippet,
+    given: bool | str,
+    href: str | None,
+    can: Product,
+    tmp_path: Path,
+    use_urls: Callable[..., None],
+) -> None:
+    shown_class = snippet.run("shop.sitemaps").ProductSitemap
+    own = type("Own", (shown_class,), {"x_default": lambda self, item: given})
+    use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
+    links = both(tmp_path, "products", own).elements("s:url/xhtml:link[@hreflang='x-default']")
+    assert [link.get("href") for link in links] == ([] if href is None else [href] * 2)
+
+
+@snippet_of(MEDIA)
+def test_images_and_videos_give_the_document_shown(snippet: Snippet, can: Product, tmp_path: Path) -> None:
+    Photo.objects.create(product=can, file="can.jpg")
+    Film.objects.create(
+        product=can,
+        title="Watering",
+        summary="How to water & what not to.",
+        still="can.png",
+        file="can.mp4",
+        length=90,
+    )
+    register("products", snippet.run("shop.sitemaps").ProductSitemap)
+    assert checked() == []
+    assert both(tmp_path, "products").content == documents(MEDIA)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "location"),
+    [
+        ("can.jpg", f"{BASE}/media/can.jpg"),
+        ("/files/can.jpg", f"{BASE}/files/can.jpg"),
+        ("https://cdn.example.net/can.jpg", "https://cdn.example.net/can.jpg"),
+    ],
+)
+def test_images_are_anywhere_or_below_the_media(
+    name: str, location: str, can: Product, tmp_path: Path
+) -> None:
+    sitemap = declared("images = lambda self, item: [Image(name)]", Image=Image, name=name)
+    assert both(tmp_path, "products", sitemap).texts("s:url/image:image/image:loc") == [location]
+
+
+def test_videos_take_restrictions_and_platforms(can: Product, tmp_path: Path) -> None:
+    options = f"{inline(MEDIA[0], 'restriction=')}, {inline(MEDIA[0], 'platform=')}"
+    video = f'Video("/a.png", "A", "B", player_loc="/player", {options})'
+    names = {"Video": Video, "Restriction": Restriction, "Platform": Platform}
+    page = both(tmp_path, "products", declared(f"videos = lambda self, item: [{video}]", **names))
+    assert page.texts("s:url/video:video/video:restriction") == ["DE AT"]
+    assert page.texts("s:url/video:video/video:platform") == ["tv"]
+    relations = [one.get("relationship") for one in page.elements("s:url/video:video/*[@relationship]")]
+    assert sorted(relations) == ["allow", "deny"]
+
+
+@snippet_of(NEWS)
+def test_news_are_the_articles_of_two_days_the_newest_first(
+    snippet: Snippet, db: None, tmp_path: Path
+) -> None:
+    now = datetime.now(timezone.utc).replace(microsecond=0)
+    old, older, new, _ = Article.objects.bulk_create(
+        Article(slug=slug, title=f"{slug} & more", published_at=now - age, public=slug != "hidden")
+        for slug, age in {
+            "yesterday": timedelta(hours=30),
+            "last-week": timedelta(days=7),
+            "today": timedelta(hours=1),
+            "hidden": timedelta(hours=2),
+        }.items()
+    )
+    snippet.run("shop.sitemaps")
+    assert checked() == []
+    page = both(tmp_path, "news")
+    listed = [new, old]
+    assert page.urls == [f"{BASE}/articles/{article.slug}/" for article in listed]
+    assert older.slug not in page.content.decode()
+    said = {
+        name: page.texts(f"s:url/news:news/{name}")
+        for name in (
+            *("news:publication/news:name", "news:publication/news:language"),
+            *("news:publication_date", "news:title"),
+        )
+    }
+    assert [*said.values()] == [
+        ["The Example Times"] * 2,
+        ["en"] * 2,
+        [article.published_at.strftime("%Y-%m-%dT%H:%M:%SZ") for article in listed],
+        [article.title for article in listed],
+    ]
+
+
+@snippet_of(NEWS)
+def test_any_class_can_have_news_and_keeps_its_other_urls(
+    snippet: Snippet, db: None, tmp_path: Path
+) -> None:
+    now = datetime.now(timezone.utc)
+    Article.objects.create(slug="old", title="Old", published_at=now - timedelta(days=7))
+    Article.objects.create(slug="new", title="New", published_at=now)
+    name = snippet.run("shop.sitemaps").ArticleNews.publication_name
+    sections._registered.clear()
+
+    class All(ModelSitemap[Article]):
+        model = Article
+
+        def news(self, item: Article) -> News | None:
+            return None if item.title == "Old" else News(name, "de", item.published_at, item.title)
+
+    page = both(tmp_path, "articles", All)
+    assert page.urls == [f"{BASE}/articles/old/", f"{BASE}/articles/new/"]
+    assert page.texts("s:url/news:news/news:title") == ["New"]
+    assert page.texts("s:url/news:news/news:publication/news:language") == ["de"]
+
+
+@snippet_of(ELEMENTS)
+def test_elements_of_your_own_stand_in_their_namespace(
+    snippet: Snippet, can: Product, tmp_path: Path
+) -> None:
+    register("products", snippet.run("shop.sitemaps").ProductSitemap)
+    assert checked() == []
+    page = both(tmp_path, "products")
+    [price] = page.elements("s:url/shop:price")
+    assert (price.prefix, price.text, dict(price.attrib)) == ("shop", "19.90", {"currency": "EUR"})
+
+
+@pytest.mark.parametrize("elements", ["<shop:price>", "<price/>", "<shop:a xmlns:shop='urn:other'/>"])
+@snippet_of(ELEMENTS)
+def test_elements_that_cannot_stand_are_left_out_and_named(
+    snippet: Snippet, elements: str, can: Product, tmp_path: Path
+) -> None:
+    module = snippet.run("shop.sitemaps")
+    [extension] = module.ProductSitemap.extensions
+    module.ProductSitemap.extensions = [replace(extension, xml=lambda item: elements)]
+    register("products", module.ProductSitemap)
+    [section] = export(output=tmp_path).sections
+    assert (section.urls, section.left_out) == (1, 1)
+    assert [(error.key, error.field) for error in section.errors] == [(str(can.pk), "shop")]
+    assert not shown(live("/sitemap-products-1.xml")).elements("s:url/shop:*")
+
+
+def test_the_text_of_a_page_is_its_urls_one_a_line(can: Product, tmp_path: Path) -> None:
+    register("products", declared(inline(ELEMENTS[0], "format = ")))
+    text = f"{BASE}/garden/watering-can/\n".encode()
+    assert live("/sitemap-products-1.txt") == text
+    export(output=tmp_path)
+    assert (tmp_path / "sitemap-products-1.txt").read_bytes() == text
+    index = shown((tmp_path / "sitemap.xml").read_bytes())
+    assert index.urls == [f"{BASE}/sitemap-products-1.txt"]
+
+
+@snippet_of(OTHER_HOSTS)
+def test_urls_of_declared_hosts_may_stand(snippet: Snippet, db: None, tmp_path: Path) -> None:
+    register("blog", snippet.run("shop.sitemaps").BlogSitemap)
+    assert checked() == []
+    assert both(tmp_path, "blog").urls == [
+        "https://blog.example.com/",
+        "https://shop.example.com/",
+        f"{BASE}/blog/",
+    ]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("https://else.example.com/", "http://blog.example.com/", "https://blog.example.com:8000/"),
+        *("/a#b", "https://user@blog.example.com/", "/\x07", f"/{'a' * 2_048}"),
+    ],
+)
+@snippet_of(OTHER_HOSTS)
+def test_other_urls_are_refused_and_named(
+    snippet: Snippet, location: str, db: None, tmp_path: Path
+) -> None:
+    shown_class = snippet.run("shop.sitemaps").BlogSitemap
+    register("blog", type("Blog", (shown_class,), {"items": lambda self: ["/blog/", location]}))
+    [section] = export(output=tmp_path).sections
+    assert (section.urls, section.left_out) == (1, 1)
+    assert shown(live("/sitemap-blog-1.xml")).urls == [f"{BASE}/blog/"]
+
+
+@snippet_of(OTHER_HOSTS)
+def test_urls_are_made_uris_exactly_once(snippet: Snippet, db: None, tmp_path: Path) -> None:
+    shown_class = snippet.run("shop.sitemaps").BlogSitemap
+    locations = ["/blog/ü b/", "/blog/%C3%BC%20b/"]
+    sitemap = type("Blog", (shown_class,), {"items": lambda self: locations})
+    assert both(tmp_path, "blog", sitemap).urls == [f"{BASE}/blog/%C3%BC%20b/"] * 2

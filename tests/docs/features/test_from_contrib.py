@@ -1,0 +1,81 @@
+"""The documentation for those who come from contrib: each snippet runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import include, path, reverse
+from django.views.generic import RedirectView
+
+from django_sitemaps09 import (
+    views,
+)
+from tests.docs.features.project import (
+    BASE,
+    NATIVE,
+    PRODUCT,
+    both,
+    checked,
+    declared,
+    inline,
+    live,
+    shown,
+    snippet_of,
+)
+from tests.docs.pages import PAGES, Snippet
+from tests.shop.models import Product
+
+
+@snippet_of(NATIVE)
+def test_the_old_pages_stay_beside_ours(
+    snippet: Snippet, can: Product, use_urls: Callable[..., None]
+) -> None:
+    supposed = {"include": include, "path": path, "views": views}
+    module = snippet.run("shop_urls", {**supposed, "sitemaps": {"products": declared("pass")}})
+    use_urls(*module.urlpatterns, PRODUCT)
+    assert checked() == []
+    old = reverse("django.contrib.sitemaps.views.sitemap", kwargs={"section": "products"})
+    assert old == "/sitemap-products.xml"
+    urls = [f"{BASE}/garden/watering-can/"]
+    assert shown(live(old)).urls == shown(live("/sitemap-products-1.xml")).urls == urls
+    assert shown(live("/sitemap.xml")).urls == [f"{BASE}/sitemap-products-1.xml.gz"]
+
+
+def test_the_old_pages_can_be_redirected(can: Product, use_urls: Callable[..., None]) -> None:
+    [pattern] = re.findall(r'^`(path\("sitemap-<section>.+)`', PAGES[NATIVE[0]], re.MULTILINE)
+    redirect = eval(pattern, {"path": path, "RedirectView": RedirectView})  # noqa: S307 our own
+    use_urls(path("", include("django_sitemaps09.urls")), redirect)
+    response = Client().get("/sitemap-products.xml")
+    assert (response.status_code, response.headers["Location"]) == (301, "/sitemap.xml")
+
+
+def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
+    can: Product, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = ModuleType("shop.sitemaps")
+    made.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "shop.sitemaps", made)
+    key, _, value = inline(NATIVE[0], "SITEMAPS = ").partition(" = ")
+    settings.SITEMAPS09 = {"BASE_URL": BASE, key: value.strip('"')}
+    assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]
+
+
+@pytest.mark.parametrize("module", ["contrib.sitemaps", "contrib.sitemaps.views"])
+def test_what_contrib_has_is_ours_by_the_same_name(module: str) -> None:
+    theirs = import_module(f"django.{module}")
+    ours = import_module(f"django_sitemaps09{module.removeprefix('contrib.sitemaps')}")
+    made = [name for name, value in vars(theirs).items() if name[0] != "_" and defined_in(value, theirs)]
+    assert {"Sitemap", "GenericSitemap"} <= {*made} or {"index", "sitemap"} <= {*made}
+    assert [name for name in made if not hasattr(ours, name)] == []
+
+
+def defined_in(value: object, module: ModuleType) -> bool:
+    return getattr(value, "__module__", None) == module.__name__ and callable(value)

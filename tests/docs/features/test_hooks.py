@@ -1,0 +1,105 @@
+"""The documentation of classes and hooks: each snippet runs, and gives the XML shown with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import Case, DateTimeField, F, Value, When
+from django.db.models.functions import Cast, Coalesce
+from django.urls import reverse
+
+from django_sitemaps09 import (
+    GenericSitemap,
+    Route,
+    StaticViewSitemap,
+)
+from tests.docs.features.project import (
+    BASE,
+    CLASSES,
+    MOMENT,
+    both,
+    checked,
+    declared,
+    inline,
+    snippet_of,
+)
+from tests.docs.pages import Snippet
+from tests.shop.models import Article, Product
+
+
+@pytest.mark.parametrize(
+    ("start", "element", "text"),
+    [
+        ("changefreq = ", "changefreq", "weekly"),
+        ("lastmod = F(", "lastmod", "2026-11-19T08:15:00Z"),
+        ("def location(self, item):", "loc", f"{BASE}/garden/watering-can/"),
+    ],
+)
+def test_a_hook_is_a_constant_an_expression_or_a_method(
+    start: str, element: str, text: str, can: Product, tmp_path: Path
+) -> None:
+    page = both(tmp_path, "products", declared(inline(CLASSES[0], start), F=F))
+    assert page.texts(f"s:url/s:{element}") == [text]
+
+
+def test_a_location_is_the_absolute_url_of_the_item_by_default(can: Product, tmp_path: Path) -> None:
+    assert both(tmp_path, "products", declared("pass")).urls == [f"{BASE}/garden/watering-can/"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Cast(Value(MOMENT), DateTimeField()),
+        Coalesce("updated_at", Value(None)),
+        Case(When(published=True, then=F("updated_at"))),
+    ],
+    ids=["Cast", "Coalesce", "Case"],
+)
+def test_any_query_expression_can_be_a_hook(expression: Any, can: Product, tmp_path: Path) -> None:
+    sitemap = declared("lastmod = expression", expression=expression)
+    assert both(tmp_path, "products", sitemap).texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        Route("product-detail", category=F("category__slug"), slug=F("slug")),
+        Route("product-detail", F("category__slug"), F("slug")),
+    ],
+    ids=["by name", "by position"],
+)
+def test_a_route_gives_what_reverse_gives(route: Route, can: Product, tmp_path: Path) -> None:
+    sitemap = declared("location = route", route=route)
+    there = reverse("product-detail", kwargs={"category": "garden", "slug": "watering-can"})
+    assert both(tmp_path, "products", sitemap).urls == [f"{BASE}{there}"]
+
+
+def test_static_views_are_named(db: None, tmp_path: Path) -> None:
+    space: dict[str, Any] = {}
+    exec(inline(CLASSES[0], "viewnames = "), space)  # noqa: S102 our own
+    sitemap = type("Static", (StaticViewSitemap,), {"viewnames": space["viewnames"]})
+    assert both(tmp_path, "static", sitemap).urls == [f"{BASE}/", f"{BASE}/about/"]
+
+
+def test_a_generic_sitemap_is_as_in_contrib(can: Product, tmp_path: Path) -> None:
+    page = both(
+        tmp_path,
+        "products",
+        GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"}),
+    )
+    assert page.urls == [f"{BASE}/garden/watering-can/"]
+    assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+
+
+@snippet_of(CLASSES)
+def test_the_classes_of_the_reference_are_served(snippet: Snippet, db: None, tmp_path: Path) -> None:
+    Article.objects.create(slug="news", title="News", published_at=MOMENT)
+    snippet.run("shop.sitemaps")
+    assert checked() == []
+    page = both(tmp_path, "articles")
+    assert page.urls == [f"{BASE}/articles/news/"]
+    assert page.texts("s:url/s:changefreq") == ["weekly"]
+    assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+    assert both(tmp_path, "pages").urls == [f"{BASE}/", f"{BASE}/about/"]

@@ -1,0 +1,157 @@
+"""The documentation of engines, storages, signals and reports: each snippet runs as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import include, path
+
+from django_sitemaps09 import (
+    register,
+)
+from django_sitemaps09.conf import conf
+from django_sitemaps09.export import Published, UrlChange, export
+from django_sitemaps09.signals import published
+from tests.docs.features.project import (
+    BASE,
+    CACHE,
+    ENGINE,
+    NOTIFY,
+    REPORT,
+    ROBOTS,
+    SIGNAL,
+    STORAGES,
+    TESTING,
+    checked,
+    declared,
+    live,
+    snippet_of,
+)
+from tests.docs.pages import Snippet
+from tests.shop.models import Product
+from tests.support.services import require_packages
+
+
+@pytest.fixture
+def _celery() -> None:
+    """Asked for before the snippet, which is to be run where it is asked for."""
+    require_packages("celery")
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("_celery")
+@snippet_of(ENGINE)
+def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> None:
+    patient = snippet.run("shop.engines").Patient
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Patient"}
+    assert checked() == []
+    assert patient.patience == 3600.0
+    assert patient.patience != patient.__mro__[1].patience
+
+
+@snippet_of(STORAGES)
+def test_the_settings_of_a_bucket_pass_the_checks(snippet: Snippet, settings: Any) -> None:
+    module = snippet.run("shop_settings")
+    settings.STORAGES = {**settings.STORAGES, **module.STORAGES}
+    settings.SITEMAPS09 = module.SITEMAPS09
+    assert checked() == []
+    assert (str(conf.base_url), conf.state) == (BASE, "private")
+
+
+@snippet_of(CACHE)
+def test_the_settings_of_a_cache_pass_the_checks(snippet: Snippet, settings: Any) -> None:
+    settings.CACHES = snippet.run("shop_settings").CACHES
+    assert checked() == []
+
+
+@snippet_of(NOTIFY)
+def test_a_receiver_is_told_what_was_written_and_removed(
+    snippet: Snippet, can: Product, tmp_path: Path
+) -> None:
+    purged: list[list[str]] = []
+    module = snippet.run("shop.receivers", {"purge": purged.append})
+    register("products", declared("pass"))
+    changed: list[UrlChange] = []
+
+    def tell(told: Published) -> None:
+        assert told.urls is not None
+        changed.extend(told.urls())
+
+    try:
+        export(output=tmp_path, changes=True, on_published=tell)
+        export(output=tmp_path)
+    finally:
+        published.disconnect(module.tell_the_cdn)
+    assert [sorted(urls) for urls in purged] == [
+        [f"{BASE}/sitemap-products-1.xml.gz", f"{BASE}/sitemap.xml"]
+    ]
+    assert changed == [UrlChange("added", "products", f"{BASE}/garden/watering-can/")]
+
+
+@snippet_of(NOTIFY)
+def test_a_receiver_that_fails_is_a_warning_and_undoes_nothing(
+    snippet: Snippet, can: Product, tmp_path: Path
+) -> None:
+    def purge(urls: list[str]) -> None:
+        raise OSError("the CDN is gone")
+
+    module = snippet.run("shop.receivers", {"purge": purge})
+    register("products", declared("pass"))
+    try:
+        report = export(output=tmp_path)
+    finally:
+        published.disconnect(module.tell_the_cdn)
+    assert "the CDN is gone" in "\n".join(report.warnings)
+    assert (report.failures, report.published) == ([], True)
+    assert (tmp_path / "sitemap.xml").exists()
+
+
+@snippet_of(SIGNAL)
+def test_the_receiver_of_the_reference_is_sent_the_files(
+    snippet: Snippet, can: Product, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = snippet.run("shop.receivers")
+    register("products", declared("pass"))
+    try:
+        export(output=tmp_path)
+    finally:
+        published.disconnect(module.log_files)
+    assert set(capsys.readouterr().out.split()) == {
+        f"{BASE}/sitemap-products-1.xml.gz",
+        f"{BASE}/sitemap.xml",
+    }
+
+
+@snippet_of(REPORT)
+def test_an_export_is_called_from_python(
+    snippet: Snippet, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("products", declared("pass"))
+    monkeypatch.chdir(tmp_path)
+    report = snippet.run("shop.exports").report
+    assert (report.published, report.urls) == (True, 1)
+    assert (tmp_path / "public" / "sitemap.xml").exists()
+
+
+@snippet_of(TESTING)
+def test_a_project_can_test_its_export(snippet: Snippet, can: Product, tmp_path: Path) -> None:
+    test = snippet.run("shop.tests").test_the_sitemap_is_complete
+    register("products", declared("pass"))
+    test(tmp_path)
+    register("broken", declared("location = '/a#b'"))
+    with pytest.raises(AssertionError):
+        test(tmp_path)
+
+
+@snippet_of(ROBOTS)
+def test_a_robots_txt_is_served_with_rules(
+    snippet: Snippet, db: None, use_urls: Callable[..., None]
+) -> None:
+    module = snippet.run("shop_urls")
+    use_urls(path("", include("django_sitemaps09.urls")), *module.urlpatterns)
+    lines = live("/robots.txt").decode().splitlines()
+    assert lines[:2] == ["User-agent: *", "Disallow: /private/"]
+    assert lines[-1] == f"Sitemap: {BASE}/sitemap.xml"

@@ -1,0 +1,123 @@
+"""The documentation of several hosts: each snippet runs as it stands."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.management import call_command
+
+from django_sitemaps09 import (
+    register,
+)
+from django_sitemaps09.export import export, export_hosts
+from tests.docs.features.project import (
+    BASE,
+    EXPORT_HOSTS,
+    MOMENT,
+    SITES,
+    checked,
+    declared,
+    live,
+    shown,
+    snippet_of,
+)
+from tests.docs.pages import Snippet, blocks
+from tests.docs.places import QUICK_START
+from tests.shop.models import Article, Product
+
+HOSTS = ("www.example.com", "www.example.de")
+
+
+@pytest.fixture
+def of_sites(db: None) -> Iterator[None]:
+    """An article for each host, and one for both."""
+    Site.objects.all().delete()
+    Site.objects.clear_cache()
+    found = [Site.objects.create(domain=host, name=host) for host in HOSTS]
+    for slug, places in {"english": found[:1], "german": found[1:], "both": found}.items():
+        Article.objects.create(slug=slug, title=slug, published_at=MOMENT).sites.set(places)
+    yield
+    Site.objects.clear_cache()
+
+
+@snippet_of(SITES)
+def test_a_site_lists_its_own_rows_live(snippet: Snippet, of_sites: None, settings: Any) -> None:
+    settings.SITEMAPS09 = {}
+    del settings.SITE_ID
+    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
+    assert checked() == []
+    for host, own in zip(HOSTS, ("english", "german"), strict=True):
+        page = shown(live("/sitemap-articles-1.xml", headers={"host": host}))
+        assert page.urls == [f"http://{host}/articles/{slug}/" for slug in (own, "both")]
+
+
+@snippet_of(SITES)
+def test_the_site_of_the_settings_comes_before_that_of_the_request(
+    snippet: Snippet, of_sites: None, settings: Any
+) -> None:
+    settings.SITEMAPS09 = {}
+    settings.SITE_ID = Site.objects.get(domain=HOSTS[0]).pk
+    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
+    page = shown(live("/sitemap-articles-1.xml", headers={"host": HOSTS[1]}))
+    assert page.urls == [f"http://{HOSTS[0]}/articles/{slug}/" for slug in ("english", "both")]
+
+
+@snippet_of(SITES)
+def test_the_command_writes_one_tree_for_each_host(
+    snippet: Snippet, of_sites: None, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
+    Snippet(blocks("python", *QUICK_START)[1]).run("shop.sitemaps")
+    [command] = blocks("sh", *EXPORT_HOSTS)
+    program, *arguments = shlex.split(command.text.replace("\\\n", ""))
+    assert program == "manage.py"
+    assert "public/{host}/robots.txt" in arguments
+    monkeypatch.chdir(tmp_path)
+    call_command(*arguments, stdout=StringIO())
+    public = tmp_path / "public"
+    assert {folder.name for folder in public.iterdir() if not folder.name.startswith(".")} == {*HOSTS}
+    names = ["sitemap-articles-1.xml.gz", "sitemap-products-1.xml.gz"]
+    for host, own in zip(HOSTS, ("english", "german"), strict=True):
+        folder, base = public / host, f"https://{host}"
+        files = {file.name for file in folder.iterdir() if file.is_file()}
+        assert files == {"sitemap.xml", "robots.txt", *names}
+        index = shown((folder / "sitemap.xml").read_bytes())
+        assert index.urls == [f"{base}/{name}" for name in names]
+        articles, products = (shown(gzip.decompress((folder / name).read_bytes())) for name in names)
+        assert articles.urls == [f"{base}/articles/{slug}/" for slug in (own, "both")]
+        assert products.urls == [f"{base}/garden/watering-can/"]
+        lines = (folder / "robots.txt").read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line.startswith("Sitemap")] == [f"Sitemap: {base}/sitemap.xml"]
+
+
+@snippet_of(SITES)
+def test_a_host_without_a_site_is_an_error(snippet: Snippet, of_sites: None, tmp_path: Path) -> None:
+    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
+    report = export(output=tmp_path, base_url="https://www.example.org")
+    assert "www.example.org" in "\n".join(report.failures)
+    assert not (tmp_path / "sitemap.xml").exists()
+
+
+def test_hooks_are_called_as_for_one_host_and_folders_stand_in_the_urls_of_files(
+    can: Product, tmp_path: Path, settings: Any
+) -> None:
+    settings.SITEMAPS09 = {"FILES_URL": "https://files.example.com/maps/"}
+    calls: list[Product] = []
+    sitemap = declared("priority = lambda self, item: calls.append(item)", calls=calls)
+    export(output=tmp_path / "one", base_url=BASE, sitemaps={"a": sitemap})
+    of_one = calls.copy()
+    calls.clear()
+    reports = export_hosts([f"https://{host}" for host in HOSTS], output=tmp_path, sitemaps={"a": sitemap})
+    assert [*reports] == [f"https://{host}" for host in HOSTS]
+    assert [report.urls for report in reports.values()] == [1, 1]
+    assert calls == of_one
+    for host in HOSTS:
+        index = shown((tmp_path / host / "sitemap.xml").read_bytes())
+        assert index.urls == [f"https://files.example.com/maps/{host}/sitemap-a-1.xml.gz"]
