@@ -23,10 +23,13 @@ from django_sitemaps09.pages import (
     PageMap,
     cut,
     each_page,
+    fill,
     find_changed,
+    merge,
     render_all,
     split,
 )
+from django_sitemaps09.protocol import Limits
 
 # A prime: multiplied by anything else, the numbers below it come in an order of their own.
 PRIME = 10_007
@@ -489,3 +492,39 @@ def test_a_page_that_is_what_it_was_when_it_is_read_itself_is_not_told() -> None
 
     table.rows[2] = 7
     assert {*find_changed(known, ask)} == {known[1][0].number}
+
+
+class Sized(NamedTuple):
+    urls: int
+    bytes: int
+
+
+PAGE_LIMITS = Limits(100, 1_000)
+#: What a page is filled to, and half of it, which the open last page is.
+FULL, HALF = fill(100), fill(100) // 2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "groups"),
+    [
+        ([(FULL - 1, 0), (1, 0), (FULL, 0)], 1, [2, 1]),
+        ([(FULL, 0), (1, 0), (FULL, 0)], 1, [1, 1, 1]),
+        ([(0, fill(1_000) - 1), (0, 1), (0, fill(1_000))], 1, [2, 1]),
+        ([(0, fill(1_000)), (0, 1), (0, fill(1_000))], 1, [1, 1, 1]),
+        ([(HALF - 1, 0), (1, 0)], 1, [2]),
+        ([(HALF, 0), (1, 0)], 1, [1, 1]),
+        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 0, [1, 1, 1, 1]),
+        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 1, [2, 1, 1]),
+        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 2, [3, 1]),
+    ],
+)
+def test_pages_are_merged_up_to_the_limits_and_never_more_than_allowed(
+    sizes: list[tuple[int, int]], most: int, groups: list[int]
+) -> None:
+    assert [len(group) for group in merge([Sized(*size) for size in sizes], PAGE_LIMITS, most)] == groups
+
+
+def test_sums_of_hashes_have_64_bits() -> None:
+    greatest, one = Fingerprint(1, None, 2**64 - 1), Fingerprint(1, None, 1)
+    assert greatest.plus(one).hash == 0
+    assert Fingerprint(2, None, 0).minus(one).hash == 2**64 - 1

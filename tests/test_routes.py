@@ -8,6 +8,7 @@ import pickle
 import weakref
 from datetime import date
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db.models import Case, Exists, F, Max, OuterRef, Subquery, Value, When, Window
@@ -201,3 +202,33 @@ def test_prefixes_do_not_fill_the_memory() -> None:
         set_script_prefix(f"/{number}/")
         assert route.url(["s"]) == f"/{number}/slug/s/"
     assert len(_compiled_routes[get_resolver()]) <= 1_000
+
+
+@pytest.mark.parametrize("case", MATCHING)
+def test_a_candidate_gives_the_url_without_asking_reverse(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would be as slow as `reverse()`, and nobody would see it."""
+    name, args, kwargs = MATCHING[case]
+    url = expected(name, args, kwargs)
+    monkeypatch.setattr("django_sitemaps09.routes.reverse", Mock(side_effect=AssertionError("asked")))
+    assert Route(name, *args, **kwargs).url([]) == url
+
+
+def test_a_zero_is_written_in_columns() -> None:
+    composed = Route("int", number=F("pk")).compiled().compose([[0, 1]])
+    assert composed is not None
+
+
+def test_what_is_compiled_is_kept() -> None:
+    route = Route("int", number=F("pk"))
+    assert route.compiled().candidates is route.compiled().candidates
+
+
+def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    _compiled_routes.clear()
+    monkeypatch.setattr("django_sitemaps09.routes._MOST_COMPILED", 3)
+    for number in range(10):
+        set_script_prefix(f"/{number}/")
+        Route("int", number=F("pk")).compiled()
+        assert len(_compiled_routes[get_resolver()]) <= 3
