@@ -221,8 +221,10 @@ def test_a_zero_is_written_in_columns() -> None:
 
 
 def test_what_is_compiled_is_kept() -> None:
-    route = Route("int", number=F("pk"))
-    assert route.compiled().candidates is route.compiled().candidates
+    route, other_route = Route("int", number=F("pk")), Route("slug", slug=F("x"))
+    candidates = route.compiled().candidates
+    assert other_route.compiled().candidates
+    assert route.compiled().candidates is candidates
 
 
 def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
