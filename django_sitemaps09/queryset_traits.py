@@ -47,6 +47,9 @@ HIDES_COLUMNS = (
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
+#: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
+#: again, mostly for the garbage collector, and three times the memory.
+AT_A_TIME = 1_000
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import date
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +18,8 @@ from django_sitemaps09.hooks.hosts import AllowedHosts
 
 #: Stands for a value that could not be computed. `None` is a value.
 FAILED: Final[Any] = object()
+# Errors that are logged for one response.
+_LOGGED = 20
 
 
 class Items(NamedTuple):
@@ -51,6 +55,19 @@ class Items(NamedTuple):
         """Return the results of `function` for several values of one item, without those that raise."""
         item = Items([self.keys[position]] * len(values), self.errors)
         return [result for result in item.each(function, values, field) if result is not FAILED]
+
+
+def log_skipped(
+    logger: logging.Logger, errors: Iterable[object], count: int, where: str = "Skipped"
+) -> None:
+    """Log a line for each of the first errors, which begins with `where`, and how many more there are.
+
+    A hook that fails for every item must not write thousands of lines for each request.
+    """
+    for error in islice(errors, _LOGGED):
+        logger.warning("%s %s", where, error)
+    if count > _LOGGED:
+        logger.warning("%s %d more", where, count - _LOGGED)
 
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:

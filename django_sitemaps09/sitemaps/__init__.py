@@ -8,7 +8,6 @@ no hook needs the item, no model instance is created.
 from __future__ import annotations
 
 from django_sitemaps09.sitemaps.base import (
-    AT_A_TIME,
     CONTRIB_INTERNALS,
     Sitemap,
     has_same_languages,
@@ -21,7 +20,6 @@ from django_sitemaps09.sitemaps.sites import find_site
 from django_sitemaps09.sitemaps.url_dicts import collect_skips, is_path
 
 __all__ = [
-    "AT_A_TIME",
     "CONTRIB_INTERNALS",
     "GenericSitemap",
     "ModelSitemap",

@@ -27,6 +27,7 @@ from django_sitemaps09.hooks.expressions import (
     declared_value,
 )
 from django_sitemaps09.queryset_traits import (
+    AT_A_TIME,
     chunks,
     count_rows,
     filters_window,
@@ -37,10 +38,6 @@ from django_sitemaps09.queryset_traits import (
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps.translated import TranslatedItems
 from django_sitemaps09.sitemaps.url_dicts import add_hook_results, filter_on_host
-
-#: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
-#: again, mostly for the garbage collector, and three times the memory.
-AT_A_TIME = 1_000
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site

@@ -7,10 +7,14 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from django_sitemaps09.queryset_traits import can_reorder, chunks, count_rows, iterate_unordered, key_names
-
-# The number of instances that the views read at a time.
-_AT_A_TIME = 1_000
+from django_sitemaps09.queryset_traits import (
+    AT_A_TIME,
+    can_reorder,
+    chunks,
+    count_rows,
+    iterate_unordered,
+    key_names,
+)
 
 
 class TranslatedItems(Sequence[Any]):
@@ -40,14 +44,14 @@ class TranslatedItems(Sequence[Any]):
         return self._pairs(self._items)
 
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
-        for chunk in chunks(items, _AT_A_TIME):
+        for chunk in chunks(items, AT_A_TIME):
             for item in chunk:
                 for code in self._codes or self._sitemap.get_languages_for_item(item):
                     yield item, code
 
     def __len__(self) -> int:
         if self._codes is None:
-            with closing(iterate_unordered(self._items, _AT_A_TIME)) as batches:
+            with closing(iterate_unordered(self._items, AT_A_TIME)) as batches:
                 return sum(
                     len(self._sitemap.get_languages_for_item(item)) for chunk in batches for item in chunk
                 )

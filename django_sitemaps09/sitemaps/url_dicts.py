@@ -18,16 +18,15 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Extension, News, excerpt, reason_of, short_repr
+from django_sitemaps09.entries import Extension, ItemError, News, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, HookResults, own_extensions
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import alternate, hreflang
+from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)
 
-# A hook that fails for every item must not write thousands of lines for each request.
-_LOGGED = 20
 #: The list that collects skipped values, instead of the log: item, hook and reason.
 _collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
 
@@ -82,10 +81,8 @@ def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
     if collector is not None:
         collector += skips
         return
-    for item, name, reason in skips[:_LOGGED]:
-        logger.warning("Item %s: %s was skipped: %s", excerpt(item), name, reason)
-    if len(skips) > _LOGGED:
-        logger.warning("%d more were skipped", len(skips) - _LOGGED)
+    errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
+    log_skipped(logger, errors, len(skips))
 
 
 def _add_results(

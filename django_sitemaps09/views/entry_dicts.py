@@ -13,13 +13,10 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, excerpt
 from django_sitemaps09.hooks import extensions
 from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.values import Items, lastmod_text, priority_text
+from django_sitemaps09.hooks.values import Items, lastmod_text, log_skipped, priority_text
 from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)
-
-# A hook that fails for every item must not write thousands of lines for each request.
-_LOGGED = 20
 
 
 def make_batch(urls: Sequence[Any]) -> Batch:
@@ -55,10 +52,8 @@ def _hosts(locations: Sequence[str]) -> AllowedHosts:
 
 
 def log(errors: Sequence[ItemError]) -> None:
-    for error in errors[:_LOGGED]:
-        logger.warning("Skipped %s", error)
-    if len(errors) > _LOGGED:
-        logger.warning("%d more were skipped", len(errors) - _LOGGED)
+    """Log what is skipped in a response of the compatibility views."""
+    log_skipped(logger, errors, len(errors))
 
 
 def _alternate(link: Any) -> Alternate:

@@ -21,9 +21,9 @@ from django_sitemaps09.hooks.expressions import alias, column_values
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
-from django_sitemaps09.queryset_traits import chunks
+from django_sitemaps09.queryset_traits import AT_A_TIME, chunks
 from django_sitemaps09.routes import Route, is_expression
-from django_sitemaps09.sitemaps import AT_A_TIME, is_path
+from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.views.deferred import preserve, with_present_state
 from django_sitemaps09.views.entry_dicts import as_text, log, make_batch, priority, w3c_text

@@ -13,6 +13,7 @@ from django_sitemaps09 import protocol, robots, sections, sources, writer
 from django_sitemaps09.compression import compress
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
+from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
@@ -21,9 +22,6 @@ from django_sitemaps09.views.responses import current_base, native, savepoints
 from django_sitemaps09.writer import Destination, Format, WriteResult
 
 logger = logging.getLogger(__name__)
-
-# A section in which every item fails must not write thousands of lines for each request.
-_LOGGED_ERRORS = 20
 
 Sitemaps = Mapping[str, Section] | None
 
@@ -159,10 +157,8 @@ def _begin(source: UrlsSource, number: int) -> None:
 
 
 def _log(section: str, page: str, document: WriteResult, source: Source) -> None:
-    for error in document.errors[:_LOGGED_ERRORS]:
-        logger.warning("Section %r, page %s: skipped %s", section, page, error)
-    if (hidden_count := len(document.errors) - _LOGGED_ERRORS) > 0:
-        logger.warning("Section %r, page %s: skipped %d more", section, page, hidden_count)
+    where = f"Section {section!r}, page {page}: skipped"
+    log_skipped(logger, document.errors, len(document.errors), where)
     if document.cut is not None and not has_key_ranges(source):
         logger.error(
             "Section %r, page %s: only the first %d URLs (%d bytes) are served, because no more fit "
