@@ -70,7 +70,7 @@ def export(
     report.
 
     Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
-    index cannot be written. Published files are not changed then.
+    index cannot be written. This run changes no published files then, unless it lost its lock meanwhile.
     """
     options = ExportOptions(
         names=names,

@@ -48,7 +48,7 @@ class _PublishResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HostExport:
-    """Files of one host while they are locked; `stage` is the folder of new ones, `None` in a dry run.
+    """Files of one host, locked except in a dry run; `stage` is the folder of new ones, else `None`.
 
     `undeclared_messages` has messages on sections that are published but no longer declared. `spool`
     collects the changes of single URLs if requested.

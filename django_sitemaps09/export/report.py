@@ -94,7 +94,7 @@ class Report:
     names those that no index has named for long enough.
 
     `folder` is the local folder, `None` for a storage without a path; `target` names either. `memory` is
-    the peak of this process, `workers_memory` that of its largest worker, in bytes; `None` if unknown.
+    the peak of this process, `workers_memory` that of its largest ended child, in bytes; `None` if unknown.
     `recovered` is true if an earlier run had been killed while it published, and was finished first.
     `changes` counts URLs that were added, removed and changed, if requested.
     """

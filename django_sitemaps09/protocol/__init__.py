@@ -17,7 +17,6 @@ from django_sitemaps09.protocol.limits import (
     XHTML_NAMESPACE,
     Limits,
 )
-from django_sitemaps09.protocol.links import check_links
 from django_sitemaps09.protocol.times import drop_future, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
     Base,
@@ -31,6 +30,7 @@ from django_sitemaps09.protocol.words import (
     CHANGEFREQS,
     Changefreq,
     changefreq_text,
+    check_links,
     hreflang,
     hreflang_warning,
     language_text,

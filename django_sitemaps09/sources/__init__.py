@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django_sitemaps09.sources.bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.changes.digests import digest
 from django_sitemaps09.sources.compile import (
     Source,
@@ -17,7 +18,6 @@ from django_sitemaps09.sources.compile import (
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.sites import HostSite, site_for
 
 __all__ = [

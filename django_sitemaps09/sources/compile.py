@@ -18,6 +18,7 @@ from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
+from django_sitemaps09.sources.bounds import divide
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.declaration import Declaration
 from django_sitemaps09.sources.compiled import CompiledSource
@@ -25,8 +26,7 @@ from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.bounds import divide
-from django_sitemaps09.sources.rows.ranges import ranged_rows
+from django_sitemaps09.sources.rows.rangeable import ranged_rows
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05

@@ -21,30 +21,18 @@ from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.queryset_traits import repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sources import bounds
 from django_sitemaps09.sources.changes import digests
 from django_sitemaps09.sources.changes.fingerprints import can_hash, fingerprint, is_date
 from django_sitemaps09.sources.changes.identity import KeyIdentity
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
-from django_sitemaps09.sources.rows import bounds
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
-from django_sitemaps09.sources.rows.ranges import RangedRows
-from django_sitemaps09.sources.rows.slices import Slices
+from django_sitemaps09.sources.rows.rangeable import RangedRows
+from django_sitemaps09.sources.rows.slices import SAMPLE, Slices, rows_at_a_time, slice_size
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
-
-# Rows in memory at a time. Twice as many are not faster: from 2,000 new objects on, Python 3.13 collects
-# garbage, which costs as much as fewer queries save.
-SLICE = 1_500
-# For a server, since the round trip of each query takes longer than that.
-SERVER_SLICE = 3_000
-# For queries that may read a whole joined table each time.
-COSTLY_SLICE = 25_000
-# Rows that are measured to find the length of an entry.
-SAMPLE = 200
-# A query for fewer rows would cost more than the rows.
-_FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +170,7 @@ class QuerySource(CompiledSource):
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page. Raise `KeyOrderError` if a key occurs twice."""
         distant = connections[self.bare_rows.db].vendor != "sqlite" and not self.declaration.needs_items
-        size = (COSTLY_SLICE if self.members.are_costly else SERVER_SLICE) if distant else SLICE
+        size = rows_at_a_time(is_distant=distant, is_costly=self.members.are_costly)
         most = slice_size(size, self.declaration)
         after, until = self.key.parse(page.after), self.key.parse(page.until)
         return self._batches(self._slices(after, until, most), after)
@@ -251,11 +239,6 @@ class QuerySource(CompiledSource):
         """Return the newest lastmod of the rows that can be read, as the page itself has it."""
         lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
         return None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
-
-
-def slice_size(rows: int, declaration: Declaration) -> int:
-    """Return the number of rows in a slice: fewer if each row has entries and links in many languages."""
-    return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
 def _key_name(sitemap: object) -> str:

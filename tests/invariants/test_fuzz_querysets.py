@@ -34,8 +34,7 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.queryset_traits import filters_window
 from django_sitemaps09.sources import QuerySource, positions
-from django_sitemaps09.sources import queryset as queryset_source
-from django_sitemaps09.sources.rows import members
+from django_sitemaps09.sources.rows import members, slices
 from django_sitemaps09.views import compat
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact, facts, write
 from tests.invariants.fuzz.lastmods import Lastmod, of_kind
@@ -312,9 +311,9 @@ def sliced(small: bool) -> Iterator[None]:
     """Slices of rows that end within a page."""
     size = 4 if small else 1_500
     with (
-        mock.patch.object(queryset_source, "SLICE", size),
-        mock.patch.object(queryset_source, "SERVER_SLICE", size),
-        mock.patch.object(queryset_source, "COSTLY_SLICE", size),
+        mock.patch.object(slices, "SLICE", size),
+        mock.patch.object(slices, "SERVER_SLICE", size),
+        mock.patch.object(slices, "COSTLY_SLICE", size),
         mock.patch.object(members, "FEWEST", size),
         mock.patch.object(positions, "SLICE", size),
     ):

@@ -22,8 +22,7 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources
 from django_sitemaps09.pages import Key, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import positions
-from django_sitemaps09.sources import queryset as queryset_source
-from django_sitemaps09.sources.rows import members
+from django_sitemaps09.sources.rows import members, slices
 from django_sitemaps09.writer import WriteResult, write_urlset
 from tests.models import (
     Article,
@@ -122,7 +121,7 @@ def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
 def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Read so many rows in a slice, whatever the rows are read for."""
     for name in ("SLICE", "SERVER_SLICE", "COSTLY_SLICE"):
-        monkeypatch.setattr(queryset_source, name, rows)
+        monkeypatch.setattr(slices, name, rows)
     monkeypatch.setattr(members, "FEWEST", rows)
     monkeypatch.setattr(positions, "SLICE", rows)
 

@@ -6,14 +6,13 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task
+from django_sitemaps09.export.rendering.engine import Engine as Engine
 
 #: The names of the setting `ENGINE`, besides "serial" and the dotted path of a class.
 ENGINES = {
@@ -22,25 +21,6 @@ ENGINES = {
 }
 # Each worker has a connection to the database and takes about 60 MB.
 _MOST_UNASKED = 8
-
-
-class Engine(Protocol):
-    """Renders pages elsewhere. Created with the number of workers, entered before the first page.
-
-    An attribute `default_workers` is the number of workers used if none is given.
-    """
-
-    workers: int
-
-    def __enter__(self) -> Engine: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
-        """Submit a page; return a function that waits for it, and raises what has gone wrong.
-
-        The page is rendered by `render_page(renderer, task)`, which finds the section by its name.
-        """
 
 
 def engine(

@@ -21,7 +21,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import HostTarget, Rendered, Renderer, Task
+from django_sitemaps09.export.rendering.page import HostTarget, Rendered, Renderer, Task, incompatibility
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
@@ -100,13 +100,6 @@ def check(message: Mapping[str, Any]) -> None:
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
         raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
-
-
-def incompatibility(what: str) -> str:
-    return (
-        f"it is incompatible: the worker's {what} differs from the command's; deploy the same version to "
-        "both"
-    )
 
 
 def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Processes:
-    """Pool of worker processes, which is created for the first page and ends with this process.
+    """Pool of worker processes, which is created for the first page and ends with the export.
 
     A page whose worker was killed is submitted once more, to a new pool; then it raises `ExportError`.
     """

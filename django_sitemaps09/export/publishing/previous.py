@@ -50,7 +50,7 @@ def load(
     """Return the state before a run. A run that was killed while it published is finished first.
 
     A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
-    an index cannot be read but has to be kept, because the export does not rebuild the `is_whole` of it.
+    an index cannot be read but has to be kept, because the export does not rebuild everything.
     """
     journal = read_journal(publish_target.state)
     recovered = journal is not None and not dry_run and steps.roll_forward(publish_target, journal, robots)

@@ -157,7 +157,7 @@ class Publication:
             self.files_to_delete,
         )
         publish(publish_target, journal, robots)
-        clean_state(publish_target.state, stored_manifest.files)
+        clean_state(publish_target.state, stored_manifest)
 
     def _steps(self, publish_target: PublishTarget, folder: str) -> list[Step]:
         """Return the steps in order: pages, indexes of the transition, pages that shrink, final indexes."""

@@ -1,16 +1,16 @@
 """Publish staged files, adding before removing, so that a crawler never misses a file.
 
 Pages that are new or only gain rows come first. If any page gives rows away, an index that names old and
-new pages follows, then those pages. Then come the final indexes, robots.txt, and the manifest. Before the
-first of these steps, all of them are written to a write-ahead journal. A run that finds a journal takes its
-remaining steps.
+new pages follows, then those pages. Then come the final indexes and the manifest. robots.txt names all of
+them before the first index changes, and the final ones afterwards. Before the first of these steps, all of
+them are written to a write-ahead journal. A run that finds a journal takes its remaining steps.
 """
 
 from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -181,12 +181,11 @@ def clean(target: Store) -> None:
     target.clean()
 
 
-def clean_state(state: Store, manifest: Mapping[str, str]) -> None:
+def clean_state(state: Store, manifest: Manifest) -> None:
     """Remove the files of sections that neither this manifest nor the previous one names."""
     try:
         backup = manifests.read_root(state, manifests.BACKUP)
     except ExportError:
         backup = None
-    current = Manifest("", "", "", files=manifest)
-    for name in manifests.unused_files(state, current, backup):
+    for name in manifests.unused_files(state, manifest, backup):
         state.delete(name)

@@ -121,14 +121,17 @@ class Renderer:
             return "txt"
         return "xml.gz" if self.gzip else "xml"
 
-    def page(
-        self, source: Source, task: Task, stores: Sequence[Store] | None = None
+    def render(
+        self, source: Source, task: Task, host_stores: Sequence[Store] | None = None
     ) -> Callable[[], Rendered]:
         """Render one page to its staged files, and return a function that waits until they are on disk."""
-        target_stores = stores or [target.store() for target in self.targets]
-        return retry(partial(self.page_once, source, task, target_stores), task.label)
+        opened_stores = host_stores or [target.store() for target in self.targets]
+        return retry(partial(self.render_once, source, task, opened_stores), task.label)
 
-    def page_once(self, source: Source, task: Task, stores: Sequence[Store]) -> Callable[[], Rendered]:
+    def render_once(
+        self, source: Source, task: Task, host_stores: Sequence[Store]
+    ) -> Callable[[], Rendered]:
+        """Render one page as `render` does, without a second attempt."""
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
@@ -140,7 +143,7 @@ class Renderer:
                     self._sink(*sink_arguments, file_name, linked="xhtml" in source.namespaces)
                 )
                 for sink_arguments in zip(
-                    stores, staged_paths, task.known or [None] * len(stores), strict=True
+                    host_stores, staged_paths, task.known or [None] * len(host_stores), strict=True
                 )
             ]
             documents = writer.write_documents(
@@ -203,9 +206,16 @@ def check_declaration(source: Source, task: Task) -> None:
     """Raise `ExportError` if this process would not render what was requested."""
     if source.declaration_digest != task.declaration_digest:
         raise ExportError(
-            f"it is incompatible: the worker's section {task.section!r} differs from the command's in "
-            "its query, settings, code or URLs; deploy the same version to both"
+            incompatibility(f"section {task.section!r}", " in its query, settings, code or URLs")
         )
+
+
+def incompatibility(what: str, where: str = "") -> str:
+    """Return why a worker must not render a page."""
+    return (
+        f"it is incompatible: the worker's {what} differs from the command's{where}; deploy the same "
+        "version to both"
+    )
 
 
 def render_page(
@@ -219,7 +229,7 @@ def render_page(
     def render() -> Rendered:
         source = _find_source(renderer, task)
         check(source, task)
-        return renderer.page_once(source, task, [target.store() for target in renderer.targets])()
+        return renderer.render_once(source, task, [target.store() for target in renderer.targets])()
 
     try:
         with _surroundings(renderer):

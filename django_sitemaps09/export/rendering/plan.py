@@ -15,7 +15,7 @@ from typing import NamedTuple
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import Engine
+from django_sitemaps09.export.rendering.engine import Engine
 from django_sitemaps09.export.rendering.page import Rendered, Task
 from django_sitemaps09.export.rendering.records import Moves, Records
 from django_sitemaps09.export.rendering.retry import RetriedSource
@@ -53,8 +53,8 @@ class Plan:
 
     `pages` yields all of them in order. `previous_pages` has the records of those that are published under
     their number. Of these, `closed_numbers` pages can be halved, and `kept_numbers` pages are not even
-    rendered. `fingerprints` has those that were read in this run. `split_numbers` is filled while pages are
-    rendered.
+    rendered; `merged_count` pages are merged into others. `fingerprints` has those that were read in this
+    run. `split_numbers` is filled while pages are rendered.
     """
 
     pages: Iterator[Page]
@@ -301,7 +301,7 @@ class SectionPages(NamedTuple):
         # A single page, whose range has no bounds, is not worth another process.
         if engine is not None and page.after != page.until:
             return engine.submit(self.run.renderer, task)
-        local_results.append(self.run.renderer.page(source, task, self.run.stores))
+        local_results.append(self.run.renderer.render(source, task, self.run.stores))
         return local_results[-1]
 
     def _check(self, page: Page, rendered: Rendered) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.options import ExportOptions
+from django_sitemaps09.export.rendering.engine import Engine
 from django_sitemaps09.export.rendering.page import Renderer
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.manifest import SectionRecord
@@ -44,8 +44,8 @@ class Run:
     """State of a run that all its sections share.
 
     `started` is the time when it began, with a time zone. `stores`, `names` and `foreign_names` have a
-    value for each host. `names` are the published files, `foreign_names` names of files that are not ours
-    but that ours could have.
+    value for each host. `names` are the files in the target with their sizes, `foreign_names` those of them
+    that are not ours.
     """
 
     renderer: Renderer

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources.rows import bounds
+from django_sitemaps09.sources import bounds
 from tests.support.keyed_rows import MODELS, delete, write
 
 BASE = Base("https", "www.example.com")
