@@ -212,5 +212,5 @@ class TestAProjectThatCameFromContrib:
     def test_is_told_of_a_prefix_that_is_there_twice(self) -> None:
         pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
         twice = type("Twice", (Sitemap,), {"items": lambda self: [1], "location": "/", "extensions": pair})
-        with pytest.raises(ImproperlyConfigured, match="twice"):
+        with pytest.raises(ImproperlyConfigured, match="must have unique prefixes and unique namespaces"):
             by_contrib(twice)

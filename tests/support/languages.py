@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.urls import path, reverse
 
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.sources import positions, queryset
+from django_sitemaps09.sources import positions
 from django_sitemaps09.sources.rows import slices
 from tests.models import Article
 from tests.support.sources import LIMITS, compiled, errors, rendered
@@ -47,8 +47,8 @@ def articles_in(using: str, count: int) -> QuerySet[Article]:
 
 def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     for module, name in (
-        (queryset, "SLICE"),
-        (queryset, "SERVER_SLICE"),
+        (slices, "SLICE"),
+        (slices, "SERVER_SLICE"),
         (slices, "INSTANCES"),
         (positions, "SLICE"),
     ):

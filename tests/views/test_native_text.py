@@ -239,7 +239,7 @@ class TestFormatOfAClassForContrib:
     def test_is_an_error_where_the_class_has_expressions(self, folder: Path, found: str) -> None:
         write(0, 1)
         sitemap = type("Wrong", (Articles,), {"format": found})
-        with pytest.raises(ImproperlyConfigured, match=r"^Wrong\.format is "):
+        with pytest.raises(ImproperlyConfigured, match=r"^Wrong\.format must be 'xml' or 'text', not "):
             source("articles", sitemap, Base("https", "www.example.com"), Limits(50_000, 10_000_000))
         report = export(output=folder, sitemaps={"articles": sitemap, "words": of("/a")})
         assert "must be 'xml' or 'text'" in str(report.sections[0].failure)

@@ -86,10 +86,10 @@ class TestAHost:
         assert list(folder.iterdir()) == []
 
     def test_has_a_robots_txt_of_its_own_or_nothing_is_touched(self, folder: Path, settings: Any) -> None:
-        with pytest.raises(ExportError, match=r"write \{host\}"):
+        with pytest.raises(ExportError, match=r"Put \{host\} in the path"):
             run(folder / "x", robots=folder / "robots.txt")
         settings.SITEMAPS09 = {"ROBOTS_TXT": folder / "robots.txt"}
-        with pytest.raises(ExportError, match=r"write \{host\}"):
+        with pytest.raises(ExportError, match=r"Put \{host\} in the path"):
             run(folder / "x")
         assert list(folder.iterdir()) == []
 

@@ -363,7 +363,12 @@ class TestASectionThatIsRemoved:
         assert set(touched(folder)) == {"sitemap.xml", "sitemap-b-1.xml.gz"}
 
     @pytest.mark.parametrize(
-        ("name", "words_"), [("b", "is declared"), ("c", "no section 'c'"), ("a", "no section 'a'")]
+        ("name", "words_"),
+        [
+            ("b", "'b' cannot be removed, because it is still declared"),
+            ("c", "'c' cannot be removed, because it is not published"),
+            ("a", "'a' cannot be removed, because it is not published"),
+        ],
     )
     def test_has_to_be_published_and_not_declared(self, folder: Path, name: str, words_: str) -> None:
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)})
