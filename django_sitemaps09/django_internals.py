@@ -89,7 +89,7 @@ def compile_query(
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Return the SQL, the parameters, and a function that converts fetched rows as the queryset would.
 
-    So rows can be fetched in another thread than the one that compiles the query.
+    So one thread can compile the query, and another can fetch its rows.
     """
     compiler = rows.query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()
@@ -115,7 +115,7 @@ def filter_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
 
 
 def remove_order(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return rows without an order. `reverse()` outlives `order_by()`, and would reverse any later one."""
+    """Return rows without an order. `order_by()` keeps `reverse()`, which would reverse any later order."""
     rows = rows.order_by()
     rows.query.standard_ordering = True
     return rows

@@ -79,7 +79,7 @@ def alias(name: str, position: int = 0) -> str:
 
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
-    """Return all expressions of a sitemap's hooks by reserved name, those of a `Route` in its order."""
+    """Return all expressions of a sitemap's hooks by reserved name. A `Route` can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(sitemap, name, None)

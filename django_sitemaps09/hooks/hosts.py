@@ -48,7 +48,7 @@ class AllowedHosts:
 
     @property
     def longest(self) -> str:
-        """Base that leaves the least room for paths."""
+        """The longest base, which leaves the least room for paths."""
         return max(map(str, self.bases), key=len)
 
     @property

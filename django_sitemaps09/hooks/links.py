@@ -17,7 +17,7 @@ from django_sitemaps09.hooks.values import FAILED, Items
 
 
 def hreflang(code: str) -> str:
-    """Return the hreflang of a language; an empty text if it cannot have one."""
+    """Return the hreflang of a language; an empty string if it has none."""
     try:
         return protocol.hreflang(code)
     except ValueError:

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
 else:
 
     class _Base(contrib.Sitemap, Generic[ItemT]):
-        """Contrib's class, so that `isinstance()`, mixins and Django's own fixes work."""
+        """Generic subclass of contrib's class, so that `isinstance()`, mixins and Django's fixes work."""
 
 
 class Sitemap(_Base[ItemT]):

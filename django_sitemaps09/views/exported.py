@@ -102,7 +102,7 @@ def records(section: str, source: QuerySource, exported_section: Published) -> l
 
 
 def live_pages(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
-    """Return the published pages with their present rows, and those that the next export will add.
+    """Return the published pages with their current rows, and the pages that the next export will add.
 
     A page without rows is skipped, and the next page takes over its range, so that rows added there are
     listed at once. A page that has outgrown its limit is divided into pages of at most `rows` rows, with

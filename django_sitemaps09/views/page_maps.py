@@ -174,7 +174,10 @@ def _read(name: str, value: Any) -> LiveMap | None:
 
 
 def _page(value: Any) -> Page:
-    """Read a page. Raise `ValueError` or `TypeError` for other values. Some caches turn tuples to lists."""
+    """Return a cached value as a page. Raise `ValueError` or `TypeError` if it is not one.
+
+    Some caches turn tuples into lists.
+    """
     number, after, until = value
     return Page(int(number), _key(after), _key(until))
 

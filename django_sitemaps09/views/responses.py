@@ -63,7 +63,7 @@ def current_base(request: HttpRequest) -> Base:
 
 
 def current_site(request: HttpRequest) -> Any:
-    """Return the site of a request, also if its domain is stored in Unicode: a request has it in IDNA."""
+    """Return the site of a request, even if its domain is stored in Unicode: a request has it in IDNA."""
     try:
         return get_current_site(request)
     except ObjectDoesNotExist:

@@ -76,7 +76,7 @@ class Records:
         self.files.append(_published_file(self.name, self.previous.suffix, record, page.after))
 
     def add(self, page: Page, file: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
-        """Add a rendered page; skip one without URLs, so that the next page begins where it began."""
+        """Add a rendered page; skip one without URLs, so that the next page takes over its range."""
         if not file.urls:
             return
         record = self._record(page, file, fingerprint)

@@ -48,7 +48,7 @@ def lasting_parameters(parameters: Iterable[object]) -> list[str]:
 
 
 def query_facts(rows: QuerySet[Any]) -> object:
-    """Return the SQL and parameters of rows; those of an `IN` are sorted, since a set has no order."""
+    """Return the SQL and parameters of rows. Parameters of an `IN` are sorted, since a set has no order."""
     with site_locale():
         try:
             sql, parameters = sql_of(rows)
@@ -161,7 +161,7 @@ def _without_address(parameter: object) -> str:
 
 
 def _is_now(parameter: str) -> bool:
-    """Return whether a parameter is a moment that differs each time, as text in UTC or in `TIME_ZONE`."""
+    """Return whether a parameter is the text of a computed time, such as now, which differs in each run."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:

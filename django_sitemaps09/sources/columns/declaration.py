@@ -109,7 +109,7 @@ class Declaration:
         return self.languages is not None and not has_same_languages(self.sitemap)
 
     def rows_per_page(self, entries: int) -> int:
-        """Return how many items have this many entries: a limit counts those of all languages."""
+        """Return how many items make this many entries. A limit counts the entries of all languages."""
         return max(1, entries // self.entries_per_item)
 
     def entries_per_page(self, entries: int) -> int:
@@ -183,7 +183,7 @@ class Declaration:
         return Localization(language, column)
 
     def _hreflang(self, code: str, items: Items) -> str:
-        """Return the hreflang of a language; an empty text if it has none, or that of another language."""
+        """Return the hreflang of a language; an empty string if it has none, or shares an earlier one's."""
         language = hreflang(code)
         first = self._codes.get(language, code)
         if language and first == code:

@@ -121,7 +121,7 @@ class KeyColumns(NamedTuple):
 
 
 def _concrete_field(field: Any) -> Any:
-    """Return the field whose values a relation has."""
+    """Return the field whose values a relation stores, or the field itself if it is not a relation."""
     while field.remote_field is not None:
         field = field.target_field
     if isinstance(field, GeneratedField):

@@ -111,7 +111,7 @@ class Members(NamedTuple):
         return min(most, LISTED, allowed * 9 // 10 // len(self.key.names))
 
     def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
-        """Count the rows of a range, and no more than `most`."""
+        """Count the rows of a range, up to `most`."""
         return self._keys(self.filter_range(self.rows, after, until))[:most].count()
 
     def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
