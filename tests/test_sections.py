@@ -338,7 +338,7 @@ def test_what_another_thread_registers_while_an_app_is_asked_is_kept(
         ({"news": Sitemap, "News": Sitemap}, "'news' and 'News' differ only in case"),
     ],
 )
-def test_names_that_our_road_cannot_have_are_refused_and_contribs_road_takes_them(
+def test_names_that_native_views_cannot_have_are_refused_and_compat_views_take_them(
     mapping: Mapping[Any, Any], problem: str
 ) -> None:
     with pytest.raises(ImproperlyConfigured) as raised:

@@ -507,20 +507,20 @@ MEANINGS: dict[str, Any] = {
 @pytest.mark.django_db
 class TestAnAttributeOfAnotherMeaning:
     @pytest.mark.parametrize("hosts", MEANINGS.values(), ids=MEANINGS)
-    def test_takes_no_part_on_our_road(self, hosts: Any) -> None:
+    def test_takes_no_part_in_native_pages(self, hosts: Any) -> None:
         """The base is admitted, and nothing else."""
         pages = done(["/a", "https://shop.example.com/a"], hosts=hosts)
         assert locations(pages) == [f"{BASE}/a"]
         assert len(errors(pages)) == 1
 
     @pytest.mark.parametrize("hosts", [*MEANINGS.values(), Unreadable()], ids=[*MEANINGS, "unreadable"])
-    def test_takes_no_part_on_contribs_road(self, hosts: Any, settings: Any) -> None:
+    def test_takes_no_part_on_compat_views(self, hosts: Any, settings: Any) -> None:
         settings.ROOT_URLCONF = projects.COMPAT.urlconf
         section = listing(["/a"], location=lambda self, item: item, hosts=hosts)
         response = views.sitemap(RequestFactory().get("/"), {"things": section}).render()
         assert b"<loc>http://example.com/a</loc>" in response.content
 
-    def test_that_cannot_be_read_takes_no_part_on_our_road(self) -> None:
+    def test_that_cannot_be_read_takes_no_part_in_native_pages(self) -> None:
         assert locations(done(["/a"], hosts=Unreadable())) == [f"{BASE}/a"]
 
     def test_takes_no_part_where_a_class_overrides_the_machinery(self) -> None:

@@ -155,7 +155,7 @@ class TestAnExtension:
             assert len(root[1]) == 1
 
     @pytest.mark.usefixtures("articles")
-    def test_stands_behind_all_others_by_every_road(self, schema: Any, serve: Any, tmp_path: Path) -> None:
+    def test_is_the_last_element_in_every_output(self, schema: Any, serve: Any, tmp_path: Path) -> None:
         def price(item: Article) -> str:
             return f'<shop:price currency="CHF">{item.pk}\n</shop:price>'
 

@@ -82,9 +82,7 @@ class TestEveryCombination:
         text = exported(section(declared, format="text"), tmp_path, "sitemap-x-1.txt")
         assert text.decode().split("\n") == lines
 
-    def test_says_the_same_by_the_road_of_contrib(
-        self, declared: Combination, schema: Any, serve: Any
-    ) -> None:
+    def test_says_the_same_on_compat_views(self, declared: Combination, schema: Any, serve: Any) -> None:
         """There, paths and codes of `i18n` are as contrib has them, which quotes nothing."""
         found = section(declared)
         # What nobody quotes is not valid there, as with contrib's own view.

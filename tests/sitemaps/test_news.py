@@ -356,7 +356,7 @@ class TestNewsOfAnySitemap:
             # Nothing is added to a page, so that it has no room for more.
             assert sizes == [1_000, 100]
 
-    def test_on_the_road_of_contrib_are_as_recent_as_on_ours(self, stopped_clock: Clock) -> None:
+    def test_on_compat_views_are_as_recent_as_on_native_views(self, stopped_clock: Clock) -> None:
         publish(new=NOW - TWO_DAYS, old=NOW - TWO_DAYS - SECOND)
         response: Any = views.sitemap(RequestFactory().get("/"), {"news": self.Articles}, section="news")
         found = told(response.render().content)
