@@ -23,7 +23,7 @@ _LOGGED = 20
 
 
 class Items(NamedTuple):
-    """Items of a slice, by their keys, and the errors of what is skipped of them."""
+    """Items of a slice, by their keys, and the errors of what is skipped."""
 
     keys: Sequence[Hashable]
     errors: list[ItemError]
@@ -33,8 +33,7 @@ class Items(NamedTuple):
         self.errors.append(ItemError(excerpt(self.keys[position]), field, reason))
 
     def each(self, function: Callable[[Any], Any], values: Iterable[Any], field: str) -> list[Any]:
-        """Return the result of `function` for the value of each item; `FAILED`, with an error, if it
-        raises.
+        """Return the result of `function` for each value; `FAILED`, with an error, where it raises.
 
         Errors of the database and of the configuration are raised, since they are not those of one item.
         """
