@@ -128,7 +128,7 @@ def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
     return rows
 
 
-def order_columns(rows: QuerySet[Any]) -> tuple[Query, list[Col]]:
+def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
     """Return a query with all joins of its order, and the columns that only its order has.
 
     Raise `EmptyResultSet` or `FullResultSet` if no query is needed.
@@ -136,7 +136,7 @@ def order_columns(rows: QuerySet[Any]) -> tuple[Query, list[Col]]:
     ordered_query = rows.query.clone()
     _, order, _ = ordered_query.get_compiler(rows.db).pre_sql_setup()
     parts = [expression for expression, (_, _, is_selected) in order if not is_selected]
-    return ordered_query, list(columns_in(parts))
+    return ordered_query, columns_in(parts)
 
 
 def having_conditions(query: Query) -> Any:
@@ -196,6 +196,10 @@ def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
 # URL patterns.
 
 
+class UnknownNamespaceError(LookupError):
+    """No included URLconf has a namespace; the only argument is its name."""
+
+
 class NamespacePatterns(NamedTuple):
     """Patterns of a namespace; `prefix` is the pattern of the `include()`, with these converters."""
 
@@ -205,7 +209,7 @@ class NamespacePatterns(NamedTuple):
 
 
 def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> NamespacePatterns:
-    """Return the patterns of nested namespaces. Raise `KeyError` with the first one that does not exist.
+    """Return the patterns of nested namespaces. Raise `UnknownNamespaceError` for the first missing one.
 
     The name of an app stands for its default instance, otherwise for the first one, as in `reverse()`.
     """
@@ -214,7 +218,7 @@ def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> Namespac
         instances = resolver.app_dict.get(namespace, [namespace])
         instance = namespace if namespace in instances else instances[0]
         if instance not in resolver.namespace_dict:
-            raise KeyError(namespace)
+            raise UnknownNamespaceError(namespace)
         extra, resolver = resolver.namespace_dict[instance]
         prefix += extra
         converters.update(resolver.pattern.converters)

@@ -19,7 +19,12 @@ from django.urls.converters import (
 )
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
-from django_sitemaps09.django_internals import find_namespace, prefixed_resolver, reverse_candidates
+from django_sitemaps09.django_internals import (
+    UnknownNamespaceError,
+    find_namespace,
+    prefixed_resolver,
+    reverse_candidates,
+)
 from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
@@ -81,7 +86,7 @@ def candidates(
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
     try:
         resolver = prefixed_resolver(find_namespace(resolver, path))
-    except KeyError:
+    except UnknownNamespaceError:
         return ()
     results = []
     try:

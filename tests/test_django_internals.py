@@ -186,7 +186,7 @@ class TestPatterns:
         app = next(iter(outer.app_dict))
         inner = internals.find_namespace(outer, [app])
         assert internals.reverse_names(inner.resolver)
-        with pytest.raises(KeyError, match="missing"):
+        with pytest.raises(internals.UnknownNamespaceError, match="missing"):
             internals.find_namespace(outer, ["missing"])
 
     def test_prefixed_resolver(self) -> None:

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Concat, Lower, RowNumber
 from django.test import override_settings
 from django.urls import (
     NoReverseMatch,
+    URLResolver,
     clear_url_caches,
     get_resolver,
     reverse,
@@ -234,3 +235,14 @@ def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
         set_script_prefix(f"/{number}/")
         Route("int", number=F("pk")).compiled()
         assert len(_compiled_routes[get_resolver()]) <= 3
+
+
+def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a `KeyError`, such as that of a missing environment variable."""
+    _compiled_routes.clear()
+    route = Route("app:list")
+    with monkeypatch.context() as patch:
+        patch.setattr(URLResolver, "app_dict", property(Mock(side_effect=KeyError("SECRET"))))
+        with pytest.raises(KeyError, match="SECRET"):
+            route.compiled()
+    assert not _compiled_routes.get(get_resolver())

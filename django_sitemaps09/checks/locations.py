@@ -11,7 +11,12 @@ from django.core.checks import CheckMessage
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import class_of, data, name_of, safe_repr
-from django_sitemaps09.django_internals import find_namespace, reverse_candidates, reverse_names
+from django_sitemaps09.django_internals import (
+    UnknownNamespaceError,
+    find_namespace,
+    reverse_candidates,
+    reverse_names,
+)
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
@@ -47,7 +52,7 @@ def _route_problem(route: Route) -> str | None:
     *namespaces, view = route.viewname.split(":")
     try:
         resolver, prefix, _ = find_namespace(resolver, namespaces)
-    except KeyError as error:
+    except UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
         # An include() takes arguments in addition to those of the pattern.

@@ -24,12 +24,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 class AllowedHosts:
     """Allowed hosts: the `bases` that the entries are written for, and `others` that a sitemap declares.
 
-    `joins_paths` is true if no other code joins paths to the base.
+    `joins_paths` is true if no other code joins paths to the base. `is_limited` is false if a URL may be
+    longer than the protocol allows, as in what contrib's `get_urls()` returns.
     """
 
     bases: tuple[Base, ...]
     others: tuple[Base, ...] = ()
     joins_paths: bool = False
+    is_limited: bool = True
 
     @classmethod
     def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> AllowedHosts:
@@ -122,7 +124,7 @@ class AllowedHosts:
         """Return a path, or a URL on any host, as a URI; raise `ValueError` for an invalid or long one."""
         text = protocol.uri(_text(value))
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
-        if len(text) > most:
+        if self.is_limited and len(text) > most:
             raise ValueError(
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
             )

@@ -94,7 +94,7 @@ def _add_results(
     *,
     is_linked: bool,
 ) -> None:
-    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True)
+    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True, is_limited=False)
     previous: Any = None
     results: dict[str, Any] = {}
     for url in urls:

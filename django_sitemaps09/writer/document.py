@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
 from django_sitemaps09.protocol import Limits
 
-# The most keys of a page that are remembered, from which `Written.middle` is chosen.
+# The most keys of a page that are remembered, from which `WriteResult.middle` is chosen.
 _MARKS = 1_000
 
 #: The text of elements in parts: literals that all share, and columns of texts that differ.

@@ -29,7 +29,7 @@ from django_sitemaps09.sources.profiling import Cost, Costs
 
 #: Version of messages and answers. A worker of another version says so and renders nothing. For that, it
 #: needs the keys that `Folder` reads, which messages of every version have.
-VERSION = 3
+VERSION = 4
 #: Salts of the signatures: a message can never be passed off as an answer, nor an answer as a message.
 _MESSAGE, _ANSWER = "django_sitemaps09.message", "django_sitemaps09.answer"
 _MOST = 100_000_000

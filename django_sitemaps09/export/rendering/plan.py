@@ -103,7 +103,7 @@ class SectionPages(NamedTuple):
         plan = self._plan(rows_on_page)
         if isinstance(self.source, PositionSource):
             self.run.listeners.plan({self.name: -(-self.source.count // rows_on_page)})
-        is_forced = self.name in self.run.options.force
+        is_forced = self.name in frozenset(self.run.options.force)
         arguments = self.name, self.rows, self.run.started, is_forced, self.suffix
         hosts = [
             Records(*arguments, previous, {number: records[number] for number in plan.previous_pages})

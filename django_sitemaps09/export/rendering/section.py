@@ -108,7 +108,7 @@ def _failure(
         is_transient
         or lost_urls < _SHRUNK
         or lost_urls <= conf.max_shrink * max_urls
-        or name in run.options.force
+        or name in frozenset(run.options.force)
     ):
         return None
     return (

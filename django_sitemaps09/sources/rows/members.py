@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import BooleanField, Expression, F, QuerySet
 
-from django_sitemaps09.django_internals import add_condition, sql_of
+from django_sitemaps09.django_internals import add_condition, compile_query
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
 from django_sitemaps09.sources.rows.keys import KeyColumns
@@ -220,7 +220,7 @@ class KeyInRows(_KeyCondition):
         return cls(*columns, rows=rows.annotate(**names).values_list(*names, *extra_columns))
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
-        sql, parameters = sql_of(self.rows, connection.alias)
+        sql, parameters = compile_query(self.rows, connection)[:2]
         if self.rows.query.group_by:
             names = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
             sql = f"SELECT {', '.join(names)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608

@@ -38,7 +38,7 @@ def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[S
 
 
 class _Prefetcher:
-    """Queries of one connection, of which all but the first run in a thread until `opened` is closed."""
+    """Queries of one connection, of which all but the first run in a thread until the stack is closed."""
 
     def __init__(self, connection: BaseDatabaseWrapper, stack: ExitStack) -> None:
         self._connection = connection

@@ -1,0 +1,31 @@
+"""Results of hooks in the dicts of `get_urls()`."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from django_sitemaps09 import Sitemap
+
+SITE = SimpleNamespace(domain="www.example.com")
+#: A path that is not too long by itself, but with the host before it; contrib writes it.
+LONG = f"/{'x' * 2_039}/"
+
+
+class Linked(Sitemap[str]):
+    def items(self) -> list[str]:
+        return [LONG]
+
+    def location(self, item: str) -> str:
+        return item
+
+    def alternates(self, item: str) -> list[tuple[str, str]]:  # type: ignore[override]
+        return [("en", item), ("de", f"https://example.de{item}")]
+
+
+def test_long_links_stay_as_contrib_has_long_locations() -> None:
+    [url] = Linked().get_urls(site=SITE, protocol="https")
+    assert url["location"] == f"https://www.example.com{LONG}"
+    assert url["alternates"] == [
+        {"lang_code": "en", "location": f"https://www.example.com{LONG}"},
+        {"lang_code": "de", "location": f"https://example.de{LONG}"},
+    ]
