@@ -27,8 +27,9 @@ BACKUP = "manifest.json.bak"
 _FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
 #: The errors that parsed values raise if they are not what this package wrote.
 UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
-# The size limit of a file. A page takes about 250 bytes, so that a section can have four million pages.
-_MOST = 1_000_000_000
+#: Bytes of the largest file that is read. A page takes about 250 bytes, so that a section can have four
+#: million pages.
+MAX_FILE_BYTES = 1_000_000_000
 
 
 class PageRecord(NamedTuple):
@@ -159,7 +160,7 @@ def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
 
 def read_root(state: Store, name: str = ROOT) -> Manifest | None:
     """Read a root without its sections; `None` if it does not exist. Raise `ManifestError` if invalid."""
-    content = state.read(name, _MOST)
+    content = state.read(name, MAX_FILE_BYTES)
     return None if content is None else parse_root(content, f"{state.label}: {name}")
 
 
@@ -204,7 +205,7 @@ def read(state: Store, name: str = ROOT) -> Manifest | None:
 
 def read_section(state: Store, name: str) -> SectionRecord:
     """Read the record of one section. Raise `UnreadableError` if it is missing or invalid."""
-    content = state.read(name, _MOST)
+    content = state.read(name, MAX_FILE_BYTES)
     try:
         if content is None:
             raise ValueError("it does not exist")

@@ -12,7 +12,7 @@ from django_sitemaps09.entries.text import excerpt
 
 
 class Alternate(NamedTuple):
-    """The same content in another language: `Alternate("de", "https://www.example.de/")`.
+    """Link to the same content in another language: `Alternate("de", "https://www.example.de/")`.
 
     `language` is a code of Django or hreflang, or `x-default`. `location` is a path, or an absolute URL on
     any host.

@@ -19,8 +19,6 @@ RUN = "run-"
 # Valid names of runs and of their files, which cannot lead to another folder.
 _RUN = re.compile(rf"{RUN}[0-9A-Za-z-]+")
 _STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
-# Bytes of the longest journal that is read.
-_MOST = 1_000_000_000
 
 
 class Step(NamedTuple):
@@ -54,7 +52,7 @@ def write_journal(state: Store, journal: Journal) -> None:
 
 def read_journal(state: Store) -> Journal | None:
     """Return the journal of a run that was killed while it published; `None` if there is none."""
-    content = state.read(JOURNAL, _MOST)
+    content = state.read(JOURNAL, manifests.MAX_FILE_BYTES)
     if content is None:
         return None
     try:

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: Prefix of the staged name of an index that names old and new pages.
 TRANSITION = "between-"
-_MOST = 1_000_000_000
 
 
 class PublishTarget(NamedTuple):
@@ -106,7 +105,7 @@ def _is_transition(step: Step) -> bool:
 
 def replace_manifest(state: Store, root: bytes) -> None:
     """Replace the root of the manifest, and keep the previous one as a backup."""
-    old_root = state.read(manifests.ROOT, _MOST)
+    old_root = state.read(manifests.ROOT, manifests.MAX_FILE_BYTES)
     if old_root == root:
         return
     if old_root is not None:

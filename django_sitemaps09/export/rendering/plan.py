@@ -109,31 +109,22 @@ class SectionPages(NamedTuple):
             Records(*arguments, previous, {number: records[number] for number in plan.previous_pages})
             for previous, records in zip(self.previous_records, self.previous_pages, strict=True)
         ]
-        with closing(self._render(plan)) as results:
+        # The digest compiles the section's query, so it is not made for each page.
+        declaration_digest = self.rows.declaration_digest
+        is_same_declaration = self.previous.declaration_digest == declaration_digest
+        with closing(self._render(plan, declaration_digest)) as results:
             for page, result in results:
                 for index, host in enumerate(hosts):
                     if isinstance(result, KeptPage):
                         host.keep(page)
                     else:
-                        fingerprint = self._fingerprint_now(page, result, plan)
+                        fingerprint = _fingerprint_now(
+                            page, result, plan, is_same_declaration=is_same_declaration
+                        )
                         host.add(page, result.files[index], result.staged[index], fingerprint)
         moves = Moves(plan.closed_numbers, plan.split_numbers, plan.kept_numbers, plan.merged_count)
         highest = max(previous.highest for previous in self.previous_records)
         return [host.outcome(moves, highest) for host in hosts]
-
-    def _fingerprint_now(self, page: Page, rendered: Rendered, plan: Plan) -> Fingerprint | None:
-        """Return the fingerprint of a rendered page's rows, if the next run may rely on it."""
-        fingerprint = rendered.file.fingerprint or plan.fingerprints.get(page)
-        record = plan.previous_pages.get(page.number)
-        is_same = record is not None and record.digest == rendered.file.digest
-        if (
-            fingerprint is None
-            and record is not None
-            and is_same
-            and self.previous.declaration_digest == self.rows.declaration_digest
-        ):
-            fingerprint = record.fingerprint
-        return None if rendered.errors else fingerprint
 
     def _plan(self, rows_on_page: int) -> Plan:
         """Return the plan of pages: the published ones and new ones after them, or all pages rebuilt."""
@@ -245,7 +236,7 @@ class SectionPages(NamedTuple):
             digests.append(record.digest or None if is_there and previous.suffix == self.suffix else None)
         return tuple(digests)
 
-    def _render(self, plan: Plan) -> Generator[tuple[Page, Rendered | KeptPage]]:
+    def _render(self, plan: Plan, declaration_digest: str) -> Generator[tuple[Page, Rendered | KeptPage]]:
         """Yield each page with its result."""
         run, source = self.run, self.source
         engine = run.engine if has_key_ranges(source) else None
@@ -255,7 +246,7 @@ class SectionPages(NamedTuple):
         retired_numbers = plan.closed_numbers if has_key_ranges(source) else ()
         results = pages.render_all(
             plan.pages,
-            partial(self._submit, plan, engine, local_results, self.rows.declaration_digest),
+            partial(self._submit, plan, engine, local_results, declaration_digest),
             2 if engine is None else 2 * engine.workers,
             divide=plan.divide,
             retires=lambda page: page.number in retired_numbers,
@@ -315,3 +306,17 @@ class SectionPages(NamedTuple):
             prefix, separator, rest = staged.removeprefix(f"{target.stage}/").partition(name)
             if file.name != name or not separator or rest or _PREFIX.fullmatch(prefix) is None:
                 raise ExportError(f"A worker answered with an invalid file for {name}: {staged!r}.")
+
+
+def _fingerprint_now(
+    page: Page, rendered: Rendered, plan: Plan, *, is_same_declaration: bool
+) -> Fingerprint | None:
+    """Return the fingerprint of a rendered page's rows, if the next run may rely on it."""
+    if rendered.errors:
+        return None
+    fingerprint = rendered.file.fingerprint or plan.fingerprints.get(page)
+    record = plan.previous_pages.get(page.number)
+    is_unchanged = record is not None and record.digest == rendered.file.digest
+    if fingerprint is None and record is not None and is_unchanged and is_same_declaration:
+        return record.fingerprint
+    return fingerprint
