@@ -1,7 +1,7 @@
-"""Runs the tests that Django has for `django.contrib.sitemaps` against this package.
+"""Run Django's tests of `django.contrib.sitemaps` against this package.
 
-They come from the source distribution of the Django that is installed. Import lines alone are changed.
-Every test has to pass, but those of `DEVIATIONS`, which have to fail: one that passes is not a deviation.
+They come from the source distribution of the installed Django, with only the import lines changed. All
+tests must pass except those in `DEVIATIONS`, which must fail.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any
 
 import django
 
-#: Tests that fail, with the number that the deviation has in docs/reference/deviations.md.
+#: Tests that fail, with the number of the deviation in docs/reference/deviations.md.
 DEVIATIONS = {
-    # A lastmod keeps its time.
+    # A lastmod is written with its time.
     "test_generic.GenericViewsSitemapTests.test_generic_sitemap_lastmod": 1,
     "test_http.HTTPSitemapTests.test_callable_sitemod_partial": 1,
     "test_http.HTTPSitemapTests.test_callable_sitemod_full": 1,
-    # An index's naive lastmod has a zone, and an aware one is written in UTC.
+    # In an index, a naive lastmod gets a zone, and an aware one is written in UTC.
     "test_generic.GenericViewsSitemapTests.test_generic_sitemap_index": 2,
     "test_http.HTTPSitemapTests.test_sitemap_get_latest_lastmod": 2,
     "test_http.HTTPSitemapTests.test_sitemap_latest_lastmod_timezone": 2,
 }
-#: How many tests there are at least: a suite of which nothing runs has nothing that fails.
+#: The minimum number of tests, since a suite that runs no tests does not fail.
 COUNT = 51
 ROOT = Path(__file__).parent.parent.resolve()
-#: What the tests need of the source distribution.
+#: Parts of the source distribution that the tests need.
 PARTS = ("runtests.py", "test_sqlite.py", "urls.py", "templates/", "sitemaps_tests/")
 IMPORT = re.compile(r"^from django\.contrib\.sitemaps import ", re.MULTILINE)
 SETTINGS = """
@@ -59,12 +59,12 @@ class Runner(DiscoverRunner):
 
 
 def download(folder: Path) -> Path:
-    """The source distribution of the Django that is installed, by pip, which keeps what it has loaded."""
+    """Download the source distribution of the installed Django with pip, unless the folder has it."""
     version = django.get_version()
     name = f"django-{version}.tar.gz"
     if not (folder / name).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Without build isolation pip asks the setuptools of this environment for the metadata, no more.
+        # Without build isolation, pip builds the metadata with the setuptools of this environment.
         options = ["--no-binary=django", "--no-deps", "--no-build-isolation", "--quiet", f"--dest={folder}"]
         command = [sys.executable, "-m", "pip", "download", *options, f"django=={version}"]
         subprocess.run(command, check=True)  # noqa: S603
@@ -72,7 +72,7 @@ def download(folder: Path) -> Path:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Writes what the tests need below the folder, with its import lines changed."""
+    """Extract the parts that the tests need to a folder, and change their import lines."""
     with tarfile.open(archive) as opened:
         start = f"{archive.name.removesuffix('.tar.gz')}/tests/"
         for member in opened.getmembers():
@@ -90,7 +90,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Returns the outcome of the tests, run by Django's own runner; empty if it never began them."""
+    """Run the tests with Django's own runner, and return the outcome; empty if no test started."""
     (folder / "suite_settings.py").write_text(SETTINGS)
     (folder / "suite_runner.py").write_text(RUNNER)
     command = [sys.executable, "runtests.py", "sitemaps_tests", "--settings=suite_settings", "--parallel=1"]
@@ -104,34 +104,34 @@ def run(folder: Path) -> dict[str, Any]:
 
 
 def faults(outcome: dict[str, Any]) -> list[str]:
-    """Returns what is not as `DEVIATIONS` says, one line each."""
+    """Return the differences from `DEVIATIONS`, one line for each."""
     failed = {str(name).removeprefix("sitemaps_tests.") for name in outcome["failed"]}
     page = (ROOT / "docs" / "reference" / "deviations.md").read_text(encoding="utf-8")
     numbers = {int(number) for number in re.findall(r"^(\d+)\. ", page, re.MULTILINE)}
     return [
         *(f"{name} fails and is not a deviation" for name in sorted(failed - DEVIATIONS.keys())),
-        *(f"{name} passes: take it out of DEVIATIONS" for name in sorted(DEVIATIONS.keys() - failed)),
+        *(f"{name} passes: remove it from DEVIATIONS" for name in sorted(DEVIATIONS.keys() - failed)),
         *(f"{name} was skipped" for name in outcome["skipped"]),
         *(f"deviations.md has no number {number}" for number in set(DEVIATIONS.values()) - numbers),
     ]
 
 
 def main(folder: Path) -> int:
-    """Runs the suite in a folder, and says why it is not as it has to be."""
+    """Run the suite in a folder, and print unexpected results."""
     archive = download(folder)
     work = folder / archive.name.removesuffix(".tar.gz")
     shutil.rmtree(work, ignore_errors=True)
     unpack(archive, work)
     outcome = {"run": 0, "failed": [], "skipped": []} | run(work)
-    found = faults(outcome)
+    messages = faults(outcome)
     if outcome["run"] < COUNT:
-        found.append(f"only {outcome['run']} of at least {COUNT} tests ran")
-    if found:
-        print((work / "output.txt").read_text(), *found, sep="\n")  # noqa: T201
+        messages.append(f"only {outcome['run']} of at least {COUNT} tests ran")
+    if messages:
+        print((work / "output.txt").read_text(), *messages, sep="\n")  # noqa: T201
     passed = outcome["run"] - len(outcome["failed"])
     expected = len(DEVIATIONS)
-    print(f"Django {django.get_version()}: {passed} tests pass, {expected} are to fail by deviations")  # noqa: T201
-    return 1 if found else 0
+    print(f"Django {django.get_version()}: {passed} tests pass, {expected} are expected to fail")  # noqa: T201
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Runs the sitemaps of other projects against this package, unchanged and with their import lines changed.
+"""Run the sitemaps of other projects with this package, unchanged and with their import lines changed.
 
-The source distribution of each project's installed release is unpacked twice. In the second tree all import
-lines name `django_sitemaps09` instead of `django.contrib.sitemaps`; nothing else is changed. Then
+The source distribution of each project's installed version is unpacked twice. In the second tree, all
+import lines name `django_sitemaps09` instead of `django.contrib.sitemaps`; nothing else is changed. Then:
 
-* the project's own tests of its sitemaps pass in the first tree. In the second tree they pass, too, except
-  the `deviations`. These must fail there: one that passes is not a deviation.
-* a site with rows of that project (`neighbours/site_*.py`) gives the same entries everywhere: by contrib's
-  views in the first tree, by the compatibility views in the second, and by the native views and an export
-  in both.
+* The project's own tests of its sitemaps must pass in both trees, except the `deviations`, which must fail
+  in the second tree.
+* A site with rows of the project (`neighbours/site_*.py`) must have the same entries in contrib's views
+  (first tree), in the compatibility views (second tree), and in the native views and an export (both
+  trees).
 
-Two releases have no tests of sitemaps, so only entries are compared. FeinCMS's distribution has no tests.
-Oscar's has no sitemap classes: those of its demo shop are not released, so the site has classes of its own.
+For FeinCMS and Oscar, only entries are compared: the distribution of FeinCMS has no tests, and that of
+Oscar has no sitemap classes, so the site defines them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ IMPORT = re.compile(r"^(\s*(?:from|import) )django\.contrib\.sitemaps\b", re.MUL
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A project: its distribution, the site with its rows, and its tests of sitemaps with their settings.
+    """A project: its distribution, and its tests of sitemaps with their settings.
 
-    At least `count` tests must run. `deviations` are those that fail with changed import lines, with their
-    number in docs/reference/deviations.md. Import lines are changed below the folders `changed`.
+    At least `count` tests must run. `deviations` are tests that fail with changed import lines, with the
+    number of the deviation in docs/reference/deviations.md. Import lines are changed below the folders
+    `changed`.
     """
 
     distribution: str
@@ -60,7 +61,7 @@ NEIGHBOURS = {
         "site_flatpages",
         ("tests/flatpages_tests/test_sitemaps.py",),
         1,
-        # Not Django's own package of that name, which ours are compared with.
+        # Not django/contrib/sitemaps, which this package is compared with.
         changed=("django/contrib/flatpages", "tests/flatpages_tests"),
     ),
     "oscar": Neighbour("django-oscar", changed=()),
@@ -77,7 +78,7 @@ NEIGHBOURS = {
 
 
 def download(distribution: str, folder: Path) -> Path:
-    """Returns the source distribution of the installed release. Pip loads it once."""
+    """Return the source distribution of the installed version; pip downloads it once."""
     wanted = f"{distribution}=={version(distribution)}"
     place = folder / wanted
     if not list(place.glob("*.tar.gz")):
@@ -89,7 +90,7 @@ def download(distribution: str, folder: Path) -> Path:
 
 
 def unpack(archive: Path, tree: Path) -> None:
-    """Writes the distribution and the sites into an empty folder."""
+    """Extract the distribution to an empty folder, and copy the sites there."""
     shutil.rmtree(tree, ignore_errors=True)
     with tarfile.open(archive) as opened:
         opened.extractall(tree, filter="data")
@@ -100,7 +101,7 @@ def unpack(archive: Path, tree: Path) -> None:
 
 
 def change(tree: Path, folders: tuple[str, ...]) -> int:
-    """Changes the import lines of a project and of its site. Returns how many the project has."""
+    """Change the import lines of a project and of its site, and return how many the project has."""
     files = [file for folder in folders for file in (tree / folder).rglob("*.py")]
     sites = list(tree.glob("site_*.py"))
     counts = {file: _change(file) for file in dict.fromkeys([*files, *sites])}
@@ -115,7 +116,7 @@ def _change(file: Path) -> int:
 
 
 def write_settings(tree: Path, name: str, settings: str, *, ours: bool) -> None:
-    """Writes settings with both apps, in the order that finds the templates of the views under test."""
+    """Write settings with both apps, in the order in which the tested views find their templates."""
     order = ("django_sitemaps09", "django.contrib.sitemaps")
     lines = [
         f"from {settings} import *",
@@ -127,14 +128,14 @@ def write_settings(tree: Path, name: str, settings: str, *, ours: bool) -> None:
 
 
 def run(tree: Path, settings: str, *command: str) -> str:
-    """Returns what a Python prints in a tree. It may fail."""
+    """Run Python in a tree, and return its output, even if it fails."""
     path = [tree, tree / "src", tree / "tests", ROOT]
     environ = os.environ | {
         "DJANGO_SETTINGS_MODULE": settings,
         "NEIGHBOUR_DATABASE": str(tree.parent / "site.sqlite3"),
         "PYTHONPATH": os.pathsep.join(map(str, path)),
     }
-    made = subprocess.run(  # noqa: S603
+    completed = subprocess.run(  # noqa: S603
         [sys.executable, *command],
         cwd=tree,
         env=environ,
@@ -144,11 +145,11 @@ def run(tree: Path, settings: str, *command: str) -> str:
         check=False,
         timeout=600,
     )
-    return made.stdout
+    return completed.stdout
 
 
 def test(tree: Path, neighbour: Neighbour, *, ours: bool) -> tuple[set[str], set[str], str]:
-    """Returns the names of the project's tests that passed and failed, and what was printed."""
+    """Run the project's tests, and return the names of those that passed and failed, and the output."""
     write_settings(tree, "tests_settings", neighbour.settings, ours=ours)
     (tree / "neighbour.ini").write_text("[pytest]\npython_files = *.py\n", encoding="utf-8")
     options = ["-c", "neighbour.ini", "--rootdir=.", "-q", "--junitxml=tests.xml", "-p", "no:cacheprovider"]
@@ -163,7 +164,7 @@ def test(tree: Path, neighbour: Neighbour, *, ours: bool) -> tuple[set[str], set
 
 
 def entries(tree: Path, name: str, *, ours: bool) -> dict[str, Any]:
-    """Returns the entries of the site by section, for each way to get them, or why there are none."""
+    """Return the entries of the site by section, for each way to render them, or an error message."""
     write_settings(tree, f"site_{name}_settings", f"site_{name}", ours=ours)
     outcome = tree / "entries.json"
     output = run(tree, f"site_{name}_settings", "site_entries.py", str(outcome))
@@ -174,24 +175,24 @@ def entries(tree: Path, name: str, *, ours: bool) -> dict[str, Any]:
 
 
 def differences(wanted: Any, found: Any) -> list[str]:
-    """Returns how entries differ from contrib's, one line for each section."""
+    """Return the differences from contrib's entries, one line for each section."""
     if not isinstance(wanted, dict) or not isinstance(found, dict):
         return [] if isinstance(found, dict) else [found]
     return [
-        f"section {name!r}: lacks {lacking[:3]} of {len(lacking)}, has {more[:3]} of {len(more)} instead"
+        f"section {name!r}: {len(missing)} missing {missing[:3]}, {len(extra)} unexpected {extra[:3]}"
         for name in sorted(wanted.keys() | found.keys())
-        for lacking, more in [_apart(wanted.get(name, []), found.get(name, []))]
-        if lacking or more
+        for missing, extra in [_difference(wanted.get(name, []), found.get(name, []))]
+        if missing or extra
     ]
 
 
-def _apart(wanted: list[Any], found: list[Any]) -> tuple[list[str], list[str]]:
+def _difference(wanted: list[Any], found: list[Any]) -> tuple[list[str], list[str]]:
     first, second = Counter(map(json.dumps, wanted)), Counter(map(json.dumps, found))
     return list((first - second).elements()), list((second - first).elements())
 
 
 def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
-    """Runs one project, prints a line for the table, and returns what is not as it has to be."""
+    """Check one project, print a line of the table, and return unexpected results."""
     archive = download(neighbour.distribution, work / "sdists")
     trees = {ours: work / name / ("ours" if ours else "contrib") for ours in (False, True)}
     (work / name / "site.sqlite3").unlink(missing_ok=True)
@@ -206,7 +207,7 @@ def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
             passed, failed, output = test(tree, neighbour, ours=ours)
             expected = set(neighbour.deviations) if ours else set()
             found += [f"{test} fails ({tree.name})\n{output}" for test in sorted(failed - expected)]
-            found += [f"{test} passes: take it out of the deviations" for test in sorted(expected - failed)]
+            found += [f"{test} passes: remove it from the deviations" for test in sorted(expected - failed)]
             if len(passed | failed) < neighbour.count:
                 found.append(f"only {len(passed | failed)} tests ran ({tree.name})\n{output}")
             counts.append(f"{len(passed)} of {len(passed | failed)}")
@@ -218,7 +219,7 @@ def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
         found += [f"{way}: {line}" for line in differences(wanted, some)]
     compared = sum(map(len, wanted.values())) if isinstance(wanted, dict) else 0
     if not compared:
-        found.append("contrib's views give no entry")
+        found.append("contrib's views have no entries")
     print(  # noqa: T201
         f"{name:<12}{version(neighbour.distribution):<10}Django {version('Django'):<8}"
         f"{counts[0]:>10} pass  {counts[1]:>10} pass swapped  {compared:>4} entries, {len(ways) - 1} times",
@@ -228,7 +229,7 @@ def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
 
 
 def unknown_deviations() -> list[str]:
-    """Returns the deviations that docs/reference/deviations.md does not list."""
+    """Return the deviations that docs/reference/deviations.md does not list."""
     page = (ROOT / "docs" / "reference" / "deviations.md").read_text(encoding="utf-8")
     numbers = {int(number) for number in re.findall(r"^(\d+)\. ", page, re.MULTILINE)}
     used = {number for neighbour in NEIGHBOURS.values() for number in neighbour.deviations.values()}
@@ -236,7 +237,7 @@ def unknown_deviations() -> list[str]:
 
 
 def main(work: Path, names: list[str]) -> int:
-    """Runs the named projects or all, and says what is not as it has to be."""
+    """Check the named projects or all, and print unexpected results."""
     found = unknown_deviations()
     for name in names or NEIGHBOURS:
         try:

@@ -1,6 +1,6 @@
-"""Builds the distributions, checks them, and runs the example's demo against the installed wheel.
+"""Build and check the distributions, and run the example's demo with the installed wheel.
 
-Tests that run from the checkout import the checkout, so they cannot see what a wheel lacks.
+Tests in the checkout import the checkout, so they cannot find files that are missing from the wheel.
 """
 
 from __future__ import annotations

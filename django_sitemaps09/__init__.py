@@ -1,4 +1,4 @@
-"""XML sitemaps for Django: declared once, served by views, and exported to files under the same URLs."""
+"""XML sitemaps for Django. Declare sections once, serve them by views, or export them to files."""
 
 from __future__ import annotations
 

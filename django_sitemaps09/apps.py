@@ -1,4 +1,4 @@
-"""The configuration of the app for `INSTALLED_APPS`."""
+"""The app configuration."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from django.core.checks import register
 
 
 class Sitemaps09Config(AppConfig):
-    """An app without models. Sections are discovered when they are first needed, not at start-up."""
+    """Configuration of the app. It has no models, and discovers sections only when they are needed."""
 
     name = "django_sitemaps09"
     verbose_name = "Sitemaps"
 
     def ready(self) -> None:
-        # Imported here, since the checks import modules that need the app registry.
+        # Imported here, because the checks import modules that need the app registry.
         from django_sitemaps09 import checks
 
         register(checks.check_settings)
         register(checks.check_sections)
+        register(checks.check_caches, deploy=True)

@@ -1,4 +1,4 @@
-"""Gzip compression: by isal if the extra `fast` is installed, else by zlib."""
+"""Gzip compression with isal if the extra `fast` is installed, else with zlib."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from importlib import import_module
 from types import ModuleType
 from typing import BinaryIO, Protocol
 
-# The extra `fast`. Imported once: this process cannot use a package that is installed later.
+# The extra `fast`.
 isal_zlib: ModuleType | None
 try:
     isal_zlib = import_module("isal.isal_zlib")
 except ImportError:
     isal_zlib = None
 
-#: The default level of zlib. A thread hides most of its time; a higher level takes far more for 1 % less.
+#: The default compression level of zlib. A higher level takes much more time and saves only 1 %.
 DEFAULT_LEVEL = 6
-#: The default level for entries with many links to each other, ten times as long as others and mostly
-#: alike. It takes half the time of 6, with which a thread could not keep up with the rows, for 38 bytes an
-#: entry instead of 21.
+#: The default level for entries with many alternates. Such entries are ten times as long and very similar.
+#: Level 3 takes half the time of level 6, and 38 bytes for each entry instead of 21. Level 6 would take
+#: longer than reading the rows.
 LINKED_LEVEL = 3
-# From 0 to 3. Level 2 is as fast as 0, for fewer bytes; 3 takes more than twice as long for about as many.
+# The level of isal, from 0 to 3. Level 2 is as fast as level 0. Level 3 takes twice as long.
 _ISAL_LEVEL = 2
-# A gzip header and trailer around the stream; the header has neither a file name nor a time.
+# Window bits for a gzip header and trailer. The header has neither a file name nor a time.
 _GZIP = 31
 _GZIP_MAGIC = b"\x1f\x8b"
-# Bytes that are read, and decompressed, at once.
+# Maximum bytes to read or decompress at a time.
 _CHUNK = 1_000_000
 
 
 class Compressor(Protocol):
-    """The interface of the objects that `zlib.compressobj()` returns."""
+    """Protocol for the objects that `zlib.compressobj()` returns."""
 
     def compress(self, data: bytes, /) -> bytes: ...
 
@@ -42,7 +42,7 @@ class Compressor(Protocol):
 def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
     """Return a new gzip stream with reproducible output. A `level` from 1 to 9 always uses zlib.
 
-    `linked` says that entries have links to each other.
+    `linked` selects the default level for entries with many alternates.
     """
     if level is None and isal_zlib is not None:
         stream: Compressor = isal_zlib.compressobj(_ISAL_LEVEL, isal_zlib.DEFLATED, _GZIP)
@@ -52,13 +52,13 @@ def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
 
 
 def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> bytes:
-    """Return a whole gzip file."""
+    """Return `data` as a gzip file."""
     stream = compressor(level, linked=linked)
     return stream.compress(data) + stream.flush()
 
 
 def decompress(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a file that may be compressed.
+    """Yield the content of a file in chunks. Decompress a gzip file.
 
     Raise `zlib.error` or `EOFError` if it is damaged.
     """

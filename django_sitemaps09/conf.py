@@ -1,7 +1,8 @@
-"""The settings of this package: the dict `SITEMAPS09`, which is read again at each use."""
+"""Typed access to the settings in the dict `SITEMAPS09`. Each access reads the current value."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
@@ -16,13 +17,16 @@ from django.utils.timezone import get_default_timezone
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import Base, Limits
 
+# A directive of Cache-Control, with underscores for hyphens.
+_DIRECTIVE = re.compile(r"[a-z]+(_[a-z]+)*")
+
 
 class Conf:
-    """The settings, as a typed property for each key, named like the key in lower case."""
+    """The settings as typed properties. Most properties have the name of the key in lower case."""
 
     @property
     def settings_dict(self) -> Mapping[str, Any]:
-        """The dict that the project has set."""
+        """The dict `SITEMAPS09` of the project. Default: empty."""
         settings_dict = getattr(settings, "SITEMAPS09", {})
         if not isinstance(settings_dict, Mapping):
             raise ImproperlyConfigured(
@@ -32,14 +36,14 @@ class Conf:
 
     @property
     def sitemaps(self) -> str | None:
-        """Dotted path to a dict of sections. Default `None`: the registered ones."""
+        """Dotted path to a dict of sections. Default `None`: the registered sections."""
         return self._text("SITEMAPS")
 
     @property
     def base_url(self) -> Base | None:
-        """Scheme and host that locations are joined to. Default `None`.
+        """Scheme and host of all locations, such as `https://www.example.com`. Default `None`.
 
-        By default, views use the site of the request, and an export the current `Site`.
+        By default, views use the site of the request, and an export uses the current `Site`.
         """
         url = self._text("BASE_URL")
         try:
@@ -49,54 +53,56 @@ class Conf:
 
     @property
     def storage(self) -> str | None:
-        """Alias in `STORAGES` that an export writes to. Default: `sitemaps` if there is one."""
+        """Alias in `STORAGES` of the storage for exported files. Default: `sitemaps` if it exists."""
         alias = self._text("STORAGE")
         return alias or ("sitemaps" if "sitemaps" in settings.STORAGES else None)
 
     @property
     def root(self) -> Path | None:
-        """Directory that an export writes to if there is no storage. Default `None`."""
+        """Directory for exported files if `storage` is `None`. Default `None`."""
         return self._path("ROOT")
 
     @property
     def state(self) -> str | None:
-        """Alias in `STORAGES` for the state of exports. Default: `.sitemaps09/` in the target."""
+        """Alias in `STORAGES` of the storage for export state. Default: `.sitemaps09/` in the target."""
         return self._text("STATE")
 
     @property
     def files_url(self) -> str | None:
-        """URL of the exported files, which ends in a slash. Default `None`: `BASE_URL + "/"`."""
+        """URL of the folder with the exported files, with a slash at the end. Default: `BASE_URL + "/"`."""
         url = self._text("FILES_URL")
         with suppress(ValueError):
             if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
                 return url
-        raise ImproperlyConfigured(
-            "SITEMAPS09['FILES_URL'] must be an absolute, percent-encoded URL that ends in a slash, not "
-            f"{url!r}."
-        )
+        raise _invalid("FILES_URL", "an absolute, percent-encoded URL that ends in a slash", url)
 
     @property
     def robots_txt(self) -> Path | None:
-        """Path of the robots.txt that an export keeps up to date. Default `None`."""
+        """Path of the robots.txt that exports update. Default `None`: no file is updated."""
         return self._path("ROBOTS_TXT")
 
     @property
     def gzip(self) -> bool:
-        """Return whether pages are exported, and listed in the live index, as `.xml.gz`. Default `True`."""
+        """Whether exports and the live index use `.xml.gz` pages. Default `True`."""
         return self._flag("GZIP", default=True)
 
     @property
     def gzip_level(self) -> int | None:
-        """Level of zlib, from 1 to 9.
+        """Compression level of zlib, from 1 to 9.
 
-        Default `None`: isal if the extra `fast` is installed, else level 6, or 3 for entries with links.
+        Default `None`: isal if the extra `fast` is installed, else level 6, or 3 for many alternates.
         """
         level = self.settings_dict.get("GZIP_LEVEL")
         return level if level is None else self._number("GZIP_LEVEL", level, 9)
 
     @property
+    def stylesheet(self) -> bool:
+        """Whether XML pages and indexes refer to the stylesheet `sitemap.css`. Default `False`."""
+        return self._flag("STYLESHEET", default=False)
+
+    @property
     def limits(self) -> Limits:
-        """Limits of an uncompressed page: `MAX_URLS` (default 50,000), `MAX_BYTES` (default 10,485,760)."""
+        """Limits of an uncompressed page: `MAX_URLS` (default 50,000), `MAX_BYTES` (default 10 MiB)."""
         return Limits(
             self._number("MAX_URLS", protocol.MAX_URLS, protocol.MAX_URLS),
             self._number("MAX_BYTES", protocol.STRICTEST_MAX_BYTES, protocol.MAX_BYTES),
@@ -104,27 +110,19 @@ class Conf:
 
     @property
     def max_shrink(self) -> float:
-        """The part of its URLs that a section may lose from one week to the next. Default 0.5.
+        """Maximum share of the URLs that a section may lose within a week. Default 0.5.
 
-        A section that loses more, and at least 100 URLs, keeps its published files. 1.0 allows any loss.
+        If it loses more, and at least 100 URLs, its published files are kept. 1.0 allows any loss.
         """
         value = self.settings_dict.get("MAX_SHRINK", 0.5)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            raise ImproperlyConfigured(
-                f"SITEMAPS09['MAX_SHRINK'] must be a number from 0 to 1, not {value!r}."
-            )
+        if not _is_number(value) or not 0 <= value <= 1:
+            raise _invalid("MAX_SHRINK", "a number from 0 to 1", value)
         return float(value)
 
     @property
     def keep_removed(self) -> float:
-        """Seconds for which a file is kept after no index names it any more. Default: 24 hours."""
-        value = self.settings_dict.get("KEEP_REMOVED", timedelta(hours=24))
-        seconds = value.total_seconds() if isinstance(value, timedelta) else value
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-            raise ImproperlyConfigured(
-                f"SITEMAPS09['KEEP_REMOVED'] must be a timedelta or a number of seconds, not {value!r}."
-            )
-        return float(seconds)
+        """Seconds to keep a file after no index lists it any more. Default: 24 hours."""
+        return self._seconds("KEEP_REMOVED", timedelta(hours=24))
 
     @property
     def engine(self) -> str:
@@ -133,61 +131,104 @@ class Conf:
 
     @property
     def cascade(self) -> bool:
-        """Return whether several indexes are listed in another index, `sitemap.xml`. Default `False`."""
+        """Whether an export may write an index of several indexes to `sitemap.xml`. Default `False`."""
         return self._flag("CASCADE", default=False)
 
     @property
+    def live_seconds(self) -> float:
+        """Seconds during which native views assume that a page is unchanged. Default: 60."""
+        return self._seconds("LIVE_SECONDS", 60)
+
+    @property
+    def live_cache(self) -> str | None:
+        """Alias in `CACHES` of the cache for pages of the native views. Default `None`: no cache."""
+        return self._text("LIVE_CACHE")
+
+    @property
+    def cache_control(self) -> Mapping[str, Any]:
+        """Directives for the header `Cache-Control` of native views. Default: no directives.
+
+        The keys are arguments of Django's `patch_cache_control()`.
+        """
+        directives = self.settings_dict.get("CACHE_CONTROL", {})
+        if isinstance(directives, Mapping) and all(
+            isinstance(name, str) and _DIRECTIVE.fullmatch(name) and (value is True or type(value) is int)
+            for name, value in directives.items()
+        ):
+            return directives
+        expected = (
+            "a dict of directives with True or a whole number of seconds, such as "
+            "{'public': True, 'max_age': 3600}"
+        )
+        raise _invalid("CACHE_CONTROL", expected, directives)
+
+    @property
     def zone(self) -> tzinfo:
-        """The zone of naive times: `TIME_ZONE`, regardless of `timezone.activate()`."""
+        """Time zone for naive datetimes: `TIME_ZONE`, regardless of `timezone.activate()`."""
         return get_default_timezone()
 
     @property
     def language(self) -> str:
-        """The language that sections without `i18n` are rendered in: `LANGUAGE_CODE`."""
+        """Language in which sections without `i18n` are rendered: `LANGUAGE_CODE`."""
         return settings.LANGUAGE_CODE
 
     @property
     def urlconf(self) -> str:
-        """The module of the project's URLs: `ROOT_URLCONF`."""
+        """Module of the project's URLs: `ROOT_URLCONF`."""
         return settings.ROOT_URLCONF
 
     @property
     def secret_keys(self) -> list[str | bytes]:
-        """The keys of signatures: `SECRET_KEY`, then `SECRET_KEY_FALLBACKS`, which are still valid."""
+        """Keys for signatures: `SECRET_KEY` to sign, and also `SECRET_KEY_FALLBACKS` to verify."""
         return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
     @property
     def media_url(self) -> str:
-        """The URL that names of uploaded files are relative to: `MEDIA_URL`."""
+        """Base URL of uploaded files: `MEDIA_URL`."""
         return settings.MEDIA_URL
 
     def _text(self, key: str) -> str | None:
         value = self.settings_dict.get(key)
-        if value is not None and not isinstance(value, str):
-            raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a string, not {value!r}.")
+        if not isinstance(value, str | None):
+            raise _invalid(key, "a string", value)
         return value
 
     def _flag(self, key: str, *, default: bool) -> bool:
         value = self.settings_dict.get(key, default)
         if not isinstance(value, bool):
-            # For example, the string "false" from an environment variable would be true.
-            raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be True or False, not {value!r}.")
+            # Not bool(value): the string "false" from an environment variable would be true.
+            raise _invalid(key, "True or False", value)
         return value
 
     def _path(self, key: str) -> Path | None:
         value = self.settings_dict.get(key)
-        # An empty string would be the current directory.
-        if value is not None and (not isinstance(value, (str, Path)) or value == ""):
-            raise ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be a path, not {value!r}.")
+        # Path("") would be the current directory.
+        if not isinstance(value, str | Path | None) or value == "":
+            raise _invalid(key, "a path", value)
         return None if value is None else Path(value)
+
+    def _seconds(self, key: str, default: timedelta | float) -> float:
+        value = self.settings_dict.get(key, default)
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+            raise ImproperlyConfigured(
+                f"SITEMAPS09[{key!r}] must be a timedelta or a number of seconds, not {value!r}."
+            )
+        return float(seconds)
 
     def _number(self, key: str, default: int, highest: int) -> int:
         value = self.settings_dict.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
-            raise ImproperlyConfigured(
-                f"SITEMAPS09[{key!r}] must be a whole number from 1 to {highest:,}, not {value!r}."
-            )
+            raise _invalid(key, f"a whole number from 1 to {highest:,}", value)
         return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be {expected}, not {value!r}.")
 
 
 conf = Conf()
@@ -195,26 +236,17 @@ conf = Conf()
 
 @contextmanager
 def site_locale() -> Iterator[None]:
-    """Activate the site's language and time zone in the block."""
+    """Activate `LANGUAGE_CODE` and `TIME_ZONE` in the block."""
     with translation.override(conf.language), timezone.override(conf.zone):
         yield
 
 
-#: Every key of `SITEMAPS09`, with the property that reads and validates it.
+#: Every key of `SITEMAPS09`, with the property that reads and validates its value.
 KEYS = {
-    "SITEMAPS": "sitemaps",
-    "BASE_URL": "base_url",
-    "STORAGE": "storage",
-    "ROOT": "root",
-    "STATE": "state",
-    "FILES_URL": "files_url",
-    "ROBOTS_TXT": "robots_txt",
-    "GZIP": "gzip",
-    "GZIP_LEVEL": "gzip_level",
-    "MAX_URLS": "limits",
-    "MAX_BYTES": "limits",
-    "MAX_SHRINK": "max_shrink",
-    "KEEP_REMOVED": "keep_removed",
-    "ENGINE": "engine",
-    "CASCADE": "cascade",
+    key: "limits" if key in ("MAX_URLS", "MAX_BYTES") else key.lower()
+    for key in (
+        *("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "GZIP"),
+        *("GZIP_LEVEL", "MAX_URLS", "MAX_BYTES", "MAX_SHRINK", "KEEP_REMOVED", "ENGINE", "CASCADE"),
+        *("STYLESHEET", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
+    )
 }

@@ -1,7 +1,7 @@
-"""Private API of Django that this package leans on: one small function for each use, each with a reason.
+"""Private API of Django: one small function for each use, with the reason for that use.
 
-Any release of Django may change it. Nothing else in this package touches a private name of Django, and a
-test of each function fails with its name when Django moves what it needs.
+Any release of Django may change this API. No other module of this package uses a private name of Django.
+For each function, a test fails if Django changes what the function needs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from django.db.models.query import ModelIterable
 from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query as Query
 from django.db.models.sql.where import AND, WhereNode
+from django.http import HttpRequest
 from django.urls import URLResolver
 from django.urls.resolvers import get_ns_resolver
 
@@ -27,12 +28,12 @@ from django.urls.resolvers import get_ns_resolver
 
 
 def is_fetched(items: QuerySet[Any]) -> bool:
-    """Return whether a queryset holds its rows, which another query would read a second time."""
+    """Return whether a queryset has cached its rows. A new query would read the same rows again."""
     return items._result_cache is not None
 
 
 def fetches_plainly(items: QuerySet[Any]) -> bool:
-    """Return whether rows are fetched by Django's own methods, which caches of queries override."""
+    """Return whether Django's methods fetch the rows. Packages that cache queries override the methods."""
     return all(
         getattr_static(items, name) is getattr_static(QuerySet, name)
         for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
@@ -40,9 +41,9 @@ def fetches_plainly(items: QuerySet[Any]) -> bool:
 
 
 def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[Any]:
-    """Return an iterator that keeps no rows, and that the caller can close.
+    """Return an iterator that does not cache rows, and that the caller can close.
 
-    `iterator()` always takes a cursor of the server, which poolers of transactions do not support.
+    `iterator()` always uses a server-side cursor. Transaction pooling does not support such cursors.
     """
     rows: Generator[Any] = items._iterator(  # type: ignore[attr-defined]
         use_chunked_fetch=on_server, chunk_size=size
@@ -51,21 +52,21 @@ def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[An
 
 
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
-    """Return whether items are instances of the model; `plainly` if only Django's own class makes them.
+    """Return whether items are model instances, and not the dicts or tuples of `values()`.
 
-    `values()` and `values_list()` return dicts and tuples, and a project's class may skip rows.
+    With `plainly`, return `False` for an iterable class of a project, because it may skip rows.
     """
     iterable_class = items._iterable_class
     return iterable_class is ModelIterable if plainly else issubclass(iterable_class, ModelIterable)
 
 
 def has_prefetches(items: QuerySet[Any]) -> bool:
-    """Return whether further queries are made for each slice, by `prefetch_related()`."""
+    """Return whether each slice needs further queries because of `prefetch_related()`."""
     return bool(items._prefetch_related_lookups)  # type: ignore[attr-defined]
 
 
 def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
-    """Return rows with the `select_related()`, `only()`, `defer()` and `prefetch_related()` of others."""
+    """Copy `select_related()`, `only()`, `defer()` and `prefetch_related()` from another queryset."""
     rows = rows.all()
     rows.query.select_related = source.query.select_related
     rows.query.deferred_loading = source.query.deferred_loading
@@ -75,38 +76,30 @@ def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
 # Queries.
 
 
-def sql_of(rows: QuerySet[Any], using: str | None = None) -> tuple[str, Sequence[Any]]:
-    """Return the SQL and the parameters of a query; `str(query)` is not valid SQL.
-
-    Raise `EmptyResultSet` if the query cannot have rows.
-    """
-    sql, parameters = rows.query.get_compiler(using or rows.db).as_sql()
-    return sql, parameters
-
-
 def compile_query(
     rows: QuerySet[Any], connection: BaseDatabaseWrapper
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Return the SQL, the parameters, and a function that converts fetched rows as the queryset would.
 
-    So one thread can compile the query, and another can fetch its rows.
+    One thread can then compile the query, and another thread can fetch its rows. `str(query)` is not valid
+    SQL. Raise `EmptyResultSet` if the query cannot have rows.
     """
-    compiler = rows.query.get_compiler(connection=connection)
+    compiler = rows.query.get_compiler(connection.alias)
     sql, parameters = compiler.as_sql()
     return sql, parameters, lambda chunk: list(compiler.results_iter(results=[chunk]))
 
 
 def add_condition(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
-    """Filter rows by a condition. With `filter()`, MariaDB compares it with TRUE and uses no index."""
+    """Filter rows by a condition. `filter()` would compare it with TRUE, so MariaDB would use no index."""
     result: QuerySet[Any] = rows.all()
     result.query.where.add(condition.resolve_expression(result.query), AND)
     return result
 
 
 def filter_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
-    """Filter rows, with these conditions before those that the queryset has.
+    """Filter rows, and put these conditions before the existing conditions of the queryset.
 
-    Of two bounds on one side of a column, SQLite uses the one that stands first.
+    If a column has two lower or two upper bounds, SQLite uses only the first one for the index.
     """
     result: QuerySet[Any] = rows.filter(**conditions)
     children, count = result.query.where.children, len(rows.query.where.children)
@@ -115,21 +108,21 @@ def filter_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
 
 
 def remove_order(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return rows without an order. `order_by()` keeps `reverse()`, which would reverse any later order."""
+    """Remove the order of rows and the effect of `reverse()`. `order_by()` removes only the order."""
     rows = rows.order_by()
     rows.query.standard_ordering = True
     return rows
 
 
 def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
-    """Return the same rows of a slice or a union in another order; `order_by()` refuses a slice."""
+    """Return the same rows in another order. Unlike `order_by()`, this also accepts a slice."""
     rows = rows.all()
     rows.query.order_by = ordering
     return rows
 
 
 def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
-    """Return a query with all joins of its order, and the columns that only its order has.
+    """Return a query with all joins that its order needs, and the columns that only the order uses.
 
     Raise `EmptyResultSet` or `FullResultSet` if no query is needed.
     """
@@ -140,20 +133,20 @@ def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
 
 
 def having_conditions(query: Query) -> Any:
-    """Return the conditions that are checked after rows are grouped; `None` if there is none."""
+    """Return the HAVING conditions of a query, or `None`."""
     return query.where.split_having_qualify(must_group_by=True)[1]
 
 
 def to_many_aliases(query: Query) -> set[str]:
-    """Return the aliases of joined tables of which several rows can belong to one row of the model."""
+    """Return the aliases of joined tables that can have several rows for one row of the model."""
     aliases: set[str] = set()
+    used = query.alias_refcount
     for name, table in query.alias_map.items():
         if isinstance(table, Join) and (
-            table.parent_alias in aliases
-            or (query.alias_refcount[name] and not _is_to_one(table.join_field))
+            table.parent_alias in aliases or (used[name] and not _is_to_one(table.join_field))
         ):
             aliases.add(name)
-    return {name for name in aliases if query.alias_refcount[name]}
+    return {name for name in aliases if used[name]}
 
 
 def _is_to_one(relation: Any) -> bool:
@@ -163,7 +156,7 @@ def _is_to_one(relation: Any) -> bool:
 
 
 def group_columns(query: Query) -> Iterator[Col]:
-    """Yield the columns of GROUP BY, besides those of the model itself."""
+    """Yield the columns of GROUP BY that are not from the model."""
     own_columns = query.group_by if isinstance(query.group_by, tuple) else ()
     for part in (*query.annotation_select.values(), having_conditions(query), *own_columns):
         if part is not None:
@@ -171,7 +164,7 @@ def group_columns(query: Query) -> Iterator[Col]:
 
 
 def columns_in(expressions: Iterable[Any]) -> Iterator[Col]:
-    """Yield the columns of the database that expressions are made of."""
+    """Yield the database columns that expressions use."""
     for expression in expressions:
         for part in expression.flatten():
             if isinstance(part, Col):
@@ -185,7 +178,7 @@ def columns_in(expressions: Iterable[Any]) -> Iterator[Col]:
 
 @contextmanager
 def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let another thread use the connection inside the block, which Django forbids by default."""
+    """Let another thread use the connection in the block, which Django forbids by default."""
     connection.inc_thread_sharing()
     try:
         yield
@@ -197,11 +190,11 @@ def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 class UnknownNamespaceError(LookupError):
-    """No included URLconf has a namespace; the only argument is its name."""
+    """No included URLconf has the namespace. The argument of the error is the namespace."""
 
 
 class NamespacePatterns(NamedTuple):
-    """Patterns of a namespace; `prefix` is the pattern of the `include()`, with these converters."""
+    """The patterns of a namespace, and the prefix of its `include()` with the converters in the prefix."""
 
     resolver: URLResolver
     prefix: str
@@ -209,9 +202,9 @@ class NamespacePatterns(NamedTuple):
 
 
 def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> NamespacePatterns:
-    """Return the patterns of nested namespaces. Raise `UnknownNamespaceError` for the first missing one.
+    """Return the patterns of the innermost namespace. Raise `UnknownNamespaceError` if one is missing.
 
-    The name of an app stands for its default instance, otherwise for the first one, as in `reverse()`.
+    As in `reverse()`, an app name selects the default instance of the app, or else the first instance.
     """
     prefix, converters = "", {}
     for namespace in namespaces:
@@ -226,20 +219,31 @@ def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> Namespac
 
 
 def prefixed_resolver(namespaced: NamespacePatterns) -> URLResolver:
-    """Return a resolver whose patterns begin with those of the `include()` around them."""
+    """Return a resolver whose patterns include the prefix of the `include()`."""
     resolver, prefix, converters = namespaced
     return get_ns_resolver(prefix, resolver, tuple(converters.items())) if prefix else resolver
 
 
 def reverse_candidates(resolver: URLResolver, name: object) -> list[Any]:
-    """Return what `reverse()` tries for a name or a view, in its order.
+    """Return the candidates that `reverse()` tries for a name or a view, in the same order.
 
-    Each has the possibilities (template and parameters), the pattern, its defaults and its converters.
+    Each is a tuple of possibilities (templates and parameters), pattern, defaults and converters.
     """
     candidates: list[Any] = resolver.reverse_dict.getlist(name)
     return candidates
 
 
 def reverse_names(resolver: URLResolver) -> list[str]:
-    """Return the names that `reverse()` knows. This loads the URLconf, whose modules can raise anything."""
+    """Return the names that `reverse()` accepts. Loading the URLconf can raise any exception."""
     return [name for name in resolver.reverse_dict if isinstance(name, str)]
+
+
+# Requests.
+
+
+def skip_cache_update(request: HttpRequest) -> None:
+    """Prevent Django's cache middleware from storing the response.
+
+    The middleware stores responses of status 304, and would later send them for unconditional requests.
+    """
+    request._cache_update_cache = False  # type: ignore[attr-defined]

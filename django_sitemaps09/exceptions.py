@@ -1,10 +1,10 @@
-"""The exceptions of this package. Incorrect use raises Django's `ImproperlyConfigured` instead."""
+"""Exceptions of this package. Incorrect declarations and settings raise `ImproperlyConfigured` instead."""
 
 from __future__ import annotations
 
 
 class SitemapError(Exception):
-    """The base of all errors of this package."""
+    """Base class of all exceptions of this package."""
 
 
 class UnknownSectionError(SitemapError):
@@ -12,28 +12,28 @@ class UnknownSectionError(SitemapError):
 
 
 class TextError(SitemapError, ValueError):
-    """A text contains a character that XML cannot contain; the message names the item."""
+    """A string contains a character that is invalid in XML. The message identifies the item."""
 
 
 class KeyOrderError(SitemapError):
-    """The keys of a section's rows are not strictly increasing, so that pages would repeat URLs."""
+    """The keys of a section's rows are not strictly increasing, so pages would repeat URLs."""
 
 
 class RobotsError(SitemapError):
-    """A robots.txt cannot be parsed or must not be written; it was not changed."""
+    """A robots.txt cannot be parsed or must not be written. The file was not changed."""
 
 
 class ExportError(SitemapError):
-    """An export cannot start or continue; files that were published before remain."""
+    """An export cannot start or continue. Files that are already published are kept."""
 
 
 class ExportRunningError(ExportError):
-    """Another export is writing to the same target; nothing was changed."""
+    """Another export is writing to the same target. This one has changed nothing."""
 
 
 class ManifestError(ExportError):
-    """The manifest of earlier exports cannot be used."""
+    """The manifest of an earlier export cannot be used."""
 
 
 class UnreadableError(ManifestError):
-    """A file of the manifest is damaged, so the published state must be determined in another way."""
+    """A file that belongs to the manifest is missing or damaged, so the published state is unknown."""

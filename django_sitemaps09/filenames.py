@@ -1,4 +1,4 @@
-"""The grammar of file names: which sections, pages and indexes are published under which names."""
+"""The grammar of section names, and of the file names for pages and indexes."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
-#: The name of a section, which is a part of the URLs and the file names of its pages.
+#: Pattern for the name of a section. The URLs and the file names of its pages contain the name.
 NAME = re.compile(r"[A-Za-z0-9_-]+")
-#: The name of the first index, or of the only one.
+#: The file name of the first or only index.
 INDEX = "sitemap.xml"
+#: The file name of the stylesheet to which indexes and pages refer if `STYLESHEET` is set.
+STYLESHEET = "sitemap.css"
 #: The suffix of a page's file name.
 Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
 SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
-#: The names of published pages and indexes. Published files never have other names, and no other file
-#: beside them is replaced or deleted.
-PUBLISHED = re.compile(rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt")
+#: Pattern for the file names of published pages, indexes and stylesheets. An export never replaces or
+#: deletes a file with another name.
+PUBLISHED = re.compile(
+    rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt|{re.escape(STYLESHEET)}"
+)
 
-# Files that others put into the target must not use up the numbers. A file with a longer number is not
-# ours, unless a manifest lists it.
+#: The pattern for the path of a live page without its suffix. It is greedy: the page number follows the
+#: last hyphen. Exported pages have at most eight digits; nine-digit numbers belong to live pages only.
+LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
+
+# A file with a longer number is not from an export, unless a manifest lists it. Such a file must not
+# raise the highest number, since few numbers would then remain.
 _NUMBER = "[1-9][0-9]{0,7}"
 _PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
-# No section's page can have such a name.
+# Pattern for the file name of an index. The name of a page never matches.
 _INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
 
 
 class PageName(NamedTuple):
-    """Parts of a page's file name."""
+    """The parts of the file name of a page."""
 
     section: str
     number: int
@@ -35,18 +43,18 @@ class PageName(NamedTuple):
 
 
 def page_name(section: str, number: int, suffix: Suffix) -> str:
-    """Return the file name of a page, with which the URL of a live page ends, too."""
+    """Return the file name of an exported page. The URL of a live page has the same end."""
     return f"sitemap-{section}-{number}.{suffix}"
 
 
 def parse_page_name(name: str) -> PageName | None:
-    """Return the parts of a page's file name; `None` for any other name."""
+    """Parse the file name of a page. Return `None` for any other name."""
     match = _PAGE.fullmatch(name)
     return match and PageName(match[1], int(match[2]), cast(Suffix, match[3]))
 
 
 def index_name(number: int, *, cascade: bool = False) -> str:
-    """Return the file name of an index; in a cascade, the root has the usual name of the first one."""
+    """Return the file name of an index. In a cascade, `sitemap.xml` is reserved for the root index."""
     return INDEX if number == 1 and not cascade else f"sitemap-{number}.xml"
 
 
@@ -56,13 +64,13 @@ def is_index(name: str) -> bool:
 
 
 def index_number(name: str) -> int | None:
-    """Return the number in the file name of an index; `None` for any other name."""
+    """Return the number in the file name of an index, or `None` for any other name."""
     match = _INDEX.fullmatch(name)
     return match and int(match[1] or 1)
 
 
 def highest_numbers(names: Iterable[str]) -> dict[str, int]:
-    """Return the highest page number of each section among these files."""
+    """Return the highest page number of each section in these file names."""
     highest: dict[str, int] = defaultdict(int)
     for page in filter(None, map(parse_page_name, names)):
         highest[page.section] = max(highest[page.section], page.number)

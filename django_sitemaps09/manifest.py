@@ -1,8 +1,8 @@
-"""The manifest of an export: its sections, their pages as ranges of a key, and the files to remove.
+"""The manifest of an export: its sections, their pages as key ranges, and the files to remove.
 
-A small root names one file for each section. Such a file never changes: the next publication writes a
-new one, and atomically replaces the root by one that names it. All files are verified by their digests,
-so that a damaged file is detected even if it can be parsed.
+A small root document lists one file for each section. These files never change: a publication writes new
+files, then atomically replaces the root. Each file contains a digest, so a damaged file is detected even
+if its content can be parsed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -20,24 +20,23 @@ from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
 from django_sitemaps09.stores import Store
 
-#: The format of these files. A file with a higher number was written by a later version of this package.
+#: The version of the format. Files with a higher number were written by a later version of this package.
 FORMAT = 2
 ROOT = "manifest.json"
 BACKUP = "manifest.json.bak"
 _FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
-#: The errors that parsed values raise if they are not what this package wrote.
-UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
-#: Bytes of the largest file that is read. A page takes about 250 bytes, so that a section can have four
-#: million pages.
+#: The errors that parsing can raise for a document that this package did not write.
+PARSE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+#: Maximum bytes of a file. This is enough for four million pages of about 250 bytes each.
 MAX_FILE_BYTES = 1_000_000_000
 
 
 class PageRecord(NamedTuple):
-    """One published page. Its range begins after the `until` of the page before it.
+    """One published page. Its key range begins after the `until` of the previous page.
 
-    `bytes` is its length before, `size` after compression; `digest` is the SHA-256 of the uncompressed
-    content. `newest` is the newest lastmod in it. `changed` is its lastmod in the index: when the digest
-    last changed. `index_number` is the number of the index that names it.
+    `bytes` is the length before compression, and `size` the length after compression. `digest` is the
+    SHA-256 of the uncompressed content. `newest` is the newest lastmod on the page. `changed` is the
+    lastmod of the page in the index: the time when `digest` last changed. `index_number` is that index.
     """
 
     number: int
@@ -54,10 +53,10 @@ class PageRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SectionRecord:
-    """One section. `key_identity` identifies its key; it is `None` if its pages are not ranges of a key.
+    """One published section. `key_identity` is `None` if its pages are not key ranges.
 
-    `highest` is the highest number that any of its pages has ever had. `counts` are earlier numbers of
-    URLs, each with the time (seconds since 1970) until which it was published.
+    `highest` is the highest page number that was ever used. `counts` has pairs of a time (in seconds since
+    1970) and the number of URLs that were published until then.
     """
 
     suffix: Suffix = "xml.gz"
@@ -76,26 +75,24 @@ class SectionRecord:
         return self.key_identity is not None
 
     def file_names(self, section: str) -> list[str]:
-        """Return the file names of the pages of a section with this name."""
+        """Return the file names of the pages in this section."""
         return [page_name(section, page.number, self.suffix) for page in self.pages]
 
     def page_map(self) -> PageMap:
-        """Return the pages as ranges."""
-        return PageMap(tuple(self._ranges()))
-
-    def _ranges(self) -> Iterator[Page]:
-        after: Key | None = None
-        for page in self.pages:
-            yield Page(page.number, after, page.until)
-            after = page.until
+        """Return the pages as key ranges."""
+        afters = [None, *(page.until for page in self.pages)]
+        pages = zip(self.pages, afters, strict=False)
+        return PageMap(tuple(Page(page.number, after, page.until) for page, after in pages))
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The state that one run left. `files` are the names of the sections' files in the state folder.
+    """The published state after one run.
 
-    `url` and `base` are those of the project, and `indexes` are the names of the indexes. `removed` has the
-    names of files that no index names any more, each with the time (seconds since 1970) when that began.
+    `url` is the URL of the published files, and `base` the base URL of the locations. `removed` has the
+    names of files that no index lists any more, each with the time (in seconds since 1970) of its removal
+    from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
+    file name of the stylesheet if pages and indexes refer to it, and is empty otherwise.
     """
 
     run: str
@@ -105,9 +102,10 @@ class Manifest:
     removed: Mapping[str, float] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     indexes: tuple[str, ...] = ()
+    stylesheets: tuple[str, ...] = ()
 
     def root(self) -> bytes:
-        """Return the root document, which names all other files."""
+        """Return the root document with the names of all section files."""
         document = {
             "format": FORMAT,
             "run": self.run,
@@ -116,17 +114,18 @@ class Manifest:
             "sections": self.files,
             "removed": self.removed,
             "indexes": self.indexes,
+            "stylesheets": self.stylesheets,
         }
         return seal(document)
 
 
 def seal(document: Mapping[str, Any]) -> bytes:
-    """Return the JSON of a document, with a digest of all of it."""
+    """Return a document as JSON that contains its digest."""
     return json.dumps({**document, "digest": _digest(document)}).encode()
 
 
 def unseal(content: bytes | str) -> dict[str, Any]:
-    """Parse a document by `seal`. Raise `ValueError`, or another error of `UNFIT`, if it is damaged."""
+    """Parse a document that `seal` returned. Raise one of `PARSE_ERRORS` if it is damaged."""
     document: dict[str, Any] = _loads(content)
     if document.pop("digest") != _digest(document):
         raise ValueError("its digest does not match its content")
@@ -138,19 +137,19 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def _loads(content: bytes | str) -> Any:
-    """Parse JSON. Refuse `NaN` and `Infinity`, which this package never writes."""
+    """Parse JSON, but not `NaN` and `Infinity`, which this package never writes."""
     return json.loads(content, parse_float=_finite, parse_constant=_finite)
 
 
 def _finite(value: Any) -> float:
     number = float(value)
     if not math.isfinite(number):
-        raise ValueError(f"{value!r:.20} is not a number")
+        raise ValueError(f"{value!r:.20} is not a finite number")
     return number
 
 
 def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
-    """Return names that match a pattern; raise `ValueError` for others, which could lead anywhere."""
+    """Return file names as strings. Raise `ValueError` if one does not match: it could be any path."""
     texts = [str(name) for name in names]
     for name in texts:
         if pattern.fullmatch(name) is None:
@@ -171,7 +170,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
         if version > FORMAT:
             raise ManifestError(
                 f"{label} was written by a later version of django-sitemaps09. Export with that version, "
-                "or remove the file: all pages are then rebuilt."
+                "or remove the file. The next export then rebuilds all pages."
             )
         if version != FORMAT:
             raise ValueError("it was written by an earlier version")
@@ -189,13 +188,15 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             removed={name: _finite(document["removed"][name]) for name in removed},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
+            # The first version of this format had no stylesheets.
+            stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
         )
-    except UNFIT as error:
+    except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
 
 
 def read(state: Store, name: str = ROOT) -> Manifest | None:
-    """Read a manifest with all its sections; `None` if it does not exist."""
+    """Read a manifest with all its sections. Return `None` if it does not exist."""
     root = read_root(state, name)
     if root is None:
         return None
@@ -216,9 +217,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         head = _loads(next(lines))
         record = SectionRecord(
             suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
-            key_identity=head["identity"]
-            if head["identity"] is None
-            else tuple(map(str, head["identity"])),
+            key_identity=_texts(head["identity"]),
             declaration_digest=head["declared"],
             highest=int(head["highest"]),
             counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
@@ -227,13 +226,13 @@ def read_section(state: Store, name: str) -> SectionRecord:
         if len(record.pages) != head["pages"]:
             raise ValueError(f"it has {len(record.pages)} of {head['pages']} pages")
         _check(record)
-    except (*UNFIT, StopIteration) as error:
+    except (*PARSE_ERRORS, StopIteration) as error:
         raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r:.500})") from error
     return record
 
 
 def _check(record: SectionRecord) -> None:
-    """Raise `ValueError` for inconsistent pages. Only the database can check the order of their bounds."""
+    """Raise `ValueError` for inconsistent pages. Only the database can check the order of keys."""
     numbers = {page.number for page in record.pages}
     if len(numbers) < len(record.pages):
         raise ValueError("two pages have the same number")
@@ -243,39 +242,50 @@ def _check(record: SectionRecord) -> None:
         return
     *closed_bounds, last_bound = [page.until for page in record.pages]
     if last_bound is not None or None in closed_bounds:
-        raise ValueError("a page other than the last one is open, or the last one is closed")
+        raise ValueError("a page other than the last has no upper bound, or the last page has one")
     if len({*closed_bounds}) < len(closed_bounds):
         raise ValueError("two pages end with the same key")
 
 
 def _page(values: Sequence[Any]) -> PageRecord:
     page = PageRecord(*values)
-    if page.fingerprint is not None and page.fingerprint[2] is None:
-        # Without a hash, which earlier versions lacked on SQLite, a fingerprint is insufficient.
-        page = page._replace(fingerprint=None)
-    rows, newest, hash_ = page.fingerprint or (0, None, 0)
-    numbers = (page.number, page.urls, page.bytes, page.size, page.index_number, rows)
-    number, urls, bytes_, size, index_number, rows = map(int, numbers)
-    if number < 1 or min(urls, bytes_, size, index_number, rows) < 0:
-        raise ValueError(f"{values!r:.200} is not a page")
-    newest = None if newest is None else str(newest)
-    fingerprint = Fingerprint(rows, newest, hash_ if isinstance(hash_, str) else int(hash_))
+    numbers = (page.number, page.urls, page.bytes, page.size, page.index_number)
+    number, urls, bytes_, size, index_number = map(int, numbers)
+    fingerprint = _fingerprint(page.fingerprint)
+    if number < 1 or min(urls, bytes_, size, index_number, fingerprint.rows if fingerprint else 0) < 0:
+        raise ValueError(f"{values!r:.200} is not a valid page record")
     return PageRecord(
         number=number,
-        until=None if page.until is None else tuple(map(str, page.until)),
+        until=_texts(page.until),
         urls=urls,
         bytes=bytes_,
         size=size,
-        newest=None if page.newest is None else str(page.newest),
-        changed=None if page.changed is None else str(page.changed),
+        newest=_text(page.newest),
+        changed=_text(page.changed),
         digest=str(page.digest),
-        fingerprint=None if page.fingerprint is None else fingerprint,
+        fingerprint=fingerprint,
         index_number=index_number,
     )
 
 
+def _fingerprint(values: Sequence[Any] | None) -> Fingerprint | None:
+    # On SQLite, earlier versions wrote fingerprints without a hash. These cannot detect all changes.
+    if values is None or values[2] is None:
+        return None
+    rows, newest, hash_ = values
+    return Fingerprint(int(rows), _text(newest), hash_ if isinstance(hash_, str) else int(hash_))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(map(str, values))
+
+
 def section_document(record: SectionRecord) -> bytes:
-    """Return the file of one section: a line for all of it, then a line for each page."""
+    """Return the content of a section file: a line for the section, then a line for each page."""
     head = {
         "suffix": record.suffix,
         "identity": record.key_identity,
@@ -288,14 +298,12 @@ def section_document(record: SectionRecord) -> bytes:
 
 
 def section_file(section: str, document: bytes) -> str:
-    """Return the name of a section's file, with a digest by which the root identifies the content."""
+    """Return the name of a section file. The name contains the digest of the content."""
     return f"section-{section}-{sha256(document).hexdigest()[:32]}.jsonl"
 
 
 def unused_files(state: Store, *manifests: Manifest | None) -> Iterable[str]:
-    """Return the files of sections that none of these manifests names."""
-    used_names = {
-        file for manifest in manifests if manifest is not None for file in manifest.files.values()
-    }
+    """Return the section files in the state folder that none of these manifests lists."""
+    used = {file for manifest in manifests if manifest is not None for file in manifest.files.values()}
     names = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
-    return [name for name in names if name not in used_names]
+    return [name for name in names if name not in used]

@@ -1,7 +1,8 @@
-"""Pages of a section as ranges of its key: cutting, splitting, merging, and detection of changes.
+"""Pages of a section as key ranges: cut, split and merge pages, and detect changes.
 
-A page is the range `(after, until]`, never a rank. It costs the same everywhere, and a row that is
-deleted elsewhere does not move it. Keys are compared by the source of the rows, never here.
+A page is the key range `(after, until]`, as in keyset pagination, and not an offset. Every page takes
+equally long to read. If a row is deleted on one page, the rows of other pages remain where they are. Only
+the source of the rows can compare keys.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from django_sitemaps09.protocol import Limits
 
-#: A key as text, one text for each column, in the form in which it is sent and stored.
+#: A key as strings, one for each column. Workers receive keys in this form, and the manifest stores it.
 Key: TypeAlias = "tuple[str, ...]"
-#: Hashes have 64 bits. Their sums are taken modulo this, so that they can be subtracted.
+#: The modulus for sums of 64-bit hashes. Modular sums can be subtracted without loss.
 HASHES = 1 << 64
 
 
 class Page(NamedTuple):
     """A numbered range of keys: greater than `after`, up to and including `until`.
 
-    `after` is `None` for the first page. `until` is `None` for the last one, which is open: rows that are
-    appended later belong to it.
+    The first page has no `after`. The last page has no `until`: rows that are appended later belong to it.
     """
 
     number: int
@@ -34,21 +34,17 @@ class Page(NamedTuple):
 
 
 class PageMap(NamedTuple):
-    """The pages of a section in the order of their keys; none for a section without rows."""
+    """The pages of a section in key order. A section without rows has no pages."""
 
     pages: tuple[Page, ...]
 
-    def find(self, number: int) -> Page | None:
-        """Return the page with a number. Numbers are names, and need not be in order."""
-        return next((page for page in self.pages if page.number == number), None)
-
 
 class Fingerprint(NamedTuple):
-    """The fingerprint of the rows in a range, which shows whether they changed.
+    """Number, newest lastmod and hash of the rows in a range, to detect changes.
 
-    `newest` is the newest lastmod as W3C text. `hash` covers key and columns. As a number, it is a sum over
-    the rows in any order, so that the hashes of adjacent ranges add up. As a text, it covers the rows in
-    their order, and says nothing about a part or a larger range.
+    `newest` is in the W3C format. `hash` covers the key and all columns. An integer is the sum of the row
+    hashes, so the hashes of adjacent ranges can be added. A string depends on the order of the rows, so
+    strings cannot be added.
     """
 
     rows: int
@@ -56,14 +52,14 @@ class Fingerprint(NamedTuple):
     hash: int | str
 
     def plus(self, other: Fingerprint) -> Fingerprint:
-        """Return the fingerprint of two ranges together. Raise `ValueError` if hashes do not add up."""
+        """Return the fingerprint of both ranges. Raise `ValueError` if a hash is a string."""
         newest = max(filter(None, (self.newest, other.newest)), default=None)
         return Fingerprint(self.rows + other.rows, newest, (self._sum + other._sum) % HASHES)
 
     def minus(self, part: Fingerprint) -> Fingerprint:
-        """Return the fingerprint of the rest of a range, without `newest`, which cannot be derived.
+        """Return the fingerprint of the range without `part`. Its `newest` is unknown.
 
-        Raise `ValueError` if hashes do not add up.
+        Raise `ValueError` if a hash is a string.
         """
         return Fingerprint(self.rows - part.rows, None, (self._sum - part._sum) % HASHES)
 
@@ -74,33 +70,33 @@ class Fingerprint(NamedTuple):
         return self.hash
 
     def same(self, other: Fingerprint) -> bool:
-        """Return whether both cover the same rows. `newest` is ignored: the hash includes lastmods."""
+        """Return whether the rows are the same. `newest` is ignored, since `hash` covers lastmods."""
         return (self.rows, self.hash) == (other.rows, other.hash)
 
 
 class Keyed(Protocol):
-    """The interface of rows in the order of a key."""
+    """Protocol for rows that are ordered by a key."""
 
     def is_empty(self) -> bool:
         """Return whether there are no rows."""
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
-        """Return the key `count` rows after `after`; `None` if no row comes after that key."""
+        """Return the key that is `count` rows after `after`, or `None` if no row follows the result."""
 
 
 class Rendered(Protocol):
-    """The result of a renderer for the page that it wrote."""
+    """Protocol for the result of rendering one page."""
 
     @property
     def cut(self) -> Key | None:
-        """The last key that was written if the page exceeds its limits, else `None`."""
+        """Return the last key that fits if the page exceeds its limits, else `None`."""
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
 
 
 class Filled(Protocol):
-    """The numbers of URLs and bytes of a page."""
+    """Protocol for objects that know a page's number of URLs and bytes."""
 
     @property
     def urls(self) -> int: ...
@@ -113,18 +109,17 @@ FilledT = TypeVar("FilledT", bound=Filled)
 
 
 def cut(rows: Keyed, rows_per_page: int) -> PageMap:
-    """Cut all rows into pages from the first key on: a pure function of the rows."""
+    """Divide all rows into pages of `rows_per_page`, numbered from 1."""
     return PageMap(tuple(each_page(rows, rows_per_page)))
 
 
 def each_page(
     rows: Keyed, rows_per_page: int, numbers: Iterable[int] | None = None, after: Key | None = None
 ) -> Iterator[Page]:
-    """Yield the pages of `cut`, each before the next one is looked up.
+    """Divide the rows after `after` into pages. Yield each page before the next one is queried.
 
-    They have the `numbers` in their order, by default from 1 on, and begin after `after`. Each page takes
-    one query that reads only the key, in constant memory. All window functions that were measured took two
-    to eight times as long.
+    `numbers` are the page numbers in order, by default from 1. Each page needs one query that reads only a
+    key. Window functions took two to eight times as long in measurements.
     """
     if after is None and rows.is_empty():
         return
@@ -137,21 +132,21 @@ def each_page(
 
 
 def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
-    """Split a page after `key`; the first part keeps its number, the second gets `number`."""
+    """Split a page after `key`. The first part keeps the page number. The second part gets `number`."""
     return Page(page.number, page.after, key), Page(number, key, page.until)
 
 
 def fill(limit: int) -> int:
-    """Return the part of a limit that pages are cut for, so that added rows do not split them at once."""
+    """Return 95 % of a limit. New pages are filled only so far, to leave room for rows added later."""
     return limit - limit // 20
 
 
 def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tuple[FilledT, ...]]:
-    """Group adjacent pages that fit on one page together; every other page is a group by itself.
+    """Group adjacent pages that fit together on one page. Every other page is a group by itself.
 
-    At most `max_merged` pages are merged into others. If that suffices, no two adjacent pages fit on one
-    page afterwards. There are then at most twice as many as a new cut would make. The open last page is
-    different, since it grows: it is merged only if the result is at most half a page.
+    At most `max_merged` pages are merged into previous pages. If fewer are merged, no two adjacent groups
+    fit on one page. There are then at most twice as many groups as a new division would have pages. The
+    last page grows, so it is merged only if the result is at most half a page.
     """
     groups: list[tuple[FilledT, ...]] = []
     for position, page in enumerate(pages, 1):
@@ -179,14 +174,15 @@ def render_all(
     retires: Callable[[Page], bool] = lambda page: False,
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
-    """Yield each page with its rendered result. A page that exceeds its limits is split until it fits.
+    """Yield each page with its rendered result. Split pages that exceed their limits until they fit.
 
-    `submit` returns a function that waits for the result of a page. Up to `ahead` pages are submitted
-    before the first result is awaited; pages and their numbers do not depend on that.
+    `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
+    are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
-    The second part of a split page gets the first number above `highest` that no page has, so the rest of
-    `pages` is read before the first split. `divide` returns the key at which a page is split. Both parts
-    are rendered again if that is not where it was cut, or if the page `retires`: then both get new numbers.
+    The second part of a split page gets the first unused number above `highest`. To know the used numbers,
+    all `pages` are read before the first split. `divide` returns the key at which a page is split. If that
+    is not the key at which the renderer cut the page, both parts are rendered again. If `retires` returns
+    `True` for a page, both parts are rendered with new numbers.
     """
     remaining_pages = iter(pages)
     submitted: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
@@ -215,11 +211,11 @@ def render_all(
 
 
 def _parts(page: Page, cut: Key, key: Key, highest: int, *, is_retired: bool) -> tuple[Page, Page, int]:
-    """Return both parts of a page that was cut, and the highest number that any page has now."""
+    """Return both parts of a page that was cut, and the new highest page number."""
     if cut == page.after:
-        raise ValueError(f"{page} was cut where it begins, which would loop forever")
+        raise ValueError(f"{page} would be split at its own lower bound, so splitting would never end")
     if is_retired:
-        # The old number stays with what was published under it.
+        # The old number remains reserved for the file that was published under it.
         highest += 1
         page = page._replace(number=highest)
     return *split(page, key, highest + 1), highest + 1
@@ -227,7 +223,7 @@ def _parts(page: Page, cut: Key, key: Key, highest: int, *, is_retired: bool) ->
 
 @contextmanager
 def _await_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
-    """Wait for all submitted pages before an error is raised, since they must not go on after it."""
+    """If the block fails, wait for all submitted pages. No page is then rendered after the error."""
     try:
         yield
     except Exception:
@@ -237,73 +233,66 @@ def _await_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> I
         raise
 
 
-#: A page, and the fingerprint that its rows had when they were read, or `None` if it is not known.
+#: A page with the fingerprint of its published rows, or with `None` if the fingerprint is unknown.
 KnownPage: TypeAlias = "tuple[Page, Fingerprint | None]"
-#: A function that reads the present fingerprint of a range.
-Ask: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
-
-
-def find_changed(pages: Sequence[KnownPage], ask: Ask) -> dict[int, Fingerprint | None]:
-    """Return the numbers of the pages whose rows changed, with their present fingerprints.
-
-    Pages must be adjacent, and in the order of their keys. A page without a fingerprint is never read, and
-    always returned with `None`. If hashes add up, whole runs are read: once if nothing changed, and twice
-    if the last page changed. Each other page that changed takes about `log2` of the run's length in reads.
-    If hashes do not add up, each page is read once.
-    """
-    fingerprints: dict[int, Fingerprint | None] = {}
-    for is_known, run in groupby(pages, lambda pair: pair[1] is not None):
-        if is_known:
-            fingerprints |= _changed_of_run(
-                [(page, published) for page, published in run if published is not None], ask
-            )
-        else:
-            fingerprints |= dict.fromkeys(page.number for page, _ in run)
-    return fingerprints
-
-
+#: A function that reads the current fingerprint of the range from `after` to `until`.
+ReadRange: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
 #: Adjacent pages whose fingerprints are known.
 _Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
 
 
-def _changed_of_run(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
-    if any(isinstance(published.hash, str) for _, published in run):
-        return _changed_one_by_one(run, ask)
-    run_fingerprint = _read_run(run, ask)
-    if isinstance(run_fingerprint.hash, str):
-        return _changed_one_by_one(run, ask)
-    # New rows are mostly in the last page. If so, the rest is known to be unchanged.
-    return _changed_within(run, run_fingerprint, ask, middle=len(run) - 1)
+def find_changed(pages: Sequence[KnownPage], read: ReadRange) -> dict[int, Fingerprint | None]:
+    """Return the numbers of pages whose rows changed, with the current fingerprints of these pages.
+
+    `pages` must be adjacent and in key order. A page without a fingerprint is not read, and is always
+    returned with `None`. All other pages are read in runs of adjacent pages.
+
+    Integer hashes can be added, so a run needs only one read if nothing changed, and two reads if only the
+    last page changed. Each other page that changed needs about `log2(len(run))` reads. With string hashes,
+    each page is read once.
+    """
+    fingerprints: dict[int, Fingerprint | None] = {}
+    for is_known, group in groupby(pages, lambda pair: pair[1] is not None):
+        if is_known:
+            run = [(page, published) for page, published in group if published is not None]
+            fingerprints |= _changed_in_run(run, read)
+        else:
+            fingerprints |= dict.fromkeys(page.number for page, _ in group)
+    return fingerprints
 
 
-def _changed_one_by_one(run: _Run, ask: Ask) -> dict[int, Fingerprint]:
-    """Return the changed pages if hashes do not add up."""
-    readings = [(page.number, published, ask(page.after, page.until)) for page, published in run]
-    return {number: present for number, published, present in readings if not present.same(published)}
+def _changed_in_run(run: _Run, read: ReadRange) -> dict[int, Fingerprint]:
+    if not any(isinstance(published.hash, str) for _, published in run):
+        current = _read_run(run, read)
+        if not isinstance(current.hash, str):
+            # New rows are mostly on the last page, so compare this page and all others separately.
+            return _changed_within(run, current, read, middle=len(run) - 1)
+    readings = [(page.number, published, read(page.after, page.until)) for page, published in run]
+    return {number: current for number, published, current in readings if not current.same(published)}
 
 
 def _changed_within(
-    run: _Run, present: Fingerprint, ask: Ask, middle: int | None = None, is_derived: bool = False
+    run: _Run, current: Fingerprint, read: ReadRange, middle: int | None = None, *, is_derived: bool = False
 ) -> dict[int, Fingerprint]:
-    """Return the changed pages of a run whose fingerprint is `present`: read, or derived if `is_derived`.
+    """Return the changed pages of a run. `is_derived` is set if `current` was not read but subtracted.
 
-    The part from `middle` on, by default the second half, is read, and the other part is derived from it.
+    Read the pages from `middle` on, by default the second half. Derive the first half by subtraction.
     """
-    if present.same(reduce(Fingerprint.plus, (published for _, published in run))):
+    if current.same(reduce(Fingerprint.plus, (published for _, published in run))):
         return {}
     if len(run) == 1:
-        # Rows can change between two queries, so only a fingerprint that was read is returned.
+        # Rows can change between two queries, so a derived fingerprint is not returned but read again.
         [(page, published)] = run
-        present = _read_run(run, ask) if is_derived else present
-        return {} if present.same(published) else {page.number: present}
+        current = _read_run(run, read) if is_derived else current
+        return {} if current.same(published) else {page.number: current}
     middle = len(run) // 2 if middle is None else middle
     first_half, second_half = run[:middle], run[middle:]
-    second_fingerprint = _read_run(second_half, ask)
+    second_fingerprint = _read_run(second_half, read)
     return {
-        **_changed_within(first_half, present.minus(second_fingerprint), ask, is_derived=True),
-        **_changed_within(second_half, second_fingerprint, ask),
+        **_changed_within(first_half, current.minus(second_fingerprint), read, is_derived=True),
+        **_changed_within(second_half, second_fingerprint, read),
     }
 
 
-def _read_run(run: _Run, ask: Ask) -> Fingerprint:
-    return ask(run[0][0].after, run[-1][0].until)
+def _read_run(run: _Run, read: ReadRange) -> Fingerprint:
+    return read(run[0][0].after, run[-1][0].until)

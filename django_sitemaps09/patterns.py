@@ -1,4 +1,4 @@
-"""The candidates that `reverse()` would try for a name, each as literals and columns of text."""
+"""Find the path templates that `reverse()` tries for a name, and fill them from columns of arguments."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SLUG = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _UNQUOTED = _SLUG + b"." + _SAFE.encode()
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
-#: Converts a column of values to quoted text; returns `None` if `reverse()` might convert or refuse one.
+#: Function that quotes a column of values. Returns `None` if the results of `reverse()` might differ.
 Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]
 
 
 class Parts(NamedTuple):
-    """A pattern of `path()` with Django's own converters: quoted literals, and arguments between them.
+    """A `path()` pattern with only built-in converters: quoted literals, and the arguments between them.
 
     If each value matches the regular expression of its converter, the whole path matches the pattern.
     """
@@ -50,7 +50,7 @@ class Parts(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One way in which `reverse()` can write the path of a name, for arguments of one shape."""
+    """A path template that `reverse()` tries for the name of a pattern with certain arguments."""
 
     template: str
     names: Sequence[str]
@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
     parts: Parts | None
 
     def url(self, values: Sequence[object]) -> str | None:
-        """Return the quoted path, or `None` if the next candidate must be tried."""
+        """Return the quoted path, or `None` if `reverse()` would try the next candidate."""
         texts = {}
         for name, value in zip(self.names, values, strict=True):
             if name in self.defaults and value != self.defaults[name]:
@@ -81,8 +81,8 @@ class Candidate(NamedTuple):
 def candidates(
     resolver: URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
 ) -> tuple[Candidate, ...]:
-    """Return the candidates for `count` positional, or for keyword arguments; none for an unknown name."""
-    # A view itself, which reverse() also accepts, has no namespace.
+    """Return the candidates for `count` positional arguments. If `count` is 0, use `keywords` instead."""
+    # Like reverse(), accept a view instead of a name. It has no namespace.
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
     try:
         resolver = prefixed_resolver(find_namespace(resolver, path))
@@ -110,13 +110,13 @@ def candidates(
                     )
                 )
     except re.error:
-        # reverse() raises this error itself, if it gets that far.
+        # reverse() raises the same error if it reaches this candidate.
         return ()
     return tuple(results)
 
 
 def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]) -> Parts | None:
-    """Return the parts of a pattern, if its regular expression is exactly the one composed from them."""
+    """Return the parts of a pattern; `None` unless they completely determine its regular expression."""
     first, *others = _PARAMETER.split(template)
     names, literals = others[::2], [first, *others[1::2]]
     expected = [re.escape(first)]
@@ -124,11 +124,11 @@ def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]
         if name not in converters or type(converter := converters[name]) not in _TEXTS:
             return None
         expected.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
-    # From Python 3.14 on, the end of a string is `\z`.
+    # Since Python 3.14, the end of a string is `\z`.
     if "".join(expected) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
         return None
     head = f"{prefix}{first}"
-    # A path that could become a URL without a scheme is left to reverse().
+    # If a path could begin with two slashes, use reverse() because it escapes them.
     if len(head) < 2 or head[0] != "/" or head[1] == "/":
         return None
     quoted_literals = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
@@ -146,7 +146,7 @@ def _uuids(column: Sequence[Any]) -> SafeColumn | None:
 
 
 def _join_lines(column: Sequence[Any]) -> str | None:
-    """Return the joined lines of a column of text, if each value is one line that is not empty."""
+    """Join a column of strings. Return `None` if a value is not a string, is empty, or has a line end."""
     if {*map(type, column)} != {str} or "" in column:
         return None
     lines = "\n".join(column)
@@ -171,23 +171,19 @@ def _strings(column: Sequence[Any]) -> Sequence[str] | None:
 
 
 def _quote_lines(column: Sequence[str], lines: str) -> Sequence[str] | None:
-    """Quote a column as `reverse()` does; return `None` if a value cannot be encoded."""
+    """Quote a column as `reverse()` does. Return `None` if a value cannot be encoded."""
     try:
         if lines.encode().translate(None, _UNQUOTED + b"\n"):
-            column = _UNSAFE.sub(_quote_match, lines).split("\n")
+            column = _UNSAFE.sub(lambda match: _quote(match[0]), lines).split("\n")
     except UnicodeEncodeError:
         return None
-    # Of the characters that a path contains unquoted, only these two need escaping in XML.
+    # Of the unquoted characters, only these two need escaping in XML.
     return column if "&" in lines or "'" in lines else SafeColumn(column)
 
 
 @lru_cache(4096)
 def _quote(run: str) -> str:
     return quote(run, safe="")
-
-
-def _quote_match(match: re.Match[str]) -> str:
-    return _quote(match[0])
 
 
 _TEXTS: Mapping[type, Texts] = {

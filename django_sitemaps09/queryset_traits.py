@@ -1,4 +1,4 @@
-"""Inspect querysets: whether their rows can be reordered, or read in ranges without being cached."""
+"""Iterate over querysets, and inspect whether their rows can be reordered, repeated, or read in ranges."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from django_sitemaps09.django_internals import (
     to_many_aliases,
 )
 
-#: The problem of a queryset that `lacks_group`, and what to do.
+#: The problem of a queryset for which `lacks_group()` is true, and the fix.
 LACKS_GROUP = (
     "the queryset filters by an aggregate that is only on the right side of a `|` or `&`, so Django "
     "does not group its rows.",
     "Put the annotated queryset on the left side, or filter by Exists().",
 )
-#: The problem of a queryset that `hides_columns`, and what to do.
+#: The problem of a queryset for which `hides_columns()` is true, and the fix.
 HIDES_COLUMNS = (
     "the queryset combines a filter on an aggregate and a filter on a column with `|`, and MariaDB does "
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
-#: Instances in memory at a time; contrib keeps all. Keeping all instances of a page takes half as long
-#: again, mostly for the garbage collector, and three times the memory.
+#: Maximum instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This takes three
+#: times the memory, and 50 % more time, mostly for garbage collection.
 AT_A_TIME = 1_000
 
 
 @contextmanager
 def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
-    """Yield an iterator of items; the rows of a new query are not cached, and read `size` at a time."""
+    """Yield an iterator of items. If it needs a query, read `size` rows at a time and do not cache them."""
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield iter(items)
         return
@@ -63,17 +63,17 @@ def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
 
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
-    """Yield lists of up to `size` items. Rows of one query can prefetch for each other while they live."""
+    """Yield lists of up to `size` items. Related objects can be fetched for all items of a list."""
     with stream_items(items, size) as rows:
         while chunk := list(islice(rows, size)):
             yield chunk
 
 
 def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
-    """Yield all items in lists of up to `size`, in any order, without keeping others in memory.
+    """Yield lists of up to `size` items, in any order, with only one list in memory.
 
-    Rows are read by ranges of the primary key, with a query for each, because a driver can keep all rows
-    of a query. If that is not possible, they are read through a server-side cursor where there is one.
+    Each list is a primary key range with a separate query, because a driver can keep all rows of a query.
+    If ranges are not possible, rows are read through a server-side cursor if the database has cursors.
     """
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield from chunks(items, size)
@@ -86,22 +86,22 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
             yield chunk
             chunk = list(rows.filter(pk__gt=chunk[-1].pk)[:size]) if len(chunk) == size else []
     else:
-        # As in iterator(), but closed here instead of by the garbage collector.
+        # As in iterator(), except that the cursor is closed here and not by the garbage collector.
         on_server = not connections[items.db].settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
         with closing(iterate(items, size, on_server=on_server)) as iterator:
             try:
                 while chunk := list(islice(iterator, size)):
                     yield chunk
             except BaseException as error:
-                # The traceback of an instance that cannot be created would keep the cursor open.
+                # If an instance cannot be created, the traceback would keep the cursor open.
                 clear_frames(error.__traceback__)
                 raise
 
 
 def pin_database(items: Any, using: str | None = None) -> Any:
-    """Return the same items, with all queries on one database, by default the one that the router picks.
+    """Return the same items with all queries on one database. By default, the router selects it.
 
-    A router can pick another replica each time it is called.
+    A router can select another replica at each call.
     """
     if isinstance(items, QuerySet) and not is_fetched(items):
         return items.using(using or items.db)
@@ -109,10 +109,10 @@ def pin_database(items: Any, using: str | None = None) -> Any:
 
 
 def count_rows(items: QuerySet[Any]) -> int:
-    """Count the rows of a queryset, including those that only its order repeats.
+    """Count the rows of a queryset, including repeated rows from the joins of its order.
 
-    Django drops the order where it counts, and with it what that joins or groups by. It keeps the order
-    of a slice, and cannot count a slice of an ordered union.
+    `count()` drops the order with its joins and its grouping, except for a slice. It cannot count a slice
+    of an ordered union.
     """
     query = items.query
     if query.combinator and query.is_sliced:
@@ -129,9 +129,9 @@ def count_rows(items: QuerySet[Any]) -> int:
 
 
 def key_names(model: type[Model]) -> list[str]:
-    """Return the names by which rows are ordered by their primary key.
+    """Return the field names for ordering by the primary key.
 
-    By its own name, Django orders neither `distinct()` nor a filter on a window by a composite one.
+    For a composite key, Django cannot order by `pk` with `distinct()` or a filter on a window.
     """
     names = [field.attname for field in model._meta.pk_fields]
     return names if len(names) > 1 else ["pk"]
@@ -140,33 +140,33 @@ def key_names(model: type[Model]) -> list[str]:
 def identifying_columns(query: Query) -> list[F]:
     """Return the columns that distinguish rows of `values()`, or rows of a model with annotations.
 
-    Ordering by it adds nothing to GROUP BY or to SELECT DISTINCT.
+    Ordering by these columns adds nothing to GROUP BY or SELECT DISTINCT.
     """
-    # Not by name: a relation would be ordered like the related model.
+    # Not names: the name of a relation would order by the `ordering` of the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
 
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:
-    """Return whether each row has its own primary key, from which the database can start reading."""
+    """Return whether rows have unique primary keys, and a key range can be read efficiently."""
     query, key = items.query, items.model._meta.pk
     return (
         can_reorder(items)
-        # The database may have to compute all of these for each range.
+        # For each range, the database might compute such a query for all rows.
         and not (query.distinct or query.group_by)
         and not repeats_rows(query)
         and not filters_window(query)
-        # Python does not restore every value of these types from its text.
+        # Values of these types cannot always be restored from text.
         and not isinstance(key, (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField))
     )
 
 
 def can_reorder(items: Any) -> bool:
-    """Return whether items are rows of a model whose order can be replaced by that of the key."""
+    """Return whether items are rows of a model whose order can be replaced by the primary key."""
     if not isinstance(items, QuerySet):
         return False
     query = items.query
     return (
-        # Another class may skip rows, and then fewer rows than requested are not the end.
+        # Another iterable class may skip rows, so a short chunk would not mean the end.
         gives_instances(items, plainly=True)
         and not query.is_sliced
         and not query.combinator
@@ -175,7 +175,7 @@ def can_reorder(items: Any) -> bool:
 
 
 def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
-    """Return whether a declared expression uses a window over other rows, which a range would exclude."""
+    """Return whether an expression has a window function. Its result would change in a range of rows."""
     if not expressions:
         return False
     try:
@@ -186,25 +186,25 @@ def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
 
 
 def filters_window(query: Query) -> bool:
-    """Return whether rows or their annotations depend on a window over all rows."""
+    """Return whether conditions or annotations have a window function over all rows."""
     return query.where.contains_over_clause or any(
         annotation.contains_over_clause for annotation in query.annotations.values()
     )
 
 
 def repeats_rows(query: Query) -> bool:
-    """Return whether a join or a function can repeat rows without grouping them again."""
+    """Return whether a join or a function can repeat rows that no GROUP BY makes unique again."""
     if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
         return True
     many_aliases = to_many_aliases(query)
     if not query.group_by:
         return bool(many_aliases)
-    # Columns that are compared with or beside an aggregate are also grouped by.
+    # GROUP BY also contains the columns in a condition with an aggregate.
     return any(column.alias in many_aliases for column in group_columns(query))
 
 
 def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
-    """Return whether an aggregate among the expressions makes each row unique, regardless of the joins."""
+    """Return whether an aggregate in the expressions makes each row unique, even with joins."""
     try:
         query = rows.annotate(**expressions).query
     except FieldError:
@@ -213,13 +213,13 @@ def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
 
 
 def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Group rows of `values_list()` by their primary key instead of by all columns of their model.
+    """Group rows of `values_list()` only by their primary key, not by all columns of their model.
 
-    The groups stay the same, but SQLite sorts by every column that it groups by.
+    The groups are the same, but SQLite sorts by each column in GROUP BY.
     """
     query = rows.query
     conditions = having_conditions(query)
-    # Columns that are compared beside an aggregate must be grouped by.
+    # GROUP BY must contain the columns in a condition with an aggregate.
     if isinstance(query.group_by, tuple) and (conditions is None or not conditions.get_group_by_cols()):
         key, base_table = {*rows.model._meta.pk_fields}, query.base_table
         query.group_by = tuple(
@@ -231,15 +231,15 @@ def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def lacks_group(query: Query) -> bool:
-    """Return whether rows are filtered by an aggregate without a group, as Django loses that of a `|`."""
+    """Return whether rows are filtered by an aggregate without GROUP BY. `|` can cause this in Django."""
     return query.group_by is None and query.where.contains_aggregate
 
 
 def hides_columns(rows: QuerySet[Any]) -> bool:
-    """Return whether MariaDB needs all columns selected to find those compared beside an aggregate.
+    """Return whether MariaDB would not find a column in HAVING unless all columns are selected.
 
-    In HAVING, it only knows the columns of SELECT and GROUP BY, where no two may have the same name. For a
-    transform such as `__year`, Django groups by the transform, but compares its column.
+    HAVING can only use columns in SELECT and GROUP BY, and their names must be unique. For a transform such
+    as `__year`, Django groups by the transform, but compares the original column.
     """
     if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
         return False

@@ -1,4 +1,4 @@
-"""Updates of a robots.txt as bytes: one marked block is ours, every other byte belongs to the owner."""
+"""Update a robots.txt as bytes. Only the generated block between its two markers changes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BEGIN = "# BEGIN django-sitemaps09"
 END = "# END django-sitemaps09"
 NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
 
-#: RFC 9309, section 2.5: crawlers read at least 500 KiB. Google reads no more than that.
+#: Crawlers read at least 500 KiB (RFC 9309, section 2.5). Google reads no more.
 MAX_BYTES = 512_000
-#: The most `Sitemap` lines that Seznam's crawler reads; the protocol and Google do not state a limit.
+#: Maximum `Sitemap` lines for Seznam's crawler. The protocol and Google do not state a limit.
 MAX_SITEMAPS = 100
 
 _BOM = b"\xef\xbb\xbf"
@@ -30,7 +30,7 @@ _MARK = re.compile(
 
 
 class _Parts(NamedTuple):
-    """A file divided at the generated block; `tail` begins with the line end of the END line."""
+    """A robots.txt, divided at the generated block. `tail` begins with the line end after the END line."""
 
     head: bytes
     block: bytes
@@ -45,20 +45,19 @@ class _Field(NamedTuple):
 
 
 def update(content: bytes | None, urls: Sequence[str]) -> bytes:
-    """Return the file with `urls` in our block; `content` is `None` if there is no file yet.
+    """Return the content with `urls` in the generated block. `content` is `None` for a new file.
 
-    An existing block keeps its place. A new one goes to the end, where it does not divide a group. URLs
-    that the owner lists outside of the block are not repeated. If the bytes are unchanged, there is nothing
-    to write. Raise `RobotsError` for a file that cannot be parsed, and for a URL that no line can contain.
+    An existing block keeps its place. A new block is appended, since it must not divide a group. URLs that
+    are listed outside the block are not repeated. Raise `RobotsError` if the file cannot be parsed, if a
+    URL is not allowed in a line, or if the result would be too large.
     """
     lines = {url: sitemap_line(url) for url in urls}
     content = content or b""
-    parts = _cut(content)
+    parts = _divide(content)
     outside = parts.head + parts.tail
     for field in _sitemaps(outside):
         lines.pop(field.value, None)
-    # An empty block stays: its place may be the owner's choice, and a new block for the next URL would be
-    # at the end.
+    # An empty block is kept, because the owner of the file may have chosen its place.
     if not lines and not parts.block:
         return content
     eol = _line_end(outside, content)
@@ -74,13 +73,13 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
 
 
 def sitemap_line(url: str) -> str:
-    """Return the form of a `Sitemap` line that every known client can read, without its line end."""
+    """Return a `Sitemap` line, without its line end, in the form that every known client can read."""
     try:
         parts = urlsplit(url)
         is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_absolute = False
-    # A `#` would begin a comment; unprintable characters include every line end.
+    # A `#` would begin a comment. Unprintable characters include all line ends.
     if not is_absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(
             f"{url!r} is not allowed in robots.txt. The URL of a sitemap must begin with http:// or "
@@ -91,48 +90,53 @@ def sitemap_line(url: str) -> str:
 
 
 def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
-    """Return what keeps crawlers from `urls` in a file as `update` returns it.
+    """Return warnings about anything that can prevent crawlers from reading `urls` in an updated file.
 
-    The rules are applied to every URL, so all `urls` must be on the host of the file.
+    All `urls` must be on the host of the file, since the rules of the file are applied to them.
     """
     problems = []
     if len(content) > MAX_BYTES:
-        problems.append(f"crawlers may read only {MAX_BYTES:,} of its {len(content):,} bytes")
+        problems.append(f"crawlers may read only {MAX_BYTES:,} of the {len(content):,} bytes in the file")
         content = content[:MAX_BYTES]
     sitemaps = list(_sitemaps(content))
     rules = [(rule, _pattern(rule.value)) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
-        problems.append(f"Seznam reads only {MAX_SITEMAPS} of its {len(sitemaps)} Sitemap lines")
+        problems.append(
+            f"Seznam reads only {MAX_SITEMAPS} of the {len(sitemaps)} Sitemap lines in the file"
+        )
     for url in urls:
         problems += _unreadable_lines(url, sitemaps)
         problems += _disallow_warnings(url, rules)
     return [f"robots.txt: {problem}." for problem in problems]
 
 
-def _cut(content: bytes) -> _Parts:
-    _refuse_other_encodings(content)
+def _divide(content: bytes) -> _Parts:
+    _check_encoding(content)
     marks = list(_MARK.finditer(content))
     if not marks:
         return _Parts(content, b"", b"")
     if [mark[2].upper() for mark in marks] != [b"BEGIN", b"END"]:
-        # Five marks are enough to find the place.
-        positions = [f"{mark[2].decode()} on line {_line(content, mark.start(1))}" for mark in marks[:5]]
+        positions = [
+            f"{mark[2].decode()} on line {_line_number(content, mark.start(1))}" for mark in marks[:5]
+        ]
         raise RobotsError(
-            f"robots.txt has the markers of the generated block out of order ({', '.join(positions)}). "
+            "robots.txt has markers of the generated block that are missing, repeated or out of order "
+            f"({', '.join(positions)}). "
             f"Keep one line '{BEGIN}' and one line '{END}' after it, or remove them all."
         )
     start, stop = marks[0].start(1), marks[1].end()
     for field in _fields(content[start:stop]):
         if field.name != "sitemap":
+            line = _line_number(content, start) + field.line - 1
             raise RobotsError(
-                f"robots.txt has {field.text!r:.80} on line {_line(content, start) + field.line - 1}, "
+                f"robots.txt has {field.text!r:.80} on line {line}, "
                 f"inside the generated block, where it would be lost. Move it before '{BEGIN}' or after "
                 f"'{END}'."
             )
     return _Parts(content[:start], content[start:stop], content[stop:])
 
 
-def _refuse_other_encodings(content: bytes) -> None:
+def _check_encoding(content: bytes) -> None:
     position = content.find(b"\0")
     try:
         content.decode()
@@ -141,36 +145,36 @@ def _refuse_other_encodings(content: bytes) -> None:
     if position >= 0:
         raise RobotsError(
             f"robots.txt is not valid UTF-8: byte {content[position]:#04x} on line "
-            f"{_line(content, position)}. Save it as UTF-8."
+            f"{_line_number(content, position)}. Save it as UTF-8."
         )
 
 
-def _line(content: bytes, position: int) -> int:
+def _line_number(content: bytes, position: int) -> int:
     return len((content[:position] + b".").splitlines())
 
 
 def _line_end(outside: bytes, content: bytes) -> str:
-    """Return the owner's most frequent line end, or that of the block if there is nothing else."""
+    """Return the most frequent line end outside the block, or else in the whole file."""
     count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
     return max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
 
 
 def _gap(parts: _Parts, eol: str) -> str:
-    """Return the line ends to write between the owner's bytes and our block."""
+    """Return the line ends to insert between the preceding content and the block."""
     head = parts.head
     if parts.block:
-        # Many clients do not read a line that begins with a BOM.
+        # Many clients cannot read a line that begins with a BOM.
         return eol if head == _BOM else ""
     if not head:
         return ""
-    # A final CR and our LF would become one CRLF.
+    # A final CR and an added LF would become one CRLF.
     if not head.endswith(b"\n" if eol == "\n" else (b"\n", b"\r")):
         return eol * 2
     return eol if head.splitlines()[-1].strip() else ""
 
 
 def _fields(content: bytes) -> Iterator[_Field]:
-    # Unlike str.splitlines(), this splits lines as crawlers do: only at LF, CRLF and CR.
+    # Unlike str.splitlines(), bytes.splitlines() splits only at LF, CRLF and CR, as crawlers do.
     for number, raw in enumerate(content.splitlines(), 1):
         line = raw.removeprefix(_BOM) if number == 1 else raw
         name, colon, value = line.partition(b"#")[0].partition(b":")
@@ -184,18 +188,18 @@ def _sitemaps(content: bytes) -> Iterator[_Field]:
 
 
 def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:
-    """Yield a warning for an owner's line that `update` accepts, but widespread clients cannot read."""
+    """Yield a warning if `url` is outside the block, but only on lines that many clients cannot read."""
     fields = [field for field in sitemaps if field.value == url]
     pattern = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
     if fields and not any(pattern.fullmatch(field.text) for field in fields):
         yield (
-            f"some clients cannot read line {fields[0].line} ({fields[0].text!r:.80}); write "
-            f"'{sitemap_line(url)}', and not on the first line of a file with a BOM"
+            f"some clients cannot read line {fields[0].line} ({fields[0].text!r:.80}). Write it as "
+            f"'{sitemap_line(url)}'. If the file begins with a BOM, do not put it on the first line"
         )
 
 
 def _rules(content: bytes) -> Iterator[_Field]:
-    """Yield the rules of the groups for `*`. Other lines do not end a group (RFC 9309, section 2.2)."""
+    """Yield the rules for all user agents. Other lines do not end a group (RFC 9309, section 2.2)."""
     is_for_all = is_naming = False
     for field in _fields(content):
         if field.name == "user-agent":
@@ -208,7 +212,7 @@ def _rules(content: bytes) -> Iterator[_Field]:
 
 
 def _disallow_warnings(url: str, rules: list[tuple[_Field, str]]) -> Iterator[str]:
-    """Yield a warning if the longest matching rule is Disallow; of equals, Allow wins (RFC 9309, 2.2.2)."""
+    """Yield a warning if the longest matching rule is Disallow. Allow wins ties (RFC 9309, 2.2.2)."""
     parts = urlsplit(url)
     path = _quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
     matching = [rule for rule, pattern in rules if _matches(pattern, path)]
@@ -226,10 +230,9 @@ def _quote(path: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Return whether a rule matches a path; `*` stands for anything, a final `$` for the end.
+    """Return whether a rule matches a path. `*` matches any characters, and a final `$` matches the end.
 
-    Each part is searched only once, after the one before it: rules come from outside, and must not cause
-    more work than their length.
+    No regular expression is used, because an untrusted rule could cause exponential backtracking.
     """
     is_anchored = pattern.endswith("$")
     first, *parts = pattern.removesuffix("$").split("*")

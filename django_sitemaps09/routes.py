@@ -1,4 +1,4 @@
-"""`Route`: a named URL pattern with constants and query expressions for its arguments."""
+"""Routes: named URL patterns with constants and query expressions as arguments."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from django_sitemaps09.patterns import Candidate, candidates
 
 def is_expression(value: object) -> bool:
     """Return whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
-    # Looked up on the class: a mock, which tests of a project put in place of a method, has any attribute.
+    # Looked up on the class, because a mock of a method has any attribute.
     return hasattr(type(value), "resolve_expression")
 
 
 class Route:
-    """The location of each item, by the name of a URL pattern: `Route("article", slug=F("slug"))`.
+    """The locations of items by the name of a URL pattern, such as `Route("article", slug=F("slug"))`.
 
-    Plain values are constants, and query expressions are columns of the section's query. The result is
-    always that of `reverse()` for the values of the row, including its errors. It depends on the language,
-    URLconf and script prefix that are active at the call.
+    Query expressions become columns of the section's query, and other values are constants. Paths and
+    errors are always the same as those of `reverse()` with the values of a row. They depend on the active
+    language, URLconf and script prefix.
     """
 
     __slots__ = ("args", "kwargs", "viewname")
@@ -45,12 +45,12 @@ class Route:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The arguments, constants and expressions, in their order."""
+        """The arguments in order: constants and expressions."""
         return self.args or tuple(self.kwargs.values())
 
     @property
     def expressions(self) -> list[Any]:
-        """The arguments that are query expressions, in the order in which `url` expects their values."""
+        """The query expressions among the arguments, in the order in which `url` expects their values."""
         return [value for value in self.values if is_expression(value)]
 
     def url(self, values: Iterable[object]) -> str:
@@ -66,14 +66,14 @@ class Route:
         key = (*shape, get_language(), prefix)
         matches = cache.get(key)
         if matches is None:
-            if len(cache) >= _MOST_COMPILED:
+            if len(cache) >= _MAX_COMPILED:
                 cache.clear()
             matches = cache[key] = candidates(resolver, *shape, prefix)
         return CompiledRoute(self, matches)
 
 
 class CompiledRoute(NamedTuple):
-    """A `Route` with all candidates that `reverse()` would try for it, in the same order."""
+    """A `Route` with the path templates that `reverse()` tries for it, in the same order."""
 
     route: Route
     candidates: Sequence[Candidate]
@@ -86,16 +86,17 @@ class CompiledRoute(NamedTuple):
             for candidate in self.candidates:
                 if (url := candidate.url(arguments)) is not None:
                     return url
-        except Exception:  # noqa: BLE001, S110 whatever it is, reverse() raises it too
+        except Exception:  # noqa: BLE001, S110 reverse() raises the same error
             pass
         if route.args:
             return reverse(route.viewname, args=arguments)
         return reverse(route.viewname, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
     def compose(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
-        """Return `base` and the path for each row of the columns, one column for each expression.
+        """Return the URL of each row: `base` and the path. There is one column for each expression.
 
-        Return `None` if rows must be handled one by one: for example, if `reverse()` might refuse one.
+        Return `None` if `url()` must be called for each row, for example because `reverse()` might raise
+        an error.
         """
         parts = self.candidates[0].parts if self.candidates else None
         if parts is None or not columns or not columns[0]:
@@ -118,9 +119,9 @@ class CompiledRoute(NamedTuple):
         return TemplateColumn(literals, texts)
 
 
-# For each resolver. The number is limited, as on some servers a client can set the script prefix.
-_MOST_COMPILED = 1_000
-# Kept by resolver: another URLconf, such as that of the next test, has another one.
+# Maximum entries for each resolver. On some servers, clients can add entries by setting script prefixes.
+_MAX_COMPILED = 1_000
+# Compiled routes by resolver. Each URLconf has a resolver, for example the URLconf of a test.
 _compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
     WeakKeyDictionary()
 )

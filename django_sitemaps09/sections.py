@@ -1,4 +1,4 @@
-"""Named sections, either registered by apps or given as a mapping."""
+"""Sections by name. Apps register sections, or a project declares them in a mapping."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESERVED = frozenset({"index"})
 _registered: dict[str, Section] = {}
 _modules: dict[str, str] = {}
 _lock = RLock()
-# Another lock: discovery waits for modules, and a module that another thread is importing may register.
+# A separate lock, because discovery can wait for another thread whose imports call register().
 _discovery = RLock()
 _discovered = False
 
@@ -43,11 +43,15 @@ def register(name: str, sitemap: SectionT) -> SectionT: ...
 def register(name: str, sitemap: Any = None) -> Any:
     """Register a section: `@register("products")` on a class, or `register("products", sitemap)`.
 
-    A class or a factory is called again for every request and every export. Raise `ImproperlyConfigured`
-    for a name that cannot be in a URL, or that is taken, regardless of case.
+    A class or a factory is called for each request and each export. Raise `ImproperlyConfigured` for a name
+    that is not valid in a URL, or that is already registered, regardless of case.
     """
     if callable(name):
-        raise ImproperlyConfigured(_UNNAMED.format(name=getattr(name, "__qualname__", repr(name))))
+        class_name = getattr(name, "__qualname__", repr(name))
+        raise ImproperlyConfigured(
+            'register() needs the name of a section first: write @register("products") above '
+            f'{class_name}, or register("products", {class_name}).'
+        )
     if problem := name_problem(name):
         raise ImproperlyConfigured(f"register({name!r}): {problem}")
     if sitemap is None:
@@ -65,14 +69,8 @@ def register(name: str, sitemap: Any = None) -> Any:
     return sitemap
 
 
-_UNNAMED = (
-    'register() needs the name of a section first: write @register("products") above {name}, or '
-    'register("products", {name}).'
-)
-
-
 def _calling_module() -> str:
-    """Return the module that called `register`, since the sitemap can be defined in another one."""
+    """Return the name of the module that called `register`. Another module may define the sitemap."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -80,7 +78,7 @@ def _calling_module() -> str:
 
 
 class _Registry:
-    """The registry that Django restores if a module fails after it has registered something."""
+    """The registry, with the interface that Django uses to restore it if a module fails."""
 
     @property
     def _registry(self) -> dict[str, Section]:
@@ -90,8 +88,8 @@ class _Registry:
     def _registry(self, previous: dict[str, Section]) -> None:
         with _lock:
             for name in _registered.keys() - previous.keys():
-                # A module that failed is imported again at the next call, and registers again. Sections
-                # that other modules registered meanwhile, in another thread, stay.
+                # The next call imports only the failed module again, so only its sections are removed.
+                # Another thread may have imported other modules in the meantime.
                 if _modules.get(name) not in sys.modules:
                     del _registered[name]
 
@@ -99,7 +97,7 @@ class _Registry:
 def registered(*, discover: bool = True) -> Mapping[str, Section]:
     """Return the registered sections. The first call imports the module `sitemaps` of each installed app.
 
-    Without `discover`, return those that are registered so far.
+    If `discover` is false, no module is imported.
     """
     global _discovered
     with _discovery:
@@ -116,16 +114,16 @@ def _autodiscover() -> None:
     try:
         autodiscover_modules("sitemaps", register_to=registry)
     except SystemExit:
-        # Django restores the registry only after an Exception.
+        # Django restores the registry only for subclasses of Exception.
         registry._registry = previous  # noqa: SLF001 the name that Django restores
         raise
 
 
 @contextmanager
 def _located(modules: Callable[[], Collection[str]]) -> Iterator[None]:
-    """Turn an error that is raised in `modules` into `ImproperlyConfigured` with its file and line.
+    """Convert an error that is raised in `modules` to `ImproperlyConfigured` with the file and line.
 
-    This includes a script that calls `sys.exit()`, at which a command would end without a message.
+    `SystemExit` is also converted, since it would end a management command without a message.
     """
     try:
         yield
@@ -143,20 +141,20 @@ def _located(modules: Callable[[], Collection[str]]) -> Iterator[None]:
 
 
 def _place(error: BaseException, modules: Collection[str]) -> str | None:
-    """Return the file and the line in `modules` that raised an error, `None` if none of them did."""
+    """Return the file and line in `modules` at which an error occurred, or `None`."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}"
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = str(frame.f_globals.get("__name__"))
-        # Packages that contain a module count, too, since they are imported first.
+        # Include the packages that contain a module, since they are imported first.
         if any(f"{name}.".startswith(f"{m}.") or m.startswith(f"{name}.") for m in modules):
             place = f"{frame.f_code.co_filename}, line {line}"
     return place
 
 
 def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
-    """Return the sections of a site: `sitemaps`, else those of the setting, else the registered ones."""
+    """Return `sitemaps`, or else the sections in the setting `SITEMAPS`, or the registered sections."""
     if sitemaps is not None:
         return sitemaps
     if conf.sitemaps is None:
@@ -166,12 +164,12 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
     try:
         with _located(lambda: {module}):
             if module:
-                # import_string() reports any AttributeError as a missing name.
+                # import_string() would report an AttributeError in the module as a missing name.
                 import_module(module)
             declarations = import_string(path)
     except (ImportError, ImproperlyConfigured) as error:
         raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS']: {error}") from error
-    # isinstance() would evaluate a lazy object, which may query the database.
+    # isinstance() would evaluate a lazy object, which could query the database.
     if not issubclass(type(declarations), LazyObject) and not isinstance(declarations, Mapping):
         raise ImproperlyConfigured(
             f"SITEMAPS09['SITEMAPS'] is {conf.sitemaps}, which is not a dict of sections."
@@ -180,7 +178,7 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
 
 
 def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
-    """Return the sections of a site for native URLs. Raise `ImproperlyConfigured` for an invalid name."""
+    """Return `mapping(sitemaps)`. Raise `ImproperlyConfigured` for a name that is not valid in URLs."""
     declarations = mapping(sitemaps)
     names_by_lower: dict[str, str] = {}
     for name in declarations:
@@ -189,14 +187,14 @@ def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str
         other_name = names_by_lower.setdefault(name.lower(), name)
         if other_name != name:
             raise ImproperlyConfigured(
-                f"The sections {other_name!r} and {name!r} differ only in case, which not every file "
-                "system distinguishes. Rename one of them."
+                f"The section names {other_name!r} and {name!r} differ only in case, but some file systems "
+                "are case-insensitive. Rename one of them."
             )
     return declarations
 
 
 def name_problem(name: object) -> str | None:
-    """Return why a section of the native views cannot have this name, or `None` if it can."""
+    """Return why a name is invalid for a section of the native views, or `None` if it is valid."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return "use only the letters A to Z, digits, hyphens and underscores."
     if name.lower() in RESERVED:
@@ -205,23 +203,23 @@ def name_problem(name: object) -> str | None:
 
 
 def instance(section: Section) -> Any:
-    """Return the sitemap of a section. A class or a factory is called, as in contrib."""
+    """Return the sitemap of a section. Call a class or a factory, as `django.contrib.sitemaps` does."""
     return section() if callable(section) else section
 
 
 def bind(section: Section, domain: str) -> Any:
-    """Return the sitemap of a section for a host; with a `site_field`, it lists the rows of that site."""
+    """Return the sitemap of a section for a host. With a `site_field`, it lists only rows of its `Site`."""
     sitemap = instance(section)
-    # Not isinstance(): a mock pretends to be of the class that it was made for.
+    # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
         return copy_for_host(sitemap, domain)
     return sitemap
 
 
 def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:
-    """Return the error for an unknown name, which suggests the most similar name."""
+    """Return the error for an unknown section name. The message suggests the most similar name."""
     similar = get_close_matches(name, names, n=1)
-    # sorted() would call the `__len__()` of a project's mapping.
+    # Without iter(), sorted() would call the `__len__()` of a project's mapping.
     listing = ", ".join(sorted(iter(names))) or "none"
     hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
     return UnknownSectionError(f"There is no section {name!r}.{hint}")

@@ -1,4 +1,4 @@
-"""The module in which Celery's `autodiscover_tasks()` looks for tasks."""
+"""The Celery task that renders pages. Celery's `autodiscover_tasks()` imports this module."""
 
 from __future__ import annotations
 

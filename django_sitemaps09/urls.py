@@ -1,4 +1,4 @@
-"""The URLs of an index and the pages of all sections: `path("", include("django_sitemaps09.urls"))`."""
+"""URLs of the native views. Include them with `include("django_sitemaps09.urls")`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
-from django_sitemaps09.filenames import NAME
+from django_sitemaps09.filenames import INDEX, LIVE_PAGE, STYLESHEET
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
     raise ImproperlyConfigured(
         "django_sitemaps09.urls is included in a URLconf, but the app is not installed. Add "
-        "'django_sitemaps09' to INSTALLED_APPS, which also provides the command export_sitemaps."
+        "'django_sitemaps09' to INSTALLED_APPS. This also makes the command export_sitemaps available."
     )
 
 app_name = "django_sitemaps09"
 
-# Greedy: the number follows the last hyphen. Nine digits are enough for the pages of any site.
-_PAGE = rf"^sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
-
 urlpatterns = [
-    path("sitemap.xml", views.sitemap_index, name="index"),
-    re_path(rf"{_PAGE}\.xml\Z", views.page, name="page"),
-    re_path(rf"{_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),
-    re_path(rf"{_PAGE}\.txt\Z", views.page_txt, name="page-txt"),
+    path(INDEX, views.sitemap_index, name="index"),
+    path(STYLESHEET, views.stylesheet, name="stylesheet"),
+    re_path(rf"^{LIVE_PAGE}\.xml\Z", views.page, name="page"),
+    re_path(rf"^{LIVE_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),
+    re_path(rf"^{LIVE_PAGE}\.txt\Z", views.page_txt, name="page-txt"),
 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The example's command line; `manage.py demo` is the place to start."""
+"""Command line of the example. Start with `manage.py demo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SERVICES = {"bucket", "redis", "s3", "shared_cache"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs on a server of a database, or has a fixture that asks another one, as `services`."""
+    """Mark tests that need a database server or another service as `services`."""
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         if _SERVICES & {*getattr(item, "fixturenames", ())} or any(
@@ -58,12 +58,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(autouse=True)
 def no_page_map_of_another_test() -> None:
     """The live views keep page maps in Django's cache, which rolls nothing back."""
+    # At import, there are no models yet.
+    from django_sitemaps09.views import validators
+
     cache.clear()
+    validators._readings.clear()
 
 
 @pytest.fixture(autouse=True)
 def no_language_of_another_test() -> Iterator[None]:
-    """A request leaves active what it activated."""
+    """Deactivate languages and time zones that requests have activated."""
     yield
     translation.deactivate()
     timezone.deactivate()

@@ -47,7 +47,7 @@ class Document(models.Model):
 
 
 class Word(models.Model):
-    """A key of text, in whatever way the database compares it by default."""
+    """A key of text, with the default collation of the database."""
 
     word = models.CharField(max_length=50, primary_key=True)
 
@@ -79,7 +79,7 @@ class Child(Parent):
 
 
 class Recent(Article):
-    """A proxy with an order of its own."""
+    """A proxy with its own order."""
 
     class Meta:
         proxy = True
@@ -87,7 +87,7 @@ class Recent(Article):
 
 
 class Visit(models.Model):
-    """What an aggregate can be taken of."""
+    """Related rows for aggregates."""
 
     article = models.ForeignKey(Article, on_delete=models.CASCADE, related_name="visits")
     at = models.DateTimeField(null=True)

@@ -1,7 +1,7 @@
 """Settings of the tests: SQLite in memory, and the database servers where they answer.
 
 A server is looked for where `SITEMAPS09_POSTGRESQL` and `SITEMAPS09_MARIADB` say, written as
-`user:password@host:port`, by default on this machine. What does not answer is left out of `DATABASES`;
+`user:password@host:port`, by default on this machine. A server that does not answer is not in `DATABASES`;
 its tests are then skipped, or fail where `SITEMAPS09_REQUIRE_SERVICES=1`.
 """
 

@@ -1,4 +1,4 @@
-"""Compression: one whole gzip member, whatever made it."""
+"""Compression: one complete gzip member with any codec."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class TestTheSetting:
 
 
 class TestWhatIsServedAndExported:
-    """Whatever the codec and the level, it holds the same."""
+    """The content is the same with any codec and level."""
 
     @pytest.fixture
     def plain(self, tmp_path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""The settings: a default each, read anew at each use, refused by name where they are wrong."""
+"""The settings: their defaults, and errors for invalid values; they are read at each access."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "ROBOTS_TXT": ("robots_txt", None),
     "GZIP": ("gzip", True),
     "GZIP_LEVEL": ("gzip_level", None),
+    "STYLESHEET": ("stylesheet", False),
     "MAX_URLS": ("limits", Limits(50_000, 10_485_760)),
     "MAX_BYTES": ("limits", Limits(50_000, 10_485_760)),
     "MAX_SHRINK": ("max_shrink", 0.5),
     "KEEP_REMOVED": ("keep_removed", 86_400.0),
     "ENGINE": ("engine", "processes"),
     "CASCADE": ("cascade", False),
+    "LIVE_SECONDS": ("live_seconds", 60.0),
+    "LIVE_CACHE": ("live_cache", None),
+    "CACHE_CONTROL": ("cache_control", {}),
 }
 
 GOOD: list[tuple[str, Any, Any]] = [
@@ -52,6 +56,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("ROBOTS_TXT", Path("/srv/www/robots.txt"), Path("/srv/www/robots.txt")),
     ("GZIP", False, False),
     ("GZIP", True, True),
+    ("STYLESHEET", False, False),
+    ("STYLESHEET", True, True),
     ("MAX_URLS", 1, Limits(1, 10_485_760)),
     ("MAX_URLS", 50_000, Limits(50_000, 10_485_760)),
     ("MAX_BYTES", 1, Limits(50_000, 1)),
@@ -64,6 +70,10 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("ENGINE", "shop.engines.Mine", "shop.engines.Mine"),
     ("CASCADE", True, True),
     ("CASCADE", False, False),
+    *(("LIVE_SECONDS", value, 90.0) for value in (90, 90.0, timedelta(seconds=90))),
+    ("LIVE_SECONDS", 0, 0.0),
+    ("LIVE_CACHE", "pages", "pages"),
+    *(("CACHE_CONTROL", value, value) for value in ({}, {"public": True, "s_maxage": 0, "max_age": 60})),
 ]
 
 BAD: list[tuple[str, Any]] = [
@@ -78,12 +88,17 @@ BAD: list[tuple[str, Any]] = [
     *(("FILES_URL", value) for value in ("https://exämple.com/", "ftp://a.b/")),
     *(("ROBOTS_TXT", value) for value in ("", 7, b"robots.txt", True)),
     *(("GZIP", value) for value in ("false", "", 0, 1, None, [])),
+    *(("STYLESHEET", value) for value in ("/sitemap.css", "", 0, 1, None, [])),
     *(("MAX_URLS", value) for value in (0, -1, 50_001, True, 10.0, "10", None)),
     *(("MAX_BYTES", value) for value in (0, -1, 52_428_801, True, 10.0, "10", None)),
     *(("MAX_SHRINK", value) for value in (-0.1, 1.1, 50, float("nan"), True, "0.5", None)),
     *(("KEEP_REMOVED", value) for value in (-1, float("nan"), True, "1 day", None, timedelta(seconds=-1))),
     *(("ENGINE", value) for value in (7, ["serial"], True)),
     *(("CASCADE", value) for value in ("false", "", 0, 1, None, [])),
+    *(("LIVE_SECONDS", value) for value in (-1, float("nan"), True, "60", None, timedelta(seconds=-1))),
+    *(("LIVE_CACHE", value) for value in (7, ["pages"], True)),
+    *(("CACHE_CONTROL", value) for value in ("max-age=60", None, [], {"public": False}, {"max_age": 1.5})),
+    *(("CACHE_CONTROL", value) for value in ({"a\r\nX": True}, {"max_age": "1\r\nX: y"}, {"Max-Age": 1})),
 ]
 
 
@@ -141,7 +156,7 @@ def test_a_bad_value_of_one_key_costs_no_other_one() -> None:
 
 
 @pytest.mark.parametrize("given", [None, [], "https://www.example.com", 7, {"BASE_URL"}], ids=repr)
-def test_settings_that_are_no_dict_are_refused_with_an_example(given: Any) -> None:
+def test_settings_that_are_not_a_dict_are_refused_with_an_example(given: Any) -> None:
     with (
         override_settings(SITEMAPS09=given),
         pytest.raises(ImproperlyConfigured, match="SITEMAPS09 must be a dict, such as"),

@@ -13,6 +13,8 @@ from django.db import DatabaseError, connection, connections
 from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
+from django.http import HttpResponse
+from django.middleware.cache import CacheMiddleware
 from django.urls import get_resolver, reverse
 
 import django_sitemaps09
@@ -82,15 +84,6 @@ def test_copy_loading(articles: QuerySet[Article], django_assert_num_queries: An
     assert row.get_deferred_fields() == articles.only("slug", "category")[0].get_deferred_fields()
 
 
-def test_sql_of(articles: QuerySet[Article]) -> None:
-    sql, parameters = internals.sql_of(articles.filter(slug="a1").values_list("slug"))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        assert cursor.fetchall() == [("a1",)]
-    with pytest.raises(EmptyResultSet):
-        internals.sql_of(articles.none())
-
-
 def test_compile_query(articles: QuerySet[Article]) -> None:
     rows = articles.values_list("slug", "updated")
     sql, parameters, converted = internals.compile_query(rows, connection)
@@ -98,6 +91,8 @@ def test_compile_query(articles: QuerySet[Article]) -> None:
         cursor.execute(sql, parameters)
         fetched = cursor.fetchall()
     assert [tuple(row) for row in converted(fetched)] == list(rows)
+    with pytest.raises(EmptyResultSet):
+        internals.compile_query(articles.none(), connection)
 
 
 def test_add_condition(articles: QuerySet[Article]) -> None:
@@ -110,7 +105,7 @@ def test_add_condition(articles: QuerySet[Article]) -> None:
 def test_filter_first(articles: QuerySet[Article]) -> None:
     rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
     assert slugs(rows) == ["a1", "a2"]
-    sql, _ = internals.sql_of(rows)
+    sql, *_ = internals.compile_query(rows, connection)
     clause = sql.partition("WHERE")[2]
     assert clause.index('"id"') < clause.index('"slug"')
 
@@ -243,3 +238,15 @@ def names_of_functions(path: Path) -> set[str]:
     return {
         node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
     }
+
+
+def test_skip_cache_update(rf: Any) -> None:
+    """Without it, a response without content would answer requests that have no condition."""
+    middleware = CacheMiddleware(lambda request: HttpResponse(), cache_timeout=60)
+    for skips in (True, False):
+        request = rf.get(f"/{skips}")
+        assert middleware.process_request(request) is None
+        if skips:
+            internals.skip_cache_update(request)
+        middleware.process_response(request, HttpResponse())
+        assert (middleware.process_request(rf.get(f"/{skips}")) is None) == skips

@@ -27,6 +27,8 @@ LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 LINK = "{http://www.w3.org/1999/xhtml}link"
 NEWS_TITLE = "{http://www.google.com/schemas/sitemap-news/0.9}title"
 
+pytestmark = pytest.mark.slow
+
 
 # The three functions that run inside the example, one per process: `python -m tests.test_example_project`.
 
@@ -95,12 +97,12 @@ def manage(database: Path, *command: str) -> str:
 
 
 def inside(database: Path, function: str, *arguments: str) -> Any:
-    """What one of the functions above returns in the example, as JSON has it."""
+    """Run one of the functions above in the example project, and return its result."""
     return json.loads(run(database, "-m", "tests.test_example_project", function, *arguments))
 
 
 class Site(NamedTuple):
-    """What a small demo left behind."""
+    """The files that a small demo creates."""
 
     folder: Path
     said: str

@@ -1,4 +1,4 @@
-"""The manifest: what an export remembers, and what it does where it cannot."""
+"""The manifest: the state that an export keeps, and runs in which it is missing or damaged."""
 
 from __future__ import annotations
 
@@ -131,6 +131,7 @@ class TestRecords:
                 lambda found: {name: manifest.section_file(name, found[name]) for name in found}
             ),
             indexes=st.lists(published, max_size=3).map(tuple),
+            stylesheets=st.sampled_from([(), ("sitemap.css",)]),
         )
     )
     def test_of_a_root_are_read_as_they_were_written(self, tmp_path: Path, root: Manifest) -> None:
@@ -228,7 +229,7 @@ DAMAGED_SECTIONS = {
 @pytest.mark.django_db
 class TestAManifestThatCannotBeRead:
     def recovered(self, folder: Path, sitemaps: dict[str, Any]) -> None:
-        """All invariants of a run that knows nothing but what the files tell."""
+        """Check all invariants of a run that knows only the published files."""
         before = touched(folder)
         report = export(output=folder, sitemaps=sitemaps)
         assert (report.failures, report.published) == ([], True)
@@ -247,7 +248,7 @@ class TestAManifestThatCannotBeRead:
         assert touched(folder) == after
 
     @pytest.mark.parametrize("damage", DAMAGED_ROOTS)
-    def test_is_made_anew_from_the_files_and_pages_get_fresh_numbers(
+    def test_is_rebuilt_from_the_files_and_pages_get_fresh_numbers(
         self, folder: Path, state: Path, damage: str
     ) -> None:
         sitemaps = after_two_runs(folder)
@@ -255,7 +256,7 @@ class TestAManifestThatCannotBeRead:
         self.recovered(folder, sitemaps)
 
     @pytest.mark.parametrize("damage", DAMAGED_SECTIONS)
-    def test_in_a_part_is_made_anew_too(self, folder: Path, state: Path, damage: str) -> None:
+    def test_in_a_part_is_rebuilt_too(self, folder: Path, state: Path, damage: str) -> None:
         sitemaps = after_two_runs(folder)
         path = state / known(folder).files["articles"]
         change = DAMAGED_SECTIONS[damage]
@@ -397,7 +398,7 @@ class TestTheFilesOfTheManifest:
 
 @pytest.mark.django_db
 class TestAManifestThatSomebodyElseWrote:
-    """Whoever can write to the state folder decides no more than which of our files are made anew."""
+    """An attacker who can write to the state folder can only cause files to be written again."""
 
     @pytest.fixture
     def victim(self, folder: Path) -> Path:
@@ -418,7 +419,7 @@ class TestAManifestThatSomebodyElseWrote:
             ("sections", {"articles": f"section-other-{'0' * 32}.jsonl"}),
         ],
     )
-    def test_names_no_file_that_is_none_of_ours(self, victim: Path, key: str, value: object) -> None:
+    def test_names_no_foreign_file(self, victim: Path, key: str, value: object) -> None:
         path = victim / STATE / ROOT
         path.write_bytes(manifest.seal({**manifest.unseal(path.read_bytes()), key: value}))
         for _ in range(2):
@@ -428,7 +429,7 @@ class TestAManifestThatSomebodyElseWrote:
     @pytest.mark.parametrize(
         "line", ['[-5, null, 1, 1, 1, null, null, "", null, 1]', '["x"]', "[" * 100_000, '{"a": 1}']
     )
-    def test_has_pages_that_are_none_and_all_are_cut_anew(self, victim: Path, line: str) -> None:
+    def test_has_invalid_pages_and_all_are_divided_again(self, victim: Path, line: str) -> None:
         root = victim / STATE / ROOT
         found = manifest.unseal(root.read_bytes())
         head = (victim / STATE / found["sections"]["articles"]).read_text().splitlines()[0]
@@ -454,7 +455,7 @@ class TestAManifestThatSomebodyElseWrote:
         ],
         ids=str,
     )
-    def test_beside_a_journal_of_his_is_refused(self, victim: Path, changes: dict[str, object]) -> None:
+    def test_with_a_forged_journal_is_refused(self, victim: Path, changes: dict[str, object]) -> None:
         root = (victim / STATE / ROOT).read_text()
         journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
         (victim / STATE / JOURNAL).write_bytes(manifest.seal(journal | changes))

@@ -357,7 +357,7 @@ def test_what_the_owner_lists_is_not_repeated(line: str, eol: str, bom: str) -> 
         f"Disallow: {URL}",
     ],
 )
-def test_what_is_not_exactly_the_same_line_is_no_listing(line: str) -> None:
+def test_what_is_not_exactly_the_same_line_does_not_list_it(line: str) -> None:
     assert update(line.encode(), [URL]) == line.encode() + b"\n\n" + block(URL) + b"\n"
 
 
@@ -438,7 +438,7 @@ def test_a_huge_file_that_needs_nothing_is_returned_and_warned_about() -> None:
     content = b"Sitemap: " + URL.encode() + b"\n" + b"#" * MAX_BYTES
     assert update(content, [URL]) is content
     assert warnings(content, [URL]) == [
-        f"robots.txt: crawlers may read only 512,000 of its {len(content):,} bytes."
+        f"robots.txt: crawlers may read only 512,000 of the {len(content):,} bytes in the file."
     ]
 
 

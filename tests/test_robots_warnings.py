@@ -1,4 +1,4 @@
-"""Warnings of robots.txt: what crawlers would not find, cannot read or are forbidden."""
+"""Warnings about robots.txt: sitemaps that crawlers cannot find or read, or must not fetch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_more_lines_than_seznam_reads_are_warned_about() -> None:
     urls = [f"https://www.example.com/sitemap-{number}.xml" for number in range(MAX_SITEMAPS + 1)]
     assert warnings(update(None, urls[1:]), urls[1:]) == []
     assert warnings(update(None, urls), urls) == [
-        "robots.txt: Seznam reads only 100 of its 101 Sitemap lines."
+        "robots.txt: Seznam reads only 100 of the 101 Sitemap lines in the file."
     ]
 
 
@@ -95,7 +95,7 @@ def test_rules_are_held_against_the_path_and_query_as_they_are_sent(
 def test_an_owners_line_that_some_clients_cannot_read_is_warned_about(content: str, warned: bool) -> None:
     found = warnings(content.encode(), [URL])
     assert len(found) == warned
-    assert all("line 1 (" in warning and f"write 'Sitemap: {URL}'" in warning for warning in found)
+    assert all("line 1 (" in warning and f"Write it as 'Sitemap: {URL}'" in warning for warning in found)
 
 
 @given(st.binary(), st.lists(st.sampled_from([URL, OTHER])))

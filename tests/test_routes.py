@@ -1,4 +1,4 @@
-"""`Route`: whatever the pattern and the values, its URL is what `reverse()` gives."""
+"""`Route`: for any pattern and values, its URL is that of `reverse()`."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_prefixes_do_not_fill_the_memory() -> None:
 def test_a_candidate_gives_the_url_without_asking_reverse(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it would be as slow as `reverse()`, and nobody would see it."""
+    """Otherwise, it would be as slow as `reverse()` without any test failing."""
     name, args, kwargs = MATCHING[case]
     url = expected(name, args, kwargs)
     monkeypatch.setattr("django_sitemaps09.routes.reverse", Mock(side_effect=AssertionError("asked")))
@@ -230,7 +230,7 @@ def test_what_is_compiled_is_kept() -> None:
 
 def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     _compiled_routes.clear()
-    monkeypatch.setattr("django_sitemaps09.routes._MOST_COMPILED", 3)
+    monkeypatch.setattr("django_sitemaps09.routes._MAX_COMPILED", 3)
     for number in range(10):
         set_script_prefix(f"/{number}/")
         Route("int", number=F("pk")).compiled()

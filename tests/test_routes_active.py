@@ -1,4 +1,4 @@
-"""`Route` under whatever is active, and for any values: its URL is what `reverse()` gives."""
+"""`Route` with any active language, prefix and URLconf: its URL is that of `reverse()`."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_one_class_may_be_two_sections(registry: dict[str, Any]) -> None:
 # Discovery
 
 
-def test_the_first_use_asks_every_app_once(apps: Apps) -> None:
+def test_the_first_use_imports_every_app_once(apps: Apps) -> None:
     apps.add("shop", PRODUCTS)
     apps.add("plain", None)
     apps.add("blog", "register('articles', Sitemap)")
@@ -136,14 +136,14 @@ def test_the_first_use_asks_every_app_once(apps: Apps) -> None:
     assert apps.shared.runs == ["shop", "blog"]
 
 
-def test_registering_asks_no_app(apps: Apps) -> None:
+def test_registering_imports_no_app(apps: Apps) -> None:
     apps.add("shop", PRODUCTS)
     register("mine", Sitemap)
     assert apps.shared.runs == []
     assert sections.registered()["mine"] is Sitemap
 
 
-def test_a_passed_mapping_asks_no_app(apps: Apps) -> None:
+def test_a_passed_mapping_imports_no_app(apps: Apps) -> None:
     apps.add("shop", PRODUCTS)
     mine = {"mine": Sitemap}
     for given_mapping in (mine, {}):
@@ -159,7 +159,7 @@ LIST = [("mine", Sitemap)]
 
 
 @pytest.mark.parametrize("name", ["MINE", "LOOKALIKE"])
-def test_the_setting_is_a_dotted_path_and_asks_no_app(apps: Apps, name: str) -> None:
+def test_the_setting_is_a_dotted_path_and_imports_no_app(apps: Apps, name: str) -> None:
     apps.add("shop", PRODUCTS)
     with override_settings(SITEMAPS09={"SITEMAPS": f"{__name__}.{name}"}):
         assert dict(sections.mapping()) == dict(sections.native_mapping()) == MINE
@@ -197,7 +197,7 @@ def test_an_error_in_the_module_of_the_setting_is_not_hidden(apps: Apps) -> None
         assert str(raised.value).startswith("SITEMAPS09['SITEMAPS']: /")
 
 
-def test_a_broken_module_raises_and_the_next_use_asks_again(apps: Apps) -> None:
+def test_a_broken_module_raises_and_the_next_use_tries_again(apps: Apps) -> None:
     apps.add("shop", PRODUCTS)
     apps.add("blog", "1 / 0")
     apps.add("news", "register('news', Sitemap)")
@@ -318,7 +318,7 @@ class Meanwhile:
             other.join(10)
 
 
-def test_what_another_thread_registers_while_an_app_is_asked_is_kept(
+def test_what_another_thread_registers_while_an_app_is_imported_is_kept(
     apps: Apps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "meta_path", [Meanwhile(), *sys.meta_path])
@@ -355,7 +355,7 @@ def test_no_section_at_all_is_a_mapping_too(apps: Apps) -> None:
 # Instances
 
 
-def test_a_class_and_a_factory_are_called_anew_and_an_instance_is_what_it_is() -> None:
+def test_a_class_and_a_factory_are_called_each_time_and_an_instance_is_what_it_is() -> None:
     made = Sitemap[Any]()
 
     def factory() -> Any:

@@ -1,4 +1,4 @@
-"""The start of a project: nothing is asked at import, and checks ask the apps only where they have to."""
+"""The start of a project: imports query nothing; checks import `sitemaps` modules only if needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["apps", "registry"]
 
 
 def run(code: str, *paths: Path) -> str:
-    """What code prints in a process of its own, which knows no settings."""
+    """Return the output of code in a new process without settings."""
     done = subprocess.run(  # noqa: S603 our own interpreter and code
         [sys.executable, "-W", "error::DeprecationWarning", "-c", textwrap.dedent(code)],
         env={"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))},
@@ -62,7 +62,7 @@ def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> No
     assert sorted(django_sitemaps09.__all__) == names
 
 
-def test_neither_import_nor_start_up_asks_an_app(tmp_path: Path) -> None:
+def test_neither_import_nor_start_up_imports_an_app(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
     (tmp_path / "shop" / "sitemaps.py").write_text("print('asked')", encoding="utf-8")

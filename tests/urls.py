@@ -9,7 +9,7 @@ from django_sitemaps09 import views
 
 
 def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """What a location leads to."""
+    """View of all locations."""
     return HttpResponse()
 
 

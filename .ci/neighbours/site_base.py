@@ -1,4 +1,4 @@
-"""The settings that all sites have."""
+"""Settings of all sites."""
 
 import os
 
@@ -6,7 +6,7 @@ SECRET_KEY = "not secret"  # noqa: S105
 DEBUG = False
 ALLOWED_HOSTS = ["*"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["NEIGHBOUR_DATABASE"]}}
-# Contrib writes the date of a lastmod as its zone has it, and ours writes UTC.
+# Contrib writes the date of a lastmod in its own zone, this package in UTC.
 TIME_ZONE = "UTC"
 USE_TZ = True
 SITE_ID = 1

@@ -6,7 +6,7 @@ from site_base import *  # noqa: F403
 from site_base import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "djpress"]
-#: What djpress's own tests take for granted, too.
+#: A setting that djpress's own tests need, too.
 DJPRESS_SETTINGS = {"TRUNCATE_TAG": "<!--more-->"}
 
 

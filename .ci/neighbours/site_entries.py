@@ -1,7 +1,7 @@
-"""Makes the rows of a site if it has none, and writes the entries of its sitemaps as JSON.
+"""Create the rows of a site if it has none, and write the entries of its sitemaps as JSON.
 
-They are those of contrib's two views, which are ours where the import lines are changed, of the native
-views, and of an export.
+The entries come from contrib's two views (or the compatibility views if the import lines are changed), the
+native views, and an export.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import django
 
 HOST = "www.example.com"
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-#: Of each entry, what is compared. Links, images and others come behind.
+#: The elements of each entry that are compared as text. Links, images and others follow them.
 FIELDS = ("loc", "lastmod", "changefreq", "priority")
 
 
 def entries(document: bytes) -> list[list[Any]]:
-    """The entries of a urlset."""
+    """Return the entries of a urlset."""
     found = []
     for url in ElementTree.fromstring(document):  # noqa: S314 made by this process
         texts = [url.findtext(f"{NAMESPACE}{name}") or "" for name in FIELDS]
@@ -36,12 +36,12 @@ def entries(document: bytes) -> list[list[Any]]:
 
 
 def locations(document: bytes) -> list[str]:
-    """The URLs that an index names."""
+    """Return the URLs in an index."""
     return [loc.text or "" for loc in ElementTree.fromstring(document).iter(f"{NAMESPACE}loc")]  # noqa: S314
 
 
 def written(value: object) -> str:
-    """A lastmod as docs/reference/deviations.md says that it is written (1 and 2)."""
+    """Return the text of a lastmod, as described by deviations 1 and 2 in docs/reference/deviations.md."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
         return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -49,7 +49,7 @@ def written(value: object) -> str:
 
 
 def of_views(get: Any, *, stock: bool) -> Iterator[tuple[str, list[Any]]]:
-    """The entries of each page that contrib's index names. `stock` views write no times."""
+    """Yield the entries of each page in contrib's index. The `stock` views do not write times."""
     for url in locations(get("/old/sitemap.xml").content):
         section = urlsplit(url).path.removeprefix("/old/sitemap-").removesuffix(".xml")
         response = get(url)
@@ -63,18 +63,18 @@ def of_views(get: Any, *, stock: bool) -> Iterator[tuple[str, list[Any]]]:
 
 
 def of_native_views(get: Any) -> Iterator[tuple[str, list[Any]]]:
-    """The entries of each page that the native index names."""
+    """Yield the entries of each page in the native index."""
     for url in locations(get("/sitemap.xml").content):
         yield section(url), entries(gzip.decompress(get(url).content))
 
 
 def of_export(folder: str) -> Iterator[tuple[str, list[Any]]]:
-    """The entries of each file that the index of an export names."""
+    """Yield the entries of each file in the index of an export."""
     from django_sitemaps09.export import export
 
     report = export(output=folder, base_url=f"http://{HOST}")
     assert not report.failures, report.failures  # noqa: S101
-    assert not any(made.left_out for made in report.sections), report.sections  # noqa: S101
+    assert not any(section.left_out for section in report.sections), report.sections  # noqa: S101
     for url in locations(Path(folder, "sitemap.xml").read_bytes()):
         yield section(url), entries(gzip.decompress(Path(folder, Path(url).name).read_bytes()))
 
@@ -84,7 +84,7 @@ def section(url: str) -> str:
 
 
 def collected(pages: Iterator[tuple[str, list[Any]]]) -> Any:
-    """All entries of each section, in an order of their own; or why there are none."""
+    """Return the sorted entries of each section, or an error message."""
     found: dict[str, list[Any]] = {}
     try:
         for name, some in pages:

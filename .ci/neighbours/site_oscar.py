@@ -1,4 +1,4 @@
-"""A shop with Oscar. Its release has no sitemaps; these are what a shop writes over its models."""
+"""A shop with Oscar. Its releases have no sitemaps, so these are typical sitemaps of its models."""
 
 from typing import Any
 

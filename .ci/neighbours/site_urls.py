@@ -1,6 +1,6 @@
-"""The URLs of a site: contrib's two views, the native ones, and those that its pages have.
+"""URLconf of a site: contrib's two views, the native views, and the pages of the site.
 
-The import line is changed in the tree of this package, as any project would change it.
+In the second tree, the import line names this package, as in any project that switches to it.
 """
 
 import os
@@ -10,7 +10,7 @@ from django.contrib.sitemaps import views
 from django.urls import include, path
 
 site = import_module(os.environ["DJANGO_SETTINGS_MODULE"].replace("_settings", ""))
-# Several pages of each section, so that it shows where they are cut.
+# Each section has several pages, so that differences between the bounds of pages show.
 sitemaps = {}
 for _name, _sitemap in site.sitemaps().items():
     if isinstance(_sitemap, type):

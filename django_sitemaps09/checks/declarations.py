@@ -1,4 +1,4 @@
-"""Check what the classes of sections declare, rule by rule."""
+"""Check the attributes and methods that the classes of sections declare."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from django_sitemaps09.checks.locations import check_locations
 from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.subjects import is_declaration, is_ours
 
-#: Checks of every class, including those that are contrib's alone.
+#: Checks for all sitemap classes, including classes that do not subclass ours.
 _ALL: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (
     check_constants,
     check_languages,
     check_locations,
     check_rows,
 )
-#: Checks of what contrib's classes do not have.
+#: Checks for attributes that only our classes have.
 _OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
 
 
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
-    """Check the classes and instances among several sections, each once. A factory is not called."""
-    # Sections are distinguished by identity: comparing them would call the project's own __eq__().
+    """Check each class and each instance among the sections once. Factories are not called."""
+    # Compared by identity, because equality would call the project's own __eq__().
     subjects = {id(section): section for section in sections if is_declaration(section)}
     messages: list[CheckMessage] = []
     for subject in subjects.values():
         for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
             messages += check(subject)
-    # Several instances of one class give the same messages.
+    # Several instances of one class can cause the same message.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

@@ -1,4 +1,4 @@
-"""Check query expressions, resolved against the rows whose columns they are, and never compiled."""
+"""Check query expressions by resolving them against the queryset, without compiling SQL."""
 
 from __future__ import annotations
 
@@ -34,54 +34,51 @@ class _Kind(NamedTuple):
 
 
 _ALIAS = "_sitemaps09_check_{}"
-#: Fields that each optional element can be made of.
+#: The types of columns that are valid for each optional element.
 _KINDS = {
     "lastmod": _Kind(
         "W036",
         (DateField,),
         "a date or a datetime",
-        "Use a DateField or a DateTimeField, Cast() to one, or use a method that takes the item.",
+        "Use a DateField or a DateTimeField, convert the expression with Cast(), or define a method that "
+        "takes the item.",
     ),
     "priority": _Kind(
         "W037",
         (IntegerField, FloatField, DecimalField),
         "a number",
-        "Use a column of numbers from 0.0 to 1.0, Cast() to one, or use a method that takes the item.",
+        "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast(), or define a method "
+        "that takes the item.",
     ),
     "changefreq": _Kind(
         "W038",
         (CharField, TextField),
         "text",
-        "Use a column of changefreq values, build them with Case(), or use a method that takes the item.",
+        "Use a column with changefreq values, build them with Case(), or define a method that takes the "
+        "item.",
     ),
 }
 
 
 def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    """Check each field declared as a `Route` or an expression: what it names, and what it gives."""
+    """Check the columns, joins and types of hooks that are declared as a `Route` or an expression."""
     for name in FIELDS:
         value = data(subject, name)
-        parts = value.expressions if isinstance(value, Route) else [value]
-        parts = [part for part in parts if is_expression(part)]
-        if not parts:
+        parts = filter(is_expression, value.expressions if isinstance(value, Route) else [value])
+        annotations = {_ALIAS.format(i): part for i, part in enumerate(parts)}
+        if not annotations:
             continue
         try:
-            annotations = {_ALIAS.format(i): part for i, part in enumerate(parts)}
             plain_rows = _annotatable_rows(rows, annotations)
             annotated_rows = plain_rows.annotate(**annotations)
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
-            yield message(
-                "E034",
-                f"{name_of(subject)}.{name}: {error}.".replace("..", "."),
-                "Use only fields of the model and annotations of the queryset, which must not be raw().",
-            )
+            text = f"{name_of(subject)}.{name}: {error}.".replace("..", ".")
+            hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."
+            yield message("E034", text, hint)
             continue
         if repeats_rows(annotated_rows.query) and not repeats_rows(plain_rows.query):
-            yield message(
-                "E035",
-                f"{name_of(subject)}.{name} follows a multi-valued relation, which would repeat items.",
-                "Use an aggregate such as Max(), or a method that takes the item.",
-            )
+            text = f"{name_of(subject)}.{name} follows a multi-valued relation, which would repeat items."
+            yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
         elif name in _KINDS:
             yield from _check_type(subject, name, annotated_rows.query.annotations[_ALIAS.format(0)])
 
@@ -89,9 +86,10 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
 def _annotatable_rows(
     rows: QuerySet[Any] | RawQuerySet[Any], expressions: Mapping[str, Any]
 ) -> QuerySet[Any]:
-    """Return the rows to annotate with the expressions.
+    """Return the queryset that the expressions are resolved against.
 
-    They are all rows of the model if the expressions are read apart from the queryset.
+    For a union, a slice, `distinct(fields)` or a filter on a window function, the expressions are queried
+    separately. They are then resolved against all rows of the model.
     """
     if isinstance(rows, RawQuerySet):
         raise TypeError("a raw() queryset does not support expressions")
@@ -109,12 +107,9 @@ def _check_type(subject: Any, name: str, expression: Any) -> Iterator[CheckMessa
     try:
         field = expression.output_field
     except FieldError:
-        # Only the database knows the type.
+        # Only the database can determine the type.
         return
-    # Only the project's code knows what its own field makes of a column.
+    # A project's own field class can convert any column.
     if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
-        text = (
-            f"{name_of(subject)}.{name} must be {kind.description}, not an expression of type "
-            f"{type(field).__name__}."
-        )
-        yield message(kind.code, text, kind.hint)
+        problem = f"must be {kind.description}, not an expression of type {type(field).__name__}"
+        yield message(kind.code, f"{name_of(subject)}.{name} {problem}.", kind.hint)

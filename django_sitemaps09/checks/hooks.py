@@ -1,4 +1,4 @@
-"""Check that hooks which take the item are methods, and can be called with one."""
+"""Check that hooks are methods that can be called with the item."""
 
 from __future__ import annotations
 
@@ -10,52 +10,44 @@ from typing import Any
 
 from django.core.checks import CheckMessage
 
-from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, safe_repr
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap
 
-#: contrib's switches, which can be methods here.
+#: Attributes that are booleans in `django.contrib.sitemaps` and can be methods here, with check codes.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
 _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
-_OF_NEWS = ("title",)
 
 
 def check_hooks(subject: Any) -> Iterator[CheckMessage]:
-    """Check the hooks of our class that can be methods."""
+    """Check hooks that must or can be methods, including hooks that Django's `Sitemap` does not have."""
     for name in EXTENDING:
         value = data(subject, name)
         if value is not None:
-            yield message(
-                "W053",
-                f"{name_of(subject)}.{name} must be a method, not {safe_repr(value)}; it is ignored.",
-                f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute.",
-            )
+            text = f"{name_of(subject)}.{name} must be a method, not {safe_repr(value)}; it is ignored."
+            hint = f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute."
+            yield message("W053", text, hint)
     for switch, code in _SWITCHES.items():
         value = data(subject, switch)
         if value is not None and not isinstance(value, bool):
-            yield message(
-                code,
-                f"{name_of(subject)}.{switch} must be True, False or a method, not {safe_repr(value)}.",
-                f"Set {switch} = True, or define `def {switch}(self, item)`.",
-            )
+            text = f"{name_of(subject)}.{switch} must be True, False or a method, not {safe_repr(value)}."
+            yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
     if any(raw(subject, name) is not raw(Sitemap, name) for name in CONTRIB_INTERNALS):
-        # An opaque sitemap may call its hooks as it likes.
+        # An opaque sitemap may call its hooks with other arguments.
         return
-    is_news = issubclass(class_of(subject), NewsSitemap)
-    for hook in (*_TAKING_THE_ITEM, *_OF_NEWS) if is_news else _TAKING_THE_ITEM:
+    news_hooks = ("title",) if issubclass(class_of(subject), NewsSitemap) else ()
+    for hook in (*_TAKING_THE_ITEM, *news_hooks):
         if not _takes_item(_bind_hook(subject, hook)):
             is_extension = hook in (*EXTENDING, *_SWITCHES)
-            yield message(
-                "W056" if is_extension and not is_strict(subject) else "E056",
-                f"{name_of(subject)}.{hook} cannot be called with the item as its only argument.",
-                f"Define it as `def {hook}(self, item)`.",
-            )
+            code = "W056" if is_extension and not is_strict(subject) else "E056"
+            text = f"{name_of(subject)}.{hook} cannot be called with the item as its only argument."
+            yield message(code, text, f"Define it as `def {hook}(self, item)`.")
 
 
 def _bind_hook(subject: Any, name: str) -> Any:
-    """Return a hook without its `self`; `None` if there is none, or if only its own code could say."""
+    """Return a hook bound to its class; `None` if it is missing or binding would run the project's code."""
     value = raw(subject, name)
     kind = type(value)
     if kind is staticmethod:
@@ -67,7 +59,7 @@ def _bind_hook(subject: Any, name: str) -> Any:
         is_unbound = class_of(subject) is not subject and name in getattr(subject, "__dict__", {})
         return value if is_unbound else MethodType(value, class_of(subject))
     if kind is partial or hasattr(kind, "__get__"):
-        # Python 3.14 binds a partial; earlier versions do not.
+        # Python 3.14 binds a partial. Earlier versions do not.
         return None
     return value if callable(value) else None
 
@@ -76,13 +68,9 @@ def _takes_item(hook: Any) -> bool:
     if hook is None:
         return True
     try:
-        # The outermost signature counts: a decorator may pass other arguments to the function inside.
+        # Do not follow wrapped functions: a decorator may pass other arguments to the function.
         signature = inspect.signature(hook, follow_wrapped=False)
     except (ValueError, TypeError):
-        # The signatures of builtins and the like may be unknown.
+        # Some builtins have no signature.
         return True
-    try:
-        signature.bind(object())
-    except TypeError:
-        return False
-    return True
+    return error_text(TypeError, signature.bind, object()) is None

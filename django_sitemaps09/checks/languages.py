@@ -1,4 +1,4 @@
-"""Check sections in several languages: their codes, and switches that have no effect."""
+"""Check the language codes of sections, and language switches that have no effect."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import (
+    COLLECTIONS,
     class_of,
     data,
     is_code,
@@ -23,29 +24,25 @@ from django_sitemaps09.checks.subjects import (
     safe_repr,
 )
 
-_ITERABLE = (list, tuple, set, frozenset)
-
 
 def check_languages(subject: Any) -> Iterator[CheckMessage]:
-    """Check `i18n`, `languages`, `alternates` and `x_default`, where they are data."""
+    """Check `i18n`, `languages`, `alternates` and `x_default` if they are data."""
     languages = data(subject, "languages")
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
-        yield message(
-            "E040" if is_strict(subject) else "W040",
-            f"{name_of(subject)}.languages must be a list of codes, not {safe_repr(languages)}.",
-            "Set a list of codes, such as ['en', 'de'].",
-        )
+        code = "E040" if is_strict(subject) else "W040"
+        text = f"{name_of(subject)}.languages must be a list of codes, not {safe_repr(languages)}."
+        yield message(code, text, "Set a list of codes, such as ['en', 'de'].")
         languages = None
     i18n = raw(subject, "i18n")
     if own_init(subject) or is_code(i18n):
-        # Only an instance knows whether the rest has any effect.
+        # The project's code decides whether the other attributes have an effect.
         return
     if is_off(i18n):
         yield from _check_idle_switches(subject, languages)
         return
-    if isinstance(languages, _ITERABLE):
-        for code in languages:
-            yield from _check_code(subject, code)
+    if isinstance(languages, COLLECTIONS):
+        for language in languages:
+            yield from _check_language(subject, language)
     yield from _check_x_default(subject, languages)
 
 
@@ -56,22 +53,19 @@ def _check_idle_switches(subject: Any, languages: object) -> Iterator[CheckMessa
     if idle:
         yield message(
             "W044",
-            f"{name_of(subject)} sets {', '.join(idle)}, which has no effect without i18n.",
-            "Set i18n = True, or remove the attribute. Without i18n, `alternates` must be a method that "
-            "takes the item.",
+            f"{name_of(subject)} sets attributes that have no effect without i18n: {', '.join(idle)}.",
+            "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes the "
+            "item.",
         )
 
 
-def _check_code(subject: Any, code: object) -> Iterator[CheckMessage]:
+def _check_language(subject: Any, code: object) -> Iterator[CheckMessage]:
     codes = [code for code, _ in settings.LANGUAGES]
     if code not in codes:
-        yield message(
-            "W043",
-            f"{name_of(subject)}.languages contains {safe_repr(code)}, which is not in LANGUAGES.",
-            f"Use a code from LANGUAGES: {', '.join(codes)}.",
-        )
+        text = f"{name_of(subject)}.languages contains {safe_repr(code)}, which is not in LANGUAGES."
+        yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
     if is_off(raw(subject, "alternates")):
-        # Languages are named only in links between them.
+        # Language codes are written only as `hreflang` in links.
         return
     try:
         if not isinstance(code, str):
@@ -99,28 +93,17 @@ def _check_x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
     if data(subject, "x_default") is not True or is_code(alternates):
         return
     if is_off(alternates):
-        yield message(
-            "W045",
-            f"{name_of(subject)}.x_default has no effect without alternates.",
-            "Set alternates = True, or remove x_default.",
-        )
+        text = f"{name_of(subject)}.x_default has no effect without alternates."
+        yield message("W045", text, "Set alternates = True, or remove x_default.")
         return
     codes = [code for code, _ in settings.LANGUAGES] if raw(subject, "languages") is None else languages
-    if (
-        isinstance(codes, _ITERABLE)
-        and _uses_contrib_languages(subject)
-        and settings.LANGUAGE_CODE not in codes
-    ):
+    hooks = ("get_languages_for_item", "_languages")
+    is_contribs = all(raw(class_of(subject), name) is raw(contrib.Sitemap, name) for name in hooks)
+    if is_contribs and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
         yield message(
             "W046",
             f"{name_of(subject)}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
-            "not one of its languages.",
+            "not one of the sitemap's languages.",
             "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
             "the item.",
         )
-
-
-def _uses_contrib_languages(subject: Any) -> bool:
-    """Return whether contrib's own code determines the languages of an item."""
-    names = ("get_languages_for_item", "_languages")
-    return all(raw(class_of(subject), name) is raw(contrib.Sitemap, name) for name in names)

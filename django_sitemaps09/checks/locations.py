@@ -1,4 +1,4 @@
-"""Check where items are: `location`, the names of URL patterns, and their arguments."""
+"""Check `location` and `viewnames`: the names of URL patterns, and their arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import class_of, data, name_of, safe_repr
+from django_sitemaps09.checks.subjects import COLLECTIONS, class_of, data, name_of, safe_repr
 from django_sitemaps09.django_internals import (
     UnknownNamespaceError,
     find_namespace,
@@ -22,31 +22,26 @@ from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 
 def check_locations(subject: Any) -> Iterator[CheckMessage]:
-    """Check a `location` that is data, and the `viewnames` of static views."""
+    """Check `location` if it is data, and the `viewnames` of a `StaticViewSitemap`."""
     route = data(subject, "location")
     is_constant = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
     if issubclass(class_of(subject), ModelSitemap) and is_constant:
-        yield message(
-            "E020",
-            f"{name_of(subject)}.location is {safe_repr(route)}, which is the same URL for every row.",
-            "Pass an argument as a query expression, such as slug=F('slug').",
-        )
+        text = f"{name_of(subject)}.location is {safe_repr(route)}, which is the same URL for every row."
+        yield message("E020", text, "Pass an argument as a query expression, such as slug=F('slug').")
     if isinstance(route, Route) and (problem := _route_problem(route)):
-        yield message(
-            "E021",
-            f"{name_of(subject)}.location is {safe_repr(route)}, but {problem}.",
-            "Pass the name of a URL pattern and its arguments to Route, as you would to reverse().",
-        )
+        text = f"{name_of(subject)}.location is {safe_repr(route)}, but {problem}."
+        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
+        yield message("E021", text, hint)
     yield from _check_viewnames(subject)
 
 
 def _route_problem(route: Route) -> str | None:
-    """Return why `reverse()` would fail for all values, be it the name or the arguments; or `None`."""
+    """Return why `reverse()` fails for every item; `None` if it can succeed."""
     resolver = urlconf.root()
     if resolver is None:
         return None
     if not isinstance(route.viewname, str):
-        # It is a view, which reverse() also takes.
+        # reverse() also accepts a view.
         is_known = bool(reverse_candidates(resolver, route.viewname))
         return None if is_known else "its first argument is not the name of a URL pattern"
     *namespaces, view = route.viewname.split(":")
@@ -55,14 +50,13 @@ def _route_problem(route: Route) -> str | None:
     except UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
-        # An include() takes arguments in addition to those of the pattern.
+        # The prefix of an include() can have further arguments.
         return None
     candidates = reverse_candidates(resolver, view)
     if not candidates:
         close_matches = get_close_matches(view, reverse_names(resolver), n=1)
-        return f"there is no URL pattern named {view!r}" + (
-            f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
-        )
+        suggestion = f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
+        return f"there is no URL pattern named {view!r}{suggestion}"
     signatures = set()
     for possibilities, _, defaults, _ in candidates:
         for _, parameters in possibilities:
@@ -85,15 +79,8 @@ def _check_viewnames(subject: Any) -> Iterator[CheckMessage]:
     if isinstance(names, str):
         text = f"{name_of(subject)}.viewnames must be a list, not the string {names!r}."
         yield message("E022", text, f"Set a list: [{names!r}].")
-    elif (
-        # Another iterable could be a query.
-        isinstance(names, (list, tuple, set, frozenset))
-        and cls.default_location is StaticViewSitemap.default_location
-    ):
+    elif cls.default_location is StaticViewSitemap.default_location and isinstance(names, COLLECTIONS):
         for name in names:
             if isinstance(name, str) and (problem := _route_problem(Route(name))):
-                yield message(
-                    "E023",
-                    f"{name_of(subject)}.viewnames contains {name!r}, but {problem}.",
-                    "Use only names of URL patterns that take no arguments.",
-                )
+                text = f"{name_of(subject)}.viewnames contains {name!r}, but {problem}."
+                yield message("E023", text, "Use only names of URL patterns that take no arguments.")

@@ -1,4 +1,4 @@
-"""Check sections that are registered, set, or passed in the URLconf, and what their classes declare."""
+"""Check sections that are registered, listed in the setting `SITEMAPS`, or passed in the URLconf."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BUILT_IN = {dict, OrderedDict}
 
 
 def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Check every section that can be found, each mapping and each class once."""
+    """Check the names and the declarations of sections. Check each mapping and each class once."""
     messages: list[CheckMessage] = []
     default_sections: object = None
     passed_sitemaps = urlconf.passed_sitemaps()
@@ -32,44 +32,38 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         default_sections = _default_sections(passed_sitemaps)
     except Exception as error:  # noqa: BLE001 the modules of a project can raise anything
         is_explained = isinstance(error, (ImproperlyConfigured, ImportError))
-        hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py that is named."
-        messages.append(
-            message("E005", excerpt(error, MAX_MESSAGE) if is_explained else reason_of(error), hint)
-        )
-    native_mappings = [
-        default_sections,
-        *(mapping.sitemaps for mapping in passed_sitemaps if mapping.names_urls),
-    ]
+        text = excerpt(error, MAX_MESSAGE) if is_explained else reason_of(error)
+        hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py file named in this message."
+        messages.append(message("E005", text, hint))
+    native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
         try:
             sections.native_mapping(_read_mapping(sitemaps))
         except ImproperlyConfigured as error:
-            messages.append(
-                message("W006", str(error), "Rename the section. Only contrib's views accept any name.")
-            )
-    mappings = [default_sections, *(mapping.sitemaps for mapping in passed_sitemaps)]
-    return [
-        *messages,
-        *check_declarations(chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)),
-    ]
+            hint = "Rename the section. Only the views of django.contrib.sitemaps accept any name."
+            messages.append(message("W006", str(error), hint))
+    mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
+    declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
+    return [*messages, *check_declarations(declarations)]
 
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
-    """Return the sections that are declared without a URLconf.
+    """Return the sections in the setting `SITEMAPS`, or else the registered sections.
 
-    The `sitemaps` modules of apps are imported only if their sections are served or exported. A project
-    that passes a mapping may have old modules that can no longer be imported.
+    The `sitemaps` modules of apps are imported only if a view or an export uses registered sections. A
+    project that passes a mapping may have old modules that can no longer be imported.
     """
     if conf.sitemaps is not None:
         return sections.mapping()
-    is_served = any(mapping.sitemaps is None for mapping in passed_sitemaps)
+    is_served = any(each.sitemaps is None for each in passed_sitemaps)
     return sections.registered(discover=is_served or bool(export_settings(conf.settings_dict)))
 
 
 def _read_mapping(sitemaps: object) -> dict[Any, Any]:
-    """Return the sections of a dict, or none for another mapping, which may query when it is read.
+    """Return a copy of a dict of sections. Return an empty dict for any other object.
 
-    A subclass, such as `defaultdict`, is a dict unless a project's class changes how it is read.
+    Another mapping class could run a query when it is read. Subclasses of `dict` that inherit its reading
+    methods, such as `defaultdict`, are accepted.
     """
     kind = type(sitemaps)
     if not issubclass(kind, dict):

@@ -16,72 +16,71 @@ from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import Sitemap
 
+#: Types that can be iterated without running a query.
+COLLECTIONS = (list, tuple, set, frozenset)
 _PLAIN = (str, bytes, int, float, bool, Decimal, date, datetime, type(None))
 
 
 def is_declaration(section: object) -> bool:
-    """Return whether a section is a class or an instance, and not a factory."""
+    """Return whether a section is a sitemap class or an instance of a sitemap class, and not a factory."""
     return issubclass(class_of(section), contrib.Sitemap)
 
 
 def is_ours(subject: object) -> bool:
-    """Return whether a declaration uses our class; on others, what we added to contrib's means nothing."""
+    """Return whether the class of a declaration is our `Sitemap` or a subclass."""
     return issubclass(class_of(subject), Sitemap)
 
 
 def class_of(subject: object) -> type:
-    """Return the class of a declaration, which is a class or an instance."""
-    return cast("type", subject) if _is_class(subject) else type(subject)
-
-
-def _is_class(subject: object) -> bool:
-    # isinstance() would evaluate a lazy object.
-    return issubclass(type(subject), type)
+    """Return a declaration that is a class unchanged. Return the class of an instance."""
+    # Not isinstance(), which would evaluate a lazy object.
+    return cast("type", subject) if issubclass(type(subject), type) else type(subject)
 
 
 def name_of(subject: object) -> str:
-    """Return the name of the class as messages show it."""
+    """Return the dotted name of a declaration's class for messages."""
     cls = class_of(subject)
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def raw(subject: object, name: str) -> Any:
-    """Return an attribute as declared, without calling a descriptor; `None` if there is none."""
+    """Return an attribute as declared, without calling a descriptor; `None` if it is missing."""
     return inspect.getattr_static(subject, name, None)
 
 
 def is_code(value: object) -> bool:
-    """Return whether a raw attribute is the project's code: a method, a property, or a lazy object."""
+    """Return whether a raw attribute runs the project's code: a method, a property, or a lazy object."""
     kind = type(value)
     return callable(value) or hasattr(kind, "__get__") or issubclass(kind, (LazyObject, Promise))
 
 
 def data(subject: object, name: str) -> Any:
-    """Return an attribute that is data; `None` if it is code."""
+    """Return an attribute as declared; `None` if it is missing or runs the project's code."""
     value = raw(subject, name)
     return None if is_code(value) else value
 
 
 def own_init(subject: object) -> bool:
-    """Return whether a class has its own `__init__()`, so that only instances show what it has."""
-    return _is_class(subject) and class_of(subject).__init__ is not object.__init__  # type: ignore[misc]
+    """Return whether a declaration is a class that defines `__init__()`. It could set any attribute."""
+    cls = class_of(subject)
+    return cls is subject and cls.__init__ is not object.__init__  # type: ignore[misc]
 
 
 def is_off(switch: object) -> bool:
-    """Return whether a raw switch is off, without testing its truth: that of a queryset is a query."""
+    """Return whether a raw value is false as a switch. `bool()` is not called, as it may run a query."""
     return switch is None or switch is False
 
 
 def is_strict(subject: object) -> bool:
-    """Return whether a class declares a `Route` or an expression, and so was not written for contrib."""
-    hooks = [data(subject, name) for name in FIELDS]
+    """Return whether a class declares a `Route` or an expression. Django's `Sitemap` supports neither."""
+    hooks = (data(subject, name) for name in FIELDS)
     return any(isinstance(hook, Route) or is_expression(hook) for hook in hooks)
 
 
 def safe_repr(value: object) -> str:
-    """Return a value as messages show it.
+    """Return a value as a string for messages.
 
-    `repr()` is called only for plain values, since that of a queryset, for example, is a query.
+    `repr()` is called only for plain values. For example, the `repr()` of a queryset would run a query.
     """
     kind = type(value)
     if kind is Route:

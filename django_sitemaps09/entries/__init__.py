@@ -1,4 +1,4 @@
-"""The value objects that flow from the rows of a section to the bytes of its pages."""
+"""Value objects for the entries of a sitemap, from the rows of a section to the bytes of its pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value objects that flow from the rows of a section to the bytes of its pages."""
+"""Batches of entries in columns, and the values that the columns contain."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from django_sitemaps09.entries.text import excerpt
 
 
 class Alternate(NamedTuple):
-    """Link to the same content in another language: `Alternate("de", "https://www.example.de/")`.
+    """A link to the same content in another language: `Alternate("de", "https://www.example.de/")`.
 
-    `language` is a code of Django or hreflang, or `x-default`. `location` is a path, or an absolute URL on
-    any host.
+    `language` is a Django language code, an hreflang value, or `x-default`. `location` is a path, or an
+    absolute URL on any host.
     """
 
     language: str
@@ -23,34 +23,38 @@ class Alternate(NamedTuple):
 
 
 class IndexEntry(NamedTuple):
-    """One file that an index lists; `lastmod` is text in the W3C format."""
+    """A file in a sitemap index. `lastmod` is a string in the W3C format."""
 
     location: str
     lastmod: str | None
 
 
 class ItemError(NamedTuple):
-    """An element that was skipped, and the reason; if `field` is `location`, the whole item is skipped."""
+    """A skipped element, with the reason. If `field` is `location`, the whole item is skipped."""
 
     key: str
     field: str
     reason: str
 
     def __str__(self) -> str:
-        return f"item {excerpt(self.key)}, {self.field}: {excerpt(self.reason)}"
+        # Declarations report a value that all items share with the key "any".
+        subject = (
+            f"{self.field} of all items" if self.key == "any" else f"item {excerpt(self.key)}, {self.field}"
+        )
+        return f"{subject}: {excerpt(self.reason)}"
 
 
 class SafeColumn(tuple[str, ...]):
-    """A safe column: texts that are known to be non-empty and to need no escaping in XML.
+    """A safe column: strings that are not empty and need no escaping in XML.
 
-    The code that creates one has checked it, so that it is never checked again.
+    The code that creates a safe column must check the strings. The writer does not check them again.
     """
 
     __slots__ = ()
 
 
 class TemplateColumn(NamedTuple):
-    """A template column: literals that all texts share, and columns of the texts between the literals."""
+    """A template column: literals that all items share, and columns with the values between literals."""
 
     literals: Sequence[str]
     columns: Sequence[Sequence[str]]
@@ -60,14 +64,14 @@ class TemplateColumn(NamedTuple):
         return list(map(template.__mod__, zip(*self.columns, strict=True)))
 
     def part(self, positions: Sequence[int]) -> TemplateColumn:
-        """Return the template column reduced to the texts at these positions."""
+        """Return a template column with only the items at these positions."""
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def fits(self, most: int) -> bool:
-        """Return whether no text is longer than `most`. A text half as long may count as too long."""
+        """Return whether all results certainly fit in `most` characters. They may fit otherwise, too."""
         room = (most - len("".join(self.literals))) // (2 * len(self.columns))
-        # A line of `2 * room` characters would fill at least one step. To look for a full step costs
-        # less than to measure each line.
+        # A line of `2 * room` characters fills at least one whole step. Searching each step for a line end
+        # is faster than measuring each line.
         lines = map("\n".join, self.columns)
         return room > 0 and all(
             "\n" in column[start : start + room]
@@ -76,17 +80,17 @@ class TemplateColumn(NamedTuple):
         )
 
 
-#: One text for all items of a batch, or one for each.
+#: One string for all items of a batch, or a sequence with one string for each item.
 Column: TypeAlias = "str | Sequence[str | None] | None"
 
 
 class Localization(NamedTuple):
-    """One location of each item: the only one, or the one in a language. `None` for items without it.
+    """The location of each item, in one language if `language` is set; `None` if there is no location.
 
-    A location is a URI, or a path that begins with a slash; in a `TemplateColumn`, its first literal does.
-    The writer joins paths to the base. `language` is in the form of hreflang, and empty for a localization
-    that is not linked. One that is not `is_listed` has no entry of its own, but links lead to it. Its
-    locations can also begin with the colon after a scheme.
+    A location is a URI or a path. A path begins with a slash, and the writer joins it to the base. In a
+    `TemplateColumn` of paths, the first literal begins with the slash. `language` is an hreflang value, or
+    empty if there are no links to the localization. If `is_listed` is false, locations are only link
+    targets, not entries. They may then lack a scheme, as in `://host/path`.
     """
 
     language: str
@@ -98,12 +102,12 @@ class Localization(NamedTuple):
         return isinstance(self.locations, TemplateColumn) or None not in self.locations
 
     def texts(self) -> Sequence[str | None]:
-        """Return the locations as one text for each item."""
+        """Return the location of each item."""
         locations = self.locations
         return locations.texts() if isinstance(locations, TemplateColumn) else locations
 
     def part(self, positions: Sequence[int]) -> Localization:
-        """Return the version reduced to the items at these positions."""
+        """Return a localization with only the items at these positions."""
         locations = self.locations
         if isinstance(locations, TemplateColumn):
             return self._replace(locations=locations.part(positions))
@@ -112,12 +116,12 @@ class Localization(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hundreds or thousands of items of one page, in columns of text that is not yet escaped.
+    """Hundreds or thousands of items of one page, as columns of strings that are not escaped yet.
 
-    An item has an entry for each of its listed locations, and at least one; its entries stay together. Its
-    versions in different languages link to each other and to the `alternates`. Keys are opaque here; the
-    source that made them can serialize them. `foreign` is XML text that the writer's `extension_text` has
-    returned, in the namespaces of the project's `extensions`.
+    An item has an entry for each of its listed locations, and at least one entry. The localizations of an
+    item link to each other and to the item's `alternates`. Keys can be any objects that the source can
+    serialize. `foreign` contains results of `writer.extension_text()`. Their namespaces are those of the
+    project's `extensions`.
     """
 
     keys: Sequence[Hashable]
@@ -135,18 +139,13 @@ class Batch:
 
     @property
     def listed_versions(self) -> Sequence[Localization]:
-        """The versions that have entries of their own."""
+        """Return the localizations that have entries."""
         return [version for version in self.versions if version.is_listed]
 
     def counts(self) -> Sequence[int]:
-        """Return how many entries each item has."""
+        """Return the number of entries of each item."""
         listed_versions = self.listed_versions
         if all(version.is_complete for version in listed_versions):
             return [len(listed_versions)] * len(self.keys)
-        columns = [
-            version.locations.texts()
-            if isinstance(version.locations, TemplateColumn)
-            else version.locations
-            for version in listed_versions
-        ]
+        columns = [version.texts() for version in listed_versions]
         return [len(row) - row.count(None) for row in zip(*columns, strict=True)]

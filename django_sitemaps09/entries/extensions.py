@@ -1,4 +1,4 @@
-"""Sitemap extensions that a project provides, and the prefixes and namespaces that are taken."""
+"""Sitemap extensions that a project defines, and the reserved prefixes and namespaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_sitemaps09.entries.fields import text
+from django_sitemaps09.entries.fields import check_fields, text
 from django_sitemaps09.entries.text import short_repr
 
 #: The namespaces of the extensions that this package writes, by prefix.
@@ -28,15 +28,15 @@ _TAKEN = {
 }
 # An NCName in ASCII, https://www.w3.org/TR/xml-names/#NT-NCName
 _PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
-# RFC 3986: a scheme, then the characters and escapes that a URI can contain.
+# RFC 3986: a scheme, followed by the characters and escapes that a URI can contain.
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Elements of a namespace of the project's choice, at the end of each `<url>`.
+    """Elements in a namespace of the project. They are added to the end of each `<url>`.
 
-    `xml` is called with an item, and returns well-formed elements that use `prefix`, or an empty text.
+    `xml` takes an item, and returns well-formed elements that use `prefix`, or an empty string.
     """
 
     prefix: str
@@ -44,8 +44,8 @@ class Extension:
     xml: Callable[[Any], str]
 
     def __post_init__(self) -> None:
-        prefix = text("Extension.prefix", self.prefix)
-        namespace = text("Extension.namespace", self.namespace)
+        check_fields(self, {"prefix": text, "namespace": text}, ("prefix", "namespace"))
+        prefix, namespace = self.prefix, self.namespace
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {short_repr(prefix)}")
         # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
@@ -60,5 +60,3 @@ class Extension:
             raise ValueError(
                 f"Extension.xml must be a function that takes an item, not {short_repr(self.xml)}"
             )
-        object.__setattr__(self, "prefix", prefix)
-        object.__setattr__(self, "namespace", namespace)

@@ -1,6 +1,6 @@
-"""Checks for the fields of the value objects: each returns the value to keep, or raises `ValueError`.
+"""Checks for the fields of value objects. Each check returns the value to store or raises `ValueError`.
 
-`name` is the name of the field, such as `Video.title`; every `ValueError` names it first.
+The argument `name` is the name of the field for the message, such as `Video.title`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, short_repr
 
 Check: TypeAlias = Callable[[str, Any], Any]
 
-#: Seconds of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+#: Maximum seconds of a video: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 MAX_DURATION = 28_800
-#: Views: the maximum of the largest integer column of a database.
+#: Maximum views of a video: the maximum of the largest integer column in databases.
 MAX_VIEWS = 2**63 - 1
-# More digits than any rating needs. Without a limit, a decimal as short as 1e-9999 would fill pages.
+# Maximum digits of a rating. A short decimal such as 1e-9999 would be written as a very long number.
 _RATING_DIGITS = 400
-#: Characters of a text without a documented limit: the longest of the documented limits.
+#: Maximum characters of a string if no limit is documented: the highest documented limit of others.
 MAX_TEXT = 2_048
-# Characters of a location: enough for every text that can become a URI of at most 2,047.
+# Maximum characters of a location before conversion. Its URI has at most 2,047 characters.
 _MAX_LOCATION = 5_000
-#: Countries of a restriction: as many as there are codes of two letters.
+#: Maximum countries of a restriction: the number of two-letter codes.
 MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
-    """Replace each field of a frozen value object by the result of its check; skip an optional `None`."""
+    """Replace each field of a frozen value object by the result of its check, except an optional `None`."""
     for field, check in checks.items():
         field_value = getattr(value, field)
         if field_value is not None or field in required:
@@ -41,18 +41,18 @@ def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
-    """Return the text of a string, or of an object with its own `__str__()`, such as a lazy translation.
+    """Return a string, or the `str()` of an object that defines it, such as a lazy translation.
 
     Raise `ValueError` for likely mistakes: numbers, bytes, collections, functions and methods.
     """
     if isinstance(value, str):
-        # Not str(value), which is the name for a member of an enum.
+        # Not str(value): for an enum member, it returns the name of the member.
         text = value if type(value) is str else str.__str__(value)
     elif (
         value is None
         or isinstance(value, (*NOT_TEXTS, Number))
         or callable(value)
-        # An expression, a queryset or a generator, whose str() is its repr().
+        # For an expression, a queryset or a generator, str() returns the repr().
         or type(value).__str__ is object.__str__
     ):
         raise ValueError(f"{name} must be text, not {short_repr(value)}")
@@ -60,7 +60,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         text = str(value)
     if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
-    # Nearly all texts are printable, and XML can contain every printable character.
+    # XML can contain all printable characters, so nearly all strings need no search.
     if not text.isprintable() and (match := NOT_XML.search(text)):
         raise ValueError(f"{name} must not contain {match[0]!r}, which is not allowed in XML")
     return text
@@ -74,9 +74,9 @@ def text(name: str, value: object, most: int = MAX_TEXT) -> str:
 
 
 def optional_location(name: str, value: object) -> str:
-    """Return a URL or a path, which must be a string. The source, which knows the page, validates it."""
+    """Return a string with a URL or a path. The source knows the hosts, and validates the string later."""
     if not isinstance(value, str):
-        # Looked up on the class: for a missing file, the property itself raises an error.
+        # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
         raise ValueError(f"{name} must be a string with a URL or a path, not {short_repr(value)}{hint}")
     content = optional_text(name, value, _MAX_LOCATION)
@@ -86,7 +86,7 @@ def optional_location(name: str, value: object) -> str:
 
 
 def is_plain_location(value: object) -> bool:
-    """Return `True` only if `location` would return a value unchanged, in a fraction of its time."""
+    """Return `True` only if `location` would return the value unchanged. This is much faster."""
     return (
         type(value) is str and 0 < len(value) <= _MAX_LOCATION and value.isprintable() and value[0] != " "
     )
@@ -100,7 +100,7 @@ def location(name: str, value: object) -> str:
 
 
 def moment(name: str, value: object) -> date:
-    """Return a date or a datetime. An aware one must be in the years 1 to 9999 in UTC as well."""
+    """Validate and return a date or datetime. An aware datetime must have a year from 1 to 9999 in UTC."""
     if not isinstance(value, date):
         raise ValueError(f"{name} must be a date or a datetime, not {short_repr(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -114,14 +114,10 @@ def moment(name: str, value: object) -> date:
 
 
 def seconds(name: str, value: object) -> int:
-    """Return whole seconds, given as an int or a timedelta. The fraction of a timedelta is dropped."""
+    """Return an int or a timedelta as whole seconds. Fractions of a second are dropped."""
     if isinstance(value, timedelta):
         value = value // timedelta(seconds=1)
     return whole_number(name, value, 1, MAX_DURATION, "a timedelta or a whole number of seconds")
-
-
-def views(name: str, value: object) -> int:
-    return whole_number(name, value, 0, MAX_VIEWS, "a whole number")
 
 
 def whole_number(name: str, value: object, least: int, most: int, description: str) -> int:
@@ -131,21 +127,21 @@ def whole_number(name: str, value: object, least: int, most: int, description: s
 
 
 def rating(name: str, value: object) -> Decimal:
-    """Return a number from 0.0 to 5.0 as a `Decimal`, with the digits that a float is printed with."""
+    """Return a number from 0.0 to 5.0 as a `Decimal` with the digits of its `repr()`."""
     message = f"{name} must be a number from 0.0 to 5.0, not {short_repr(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         raise ValueError(message)
     if isinstance(value, int) and not 0 <= value <= 5:
-        # Converting a very long int to a decimal is slow.
+        # Rejected before the conversion, because converting a very long int is slow.
         raise ValueError(message)
-    # Decimal(0.3) has 54 digits.
+    # Use the repr() of a float, since Decimal(0.3) has 54 digits.
     number = Decimal(float.__repr__(value) if isinstance(value, float) else value)
     if not number.is_finite() or not 0 <= number <= 5:
         raise ValueError(message)
     digits = number.as_tuple()
     if len(digits.digits) > _RATING_DIGITS or abs(int(digits.exponent)) > _RATING_DIGITS:
         raise ValueError(f"{name} must have at most {_RATING_DIGITS} digits")
-    # Not abs(), which rounds to the digits of the decimal context.
+    # Not abs(), since it rounds to the digits of the decimal context.
     return number.copy_abs()
 
 
@@ -156,7 +152,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
-    """Return texts in their order. The texts of a set, which has no order, are sorted."""
+    """Return strings as a tuple in the same order. Sort the strings of a set."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise ValueError(f"{name} must be a list or a tuple of strings, not {short_repr(value)}")
     items = tuple(text(f"each value of {name}", item) for item in islice(value, most + 1))

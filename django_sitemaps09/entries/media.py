@@ -1,7 +1,7 @@
-"""Images, videos and news of a page, with the fields of Google's sitemap extensions.
+"""Images, videos and news for a page, with the fields of Google's sitemap extensions.
 
-Each value object is checked when it is created: `ValueError` names the field, `TypeError` a tag that
-Google no longer supports. Fields have the names of Google's tags,
+Creating a value object raises `ValueError` for an invalid field, and `TypeError` for a tag that Google no
+longer supports. Fields have the names of Google's tags:
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview
 """
 
@@ -24,27 +24,29 @@ if TYPE_CHECKING:
 Relationship = Literal["allow", "deny"]
 PlatformName = Literal["web", "mobile", "tv"]
 
-#: Limits of a video in characters, and of its tags, from Google's page on video sitemaps and the XSD.
+#: Maximum characters of text fields of a video, and maximum tags (Google's page on video sitemaps).
 MAX_VIDEO_TITLE = 100
 MAX_VIDEO_DESCRIPTION = 2_048
 MAX_VIDEO_UPLOADER = 255
 MAX_VIDEO_TAGS = 32
 
-# The form of ISO 3166-1 alpha-2. The codes themselves change from year to year, and are not checked.
+# The form of an ISO 3166-1 alpha-2 code. The list of codes changes, so it is not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
 
 class _SupportedTags:
-    """A base class that refuses tags that Google no longer supports, and says what to do."""
+    """A base class whose constructor rejects tags that Google no longer supports."""
 
     __slots__ = ()
 
-    dropped_tags: ClassVar[frozenset[str]] = frozenset()
+    dropped_tags: ClassVar[tuple[str, ...]] = ()
     reason: ClassVar[str]
 
     def __new__(cls, *args: object, **arguments: object) -> Self:
-        if names := sorted(cls.dropped_tags & arguments.keys()):
-            raise TypeError(f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove it")
+        if names := sorted(arguments.keys() & cls.dropped_tags):
+            raise TypeError(
+                f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove the listed arguments"
+            )
         return object.__new__(cls)
 
 
@@ -53,7 +55,7 @@ class Image:
     """One image of a page.
 
     `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. Google has ignored the other fields since
-    August 2022. They are written if they are given, for other readers. Texts have at most 2,048 characters.
+    August 2022, but other crawlers may read them. Strings have at most 2,048 characters.
     """
 
     loc: str
@@ -64,20 +66,20 @@ class Image:
     license: str | None = None
 
     def __post_init__(self) -> None:
-        # Sites have millions of images, and this fast check is enough for nearly all of them.
+        # Sites can have millions of images. For nearly all of them, this fast check is enough.
         if self.bare and fields.is_plain_location(self.loc):
             return
         fields.check_fields(self, _IMAGE, ("loc",))
 
     @property
     def bare(self) -> bool:
-        """Return whether `loc` is the only field to write."""
+        """Return whether `loc` is the only field that is set."""
         return self.caption is self.geo_location is self.title is self.license is None
 
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The only countries where a video may be shown, or those where it may not, as ISO 3166 codes."""
+    """The ISO 3166 codes of the countries where a video may (`allow`) or must not (`deny`) be shown."""
 
     relationship: Relationship
     countries: Iterable[str]
@@ -88,7 +90,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The only platforms on which a video may be shown, or those on which it may not."""
+    """The platforms on which a video may (`allow`) or must not (`deny`) be shown."""
 
     relationship: Relationship
     platforms: Iterable[PlatformName]
@@ -102,14 +104,12 @@ class Video(_SupportedTags):
     """One video of a page, with at least one of `content_loc` and `player_loc`.
 
     `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
-    No location may be that of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
+    No location may be the URL of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
     """
 
-    dropped_tags = frozenset(
-        (
-            *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
-            *("content_segment_loc", "id"),
-        )
+    dropped_tags = (
+        *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
+        *("content_segment_loc", "id"),
     )
     reason = "Google dropped {} in 2022"
 
@@ -145,10 +145,10 @@ class Video(_SupportedTags):
 class News(_SupportedTags):
     """The news article of a page, published in the last two days.
 
-    `language` is the language of the publication. `publication_date` is when the article first appeared.
+    `language` is the language of the publication, and `publication_date` the date of the article.
     """
 
-    dropped_tags = frozenset(("access", "genres", "keywords", "stock_tickers"))
+    dropped_tags = ("access", "genres", "keywords", "stock_tickers")
     reason = "Google News no longer supports {}"
 
     publication_name: str
@@ -160,15 +160,14 @@ class News(_SupportedTags):
         fields.check_fields(self, _NEWS, _NEWS)
 
 
-def _check_relationship(name: str, value: object) -> str:
-    return _check_word(name, value, get_args(Relationship))
-
-
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> str:
     if value not in words:
         raise ValueError(f"{name} must be one of {', '.join(words)}, not {short_repr(value)}")
-    # Not the value itself, which may be a member of an enum.
+    # Not the value itself, because it may be an enum member.
     return words[words.index(value)]
+
+
+_check_relationship = partial(_check_word, words=get_args(Relationship))
 
 
 def _check_platforms(name: str, value: object) -> tuple[str, ...]:
@@ -216,7 +215,9 @@ _VIDEO: dict[str, fields.Check] = {
     "duration": fields.seconds,
     "expiration_date": fields.moment,
     "rating": fields.rating,
-    "view_count": fields.views,
+    "view_count": partial(
+        fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number"
+    ),
     "publication_date": fields.moment,
     "tags": partial(fields.texts, most=MAX_VIDEO_TAGS),
     "family_friendly": fields.flag,

@@ -1,32 +1,31 @@
-"""Text from outside: the characters that XML can contain, and the excerpts that messages show."""
+"""The characters that XML cannot contain, and excerpts of values and errors for messages."""
 
 from __future__ import annotations
 
 import re
 from reprlib import Repr
 
-#: The complement of XML 1.0's Char, https://www.w3.org/TR/xml/#charsets.
+#: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-#: Characters of one value, or of the message of one exception, in a log line, a report or on a terminal.
+#: Maximum characters of a value, or of the message of an exception, in logs, reports and output.
 MAX_SHOWN = 200
-#: Characters of a message by this package, in which each value is already shortened.
+#: Maximum characters of a message of this package. Values inside the message are already shortened.
 MAX_MESSAGE = 1_000
-# Characters of a value within an exception's message, so that the rest of the message is visible, too.
+# Maximum characters of a value inside a message, so that the rest of the message is visible.
 _MAX_QUOTED = 100
 
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
-#: Types whose `str()` is their `repr()`, whatever its length.
+#: Types whose `str()` returns the `repr()`. It can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
 
 
 def excerpt(text: object, most: int = MAX_SHOWN) -> str:
-    """Return a text on one line, without escape sequences, cut to `most` characters.
+    """Return the `str()` of a value on one line, shortened to `most` characters.
 
-    Characters that are not printable are escaped as in a Python literal. Other objects, such as an
-    exception, are converted by `str()`.
+    Unprintable characters, such as terminal control characters, are escaped as in Python.
     """
     if type(text) in NOT_TEXTS:
         return short_repr(text)
@@ -43,7 +42,7 @@ def excerpt(text: object, most: int = MAX_SHOWN) -> str:
 def short_repr(value: object) -> str:
     """Return a value for an error message: a short Python literal, or the first members of a collection."""
     if isinstance(value, (str, bytes, bytearray)):
-        # The repr() of all of it could take long.
+        # The repr() of a long string is slow.
         value = value[:_MAX_QUOTED]
     try:
         return excerpt(_REPR.repr(value), _MAX_QUOTED)
@@ -52,6 +51,6 @@ def short_repr(value: object) -> str:
 
 
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
-    """Return the class of an exception, with an `excerpt` of its message."""
+    """Return the class name of an exception, and an `excerpt` of its message."""
     message = excerpt(error, most)
     return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"

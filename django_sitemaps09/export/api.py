@@ -1,4 +1,4 @@
-"""The functions that export sitemaps: to one host, or to several."""
+"""Export sitemaps to one host, or to several."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ def export(
     on_page: Callable[[str, PageFile], object] = lambda section, file: None,
     on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
 ) -> Report:
-    """Render the named sections, or all of them, to files and return a report.
+    """Render the named sections, or all sections, to files and return a report.
 
-    Arguments that are not given default to the settings. `strict` publishes nothing if a section failed or
-    anything was skipped. `changed_only` does not render pages whose rows have not changed, as far as the
-    database can tell. `rebalance` rebuilds all pages. `force` names sections to publish even if they
-    shrink too much. `remove` names sections to remove that are published but no longer declared. With
-    several `workers`, sections must be found through the setting or the registry.
+    Arguments default to the settings. `strict` publishes nothing if a section failed or anything was
+    skipped. `changed_only` does not render pages whose rows have not changed, as far as the database can
+    tell. `rebalance` rebuilds all pages. `force` lists sections to publish even if they shrink too much.
+    `remove` lists sections to remove that are published but no longer declared. With several `workers`,
+    sections must come from the setting or the registry.
 
-    `on_plan` is called before the first page with the number of pages that each section will have, `None`
-    if unknown; it may be called again. `progress` is called after each section, `on_page` after each
-    rendered page. Exceptions of these callbacks end the export before anything is published. `on_published`
-    is called, and the signal is sent, after something was published. With `changes`, both also receive the
-    URLs that were added, removed and changed. An exception of `on_published` becomes a warning in the
-    report.
+    `on_plan` receives the number of pages of each section, `None` if unknown. It is called before the first
+    page, and may be called again. `progress` is called after each section, `on_page` after each rendered
+    page. If one of these callbacks raises an exception, the export ends before anything is published. If
+    anything was published, `on_published` is called and the signal `published` is sent. With `changes`,
+    both receive the URLs that were added, removed and changed. An exception in `on_published` becomes a
+    warning in the report.
 
     Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
-    index cannot be written. This run changes no published files then, unless it lost its lock meanwhile.
+    index cannot be written. In these cases, published files do not change unless the run lost its lock.
     """
     options = ExportOptions(
         names=names,
@@ -104,10 +104,10 @@ def export_hosts(
     on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
     **options: Unpack[HostsOptions],
 ) -> dict[str, Report]:
-    """Export to several hosts, given by their base URLs, and return a report for each of them.
+    """Export to several hosts, and return a report for each of the `base_urls`.
 
-    Each host has a folder of its name below the target. Rows are read once for all hosts where only the
-    host differs. They are read once for each host in opaque sitemaps and in sections with a `site_field`.
+    Each host has a folder with its name below the target. Rows are read once for all hosts, except in
+    opaque sitemaps and in sections with a `site_field`. Those sections are read once for each host.
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
@@ -124,10 +124,10 @@ def _export_all(
     *,
     several: bool,
 ) -> list[Report]:
-    """Return the reports of all hosts in the given order; if `several`, each host has its own folder."""
+    """Return the reports in the order of `base_urls`. If `several`, each host has a folder."""
     started = time.perf_counter()
-    # Invalid arguments are refused before any file is touched. The engine is chosen before anything queries
-    # a database, since it depends on the connections that are open.
+    # Reject invalid arguments before touching any file. Choose the engine before querying a database, since
+    # the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
     host_options = [HostOptions.resolve(options, url, several=several) for url in base_urls]
     if len({host.folder for host in host_options}) < len(host_options):
@@ -147,7 +147,7 @@ def _export_all(
                 with uninterrupted():
                     results.append(host.end(host_outcomes, options, now))
         except BaseException:
-            # Report the hosts that are already published, whatever happened to the next one.
+            # Send the notifications for hosts that are already published.
             for result in results:
                 result.report(time.perf_counter() - started, on_published)
             raise
@@ -162,10 +162,10 @@ def _run(
     engine: engines.Engine | None,
     listeners: Listeners,
 ) -> Run:
-    targets = tuple(host.target for host in hosts)
+    targets = tuple(host.host_target for host in hosts)
     return Run(
         Renderer(targets, hosts[0].host_options.gzip, get_script_prefix(), get_urlconf()),
-        [host.publish_target.target for host in hosts],
+        [host.publish_target.store for host in hosts],
         [host.previous.names for host in hosts],
         [host.foreign_names for host in hosts],
         options,
@@ -176,9 +176,9 @@ def _run(
 
 
 def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOutcome]]:
-    """Return the outcomes of each host by section.
+    """Return the section outcomes for each host, by section name.
 
-    A section is exported in one pass where only the host differs, otherwise once for each host.
+    A shareable section is exported once for all hosts, any other section once for each host.
     """
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
@@ -186,13 +186,12 @@ def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOu
     shared = {name: len(hosts) == 1 or sources.is_shareable(section) for name, section in sections.items()}
     run.listeners.plan({name: _count_pages(records[name], shared=shared[name]) for name in sections})
     for name, section in sections.items():
-        host_records = records[name]
         if shared[name]:
-            results = export_section(run, name, section, host_records)
+            results = export_section(run, name, section, records[name])
         else:
             results = [
                 export_section(run.for_host(index), name, section, [record])[0]
-                for index, record in enumerate(host_records)
+                for index, record in enumerate(records[name])
             ]
         for host_outcomes, outcome in zip(outcomes, results, strict=True):
             host_outcomes[name] = outcome
@@ -201,9 +200,9 @@ def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOu
 
 
 def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | None:
-    """Return how many pages will be rendered, judged by what is published; `None` if unknown.
+    """Return how many pages will be rendered, estimated from the published pages; `None` if unknown.
 
-    Pages of a `shared` section are rendered once for all hosts, others once for each host.
+    Pages of a `shared` section are rendered once for all hosts, other pages once for each host.
     """
     counts = [len(record.pages) for record in records]
     return (max(counts) if shared else sum(counts)) if all(counts) else None

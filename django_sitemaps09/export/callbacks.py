@@ -1,4 +1,4 @@
-"""Callbacks of a caller, whose exceptions end the export instead of failing a section."""
+"""Let exceptions in the caller's callbacks end the export instead of failing one section."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _CallbackError(BaseException):
-    """Carries an exception past the handlers that would report it as a section's failure."""
+    """Wrapper that carries an exception past handlers that would report it as a section's failure."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -16,7 +16,7 @@ class _CallbackError(BaseException):
 
 
 def wrap_callback(callback: Callable[..., object]) -> Callable[..., None]:
-    """Return the callback, with its exceptions wrapped so that only `unwrap_errors()` catches them."""
+    """Return a callback whose exceptions are wrapped so that only `unwrap_errors()` catches them."""
 
     def call(*arguments: Any) -> None:
         try:
@@ -29,7 +29,7 @@ def wrap_callback(callback: Callable[..., object]) -> Callable[..., None]:
 
 @contextmanager
 def unwrap_errors() -> Iterator[None]:
-    """Raise the original exception of a callback that was wrapped by `wrap_callback()`."""
+    """Raise the original exception of a callback that `wrap_callback()` wrapped."""
     original: Exception | None = None
     try:
         yield

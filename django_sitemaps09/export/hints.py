@@ -18,47 +18,47 @@ from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Cost, Costs, Step
 from django_sitemaps09.sources.rows.members import Members
 
-# Smaller sections are fast in any case, and their times are noise.
+# Smaller sections are always fast, and their times are noise.
 _WORTH_TIMING = 1_000
-# The smallest share of a section's time that is worth a line.
+# The smallest share of a section's time at which a step gets a hint.
 _SHARE = 0.05
-# Items must be read in any case, so slow reading must cost more than that.
+# The smallest share at which reading items gets a hint, since reading always takes time.
 _SHARE_OF_READING = 0.25
 _NEVER = float("inf")
-# N+1 queries: at least this many, and this many per item. A prefetch takes one query per slice.
+# Minimum number of N+1 queries, in total and per item. A prefetch runs one query per slice.
 _MANY_QUERIES = 10
 _QUERIES_PER_ITEM = 0.1
 
-# Hooks that can only be methods.
+# Hooks that cannot be declared as expressions.
 _WITHOUT_COLUMNS: tuple[Step, ...] = (*HOOKS, "x_default", "extensions")
 _CALLS: dict[Step, str] = {
     "items": "items()",
     "languages": "get_languages_for_item()",
     "get_urls": "get_urls()",
 }
-# Kinds of items that no expression can be declared for.
+# Kinds of items for which no expression can be declared.
 _UNION, _LIST, _OBJECTS = "a union", "a list of rows", "a list"
 
 
 def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
-    """Return a line for each step that is worth one, the costliest first, and one for slow querysets."""
+    """Return a line for each slow step, the slowest first, then a line for a slow queryset."""
     items = max((cost.items for cost in costs.steps.values()), default=0)
     lines = []
     for step, cost in sorted(costs.steps.items(), key=lambda entry: -entry[1].seconds):
         if cost.queries >= _MANY_QUERIES and cost.queries > _QUERIES_PER_ITEM * items > 0:
             problem, advice = _query_hint(step, source)
-            problem += f" ran {cost.queries / items:.1f} queries per item, which took"
+            problem += f" runs {cost.queries / items:.1f} queries per item and takes"
             lines.append(f"{problem} {_time(cost, costs, items)}: {cost.sql}. {advice}")
         elif items >= _WORTH_TIMING and cost.seconds >= _min_share(step, source) * costs.seconds:
             problem, advice = _slow_hint(step, source, costs)
-            lines.append(f"{problem}: {_time(cost, costs, items)} per item. {advice}")
+            lines.append(f"{problem}: this takes {_time(cost, costs, items)}. {advice}")
     if urls >= _WORTH_TIMING and has_key_ranges(source):
         lines += _queryset_hints(source.members)
     return tuple(lines)
 
 
 def _queryset_hints(members: Members) -> list[str]:
-    """Return a hint for rows that are costly to choose, with the factor of the project's benchmark."""
+    """Return a hint for a queryset whose rows are slow to select, with a factor from our benchmarks."""
     if members.looks_beyond:
         problem, factor = "The queryset has a window function", "1.5 to 4"
     elif members.original is not None:
@@ -74,33 +74,29 @@ def _queryset_hints(members: Members) -> list[str]:
 
 
 def _time(cost: Cost, costs: Costs, items: int) -> str:
-    # In words: not every terminal can write the sign for micro, and the report must not fail there.
-    return f"{cost.seconds / items * 1e6:.1f} of {costs.seconds / items * 1e6:.1f} microseconds"
+    # Not every terminal can display the micro sign, so use the word.
+    step, total = (seconds / items * 1e6 for seconds in (cost.seconds, costs.seconds))
+    return f"{step:.1f} of the {total:.1f} microseconds spent per item"
 
 
 def _min_share(step: Step, source: Source) -> float:
-    """Return the share of a section's time from which a step is worth a line."""
+    """Return the smallest share of a section's time at which a step gets a hint."""
     kind = _kind(source)
-    if step == "items":
-        # A method that returns a queryset has not read any rows yet.
-        return _SHARE_OF_READING if kind in (_LIST, _OBJECTS) else _NEVER
-    if step == "positions":
+    if step == "positions" or (step == "items" and kind in (_LIST, _OBJECTS)):
         return _SHARE_OF_READING
-    if step in _WITHOUT_COLUMNS:
-        return _NEVER
-    # Items that are not rows cannot have expressions.
-    return _NEVER if kind == _OBJECTS else _SHARE
+    # If items() returns a queryset, it has not read rows yet. Only rows can have expressions.
+    return _NEVER if step in ("items", *_WITHOUT_COLUMNS) or kind == _OBJECTS else _SHARE
 
 
 def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
-    """Return the name of a step that takes long, and what to do instead."""
+    """Return why a step is slow, and what to do instead."""
     if step == "get_urls":
         return _get_urls_hint(_sitemap(source))
     if step == "items":
         return "items() returns a list", "If its items are rows, return the queryset instead."
     if step == "positions":
         problem = f"items() returns {_kind(source)}, which is paginated by position"
-        return problem, "A plain queryset is read by key ranges."
+        return problem, "Return a plain queryset, which is read by key ranges."
     if step == "instances":
         steps = (*FIELDS, "languages", *_WITHOUT_COLUMNS)
         methods = [_CALLS.get(name, name) for name in steps if name in costs.steps]
@@ -109,8 +105,8 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
         return problem, "If every hook is a constant or an expression, only columns are read."
     name = _name(step, source)
     if step == "languages":
-        return f"{name} is a method", "Remove it if all items have the same languages."
-    problem = f"{step} is a method" if name == step else f"{step} is a method, {name}"
+        return f"{name} is called for each item", "Remove it if all items have the same languages."
+    problem = f"{step} is a method" if name == step else f"{step} calls {name} for each item"
     if not _has_columns(source):
         return problem, f"The items come from {_kind(source)}: expressions need a plain queryset."
     if step == "location":
@@ -119,7 +115,7 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
 
 
 def _query_hint(step: Step, source: Source) -> tuple[str, str]:
-    """Return the name of a step that queries the database for each item, and what to do about it."""
+    """Return the name of a step that queries the database for each item, and what to do instead."""
     if step in ("instances", "positions"):
         return "reading rows", "Check __init__(), from_db() and the signals of the model."
     advice = "Add select_related() or prefetch_related() to the queryset"
@@ -132,25 +128,24 @@ def _query_hint(step: Step, source: Source) -> tuple[str, str]:
 def _get_urls_hint(sitemap: Any) -> tuple[str, str]:
     kind = type(sitemap).__qualname__
     if not isinstance(sitemap, Sitemap):
-        problem = f"read through its own get_urls(), because {kind} is not a Sitemap of django_sitemaps09"
-        return problem, "If the class is yours, import its base class from there."
+        problem = f"because {kind} does not inherit from django_sitemaps09's Sitemap"
+        advice = "If the class is yours, import its base class from django_sitemaps09."
+        return f"the section is read through get_urls(), {problem}", advice
     names = [name for name in CONTRIB_INTERNALS if not is_original(sitemap, name)]
-    problem = f"read through its own get_urls(), because {kind} overrides {_join_names(names)}"
+    problem = f"the section is read through get_urls(), because {kind} overrides {_join_names(names)}"
     return problem, (
         "Without the override, a queryset is read by key ranges, and expressions are read as columns."
     )
 
 
 def _name(step: Step, source: Source) -> str:
-    """Return the name of a step as the method that is called for it."""
-    hooks = ("location", "default_location")
-    if step == "location" and all(_is_inherited(_sitemap(source), hook) for hook in hooks):
+    """Return the name of the method that is called in a step."""
+    if step == "location" and all(
+        getattr_static(_sitemap(source), hook) is getattr_static(Sitemap, hook)
+        for hook in ("location", "default_location")
+    ):
         return "get_absolute_url()"
     return _CALLS.get(step, step)
-
-
-def _is_inherited(sitemap: Any, name: str) -> bool:
-    return getattr_static(sitemap, name) is getattr_static(Sitemap, name)
 
 
 def _sitemap(source: Any) -> Any:
@@ -162,12 +157,11 @@ def _has_columns(source: Source) -> bool:
 
 
 def _kind(source: Source) -> str:
-    """Return what kind of items the source has."""
     if not isinstance(source, PositionSource):
         return "a plain queryset"
     if not isinstance(source.items, QuerySet):
         if source.declaration.expressions:
-            # Only rows have expressions: the rows of a slice of a union are listed at once.
+            # Only model rows have expressions, and they are only a list if the queryset is a sliced union.
             return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS
     query = source.items.query

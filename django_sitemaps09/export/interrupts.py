@@ -1,4 +1,4 @@
-"""Signals that end a command: raised as one exception, and held back while files are published."""
+"""Raise the signals that end a command as one exception, and delay them while files are published."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-#: Signals that end a command, each with its default handler.
+# Signals that end a command, each with its default handler.
 _DEFAULTS: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
-# Seconds within which a second signal is the first one again: a terminal and a launcher both send one.
+# Seconds for which a second signal is ignored, since a terminal and a launcher may both send one.
 _REPEATED = 1.0
 
 
 class Interrupted(KeyboardInterrupt):
-    """Exception for a signal that ends the run; database drivers cancel their query on its base class."""
+    """Exception for a signal that ends the run. Its base class makes database drivers cancel queries."""
 
     def __init__(self, number: int, what: str) -> None:
         super().__init__(f"Interrupted by {signal.Signals(number).name}: {what}.")
         self.number = number
-        #: The exit status, as in shells.
+        #: Exit status by shell convention.
         self.returncode = 128 + number
 
 
 class _Handler:
-    """Handler that raises at the first signal, or after publishing, and at every later signal."""
+    """Signal handler that raises at once; the first signal during publishing is raised afterwards."""
 
-    def __init__(self) -> None:
-        self.is_publishing = False
-        self.pending: int | None = None
-        self._last: float | None = None
+    is_publishing = False
+    pending: int | None = None
+    _last: float | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now, last = time.monotonic(), self._last
@@ -43,9 +42,9 @@ class _Handler:
             return
         self._last = now
         if not self.is_publishing:
-            raise Interrupted(number, "nothing more is published")
+            raise Interrupted(number, "nothing further was published")
         if last is not None:
-            raise Interrupted(number, "the next export finishes publishing")
+            raise Interrupted(number, "publishing is incomplete, and the next export will finish it")
         self.pending = number
 
 
@@ -54,9 +53,9 @@ _handler: _Handler | None = None
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn signals into `Interrupted`, and restore their handlers afterwards.
+    """Raise `Interrupted` for signals inside the block.
 
-    A signal that other code handles or ignores is not changed. Outside of the main thread, none is.
+    Signals that other code handles or ignores are not changed. Outside of the main thread, do nothing.
     """
     global _handler
     if threading.current_thread() is not threading.main_thread() or _handler is not None:
@@ -76,10 +75,9 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay the first signal until files are published, and raise it then.
+    """Delay the first signal until the block ends; a second signal interrupts the block.
 
-    A second signal interrupts publishing, and leaves the journal to the next run. Without
-    `interruptible()`, no signal is delayed.
+    The next run finishes interrupted publishing. Outside of `interruptible()`, do nothing.
     """
     handler = _handler
     if handler is None or threading.current_thread() is not threading.main_thread():
@@ -91,4 +89,4 @@ def uninterrupted() -> Iterator[None]:
     finally:
         handler.is_publishing = False
     if handler.pending is not None:
-        raise Interrupted(handler.pending, "publishing is complete")
+        raise Interrupted(handler.pending, "the publishing in progress was completed first")

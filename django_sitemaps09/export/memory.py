@@ -7,7 +7,7 @@ import sys
 try:
     import resource
 except ImportError:
-    # Windows has no such module.
+    # Windows does not have this module.
     resource = None  # type: ignore[assignment]
 
 # Linux counts in units of 1,024 bytes, macOS in bytes.
@@ -15,7 +15,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def peaks() -> tuple[int | None, int | None]:
-    """Return the peaks of this process and of its largest ended child, in bytes; `None` if unknown."""
+    """Return the peak memory of this process and of its largest ended child in bytes; `None` if unknown."""
     if resource is None:
         return None, None
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""Resolve the options of an export: its arguments, and settings for those that are not given."""
+"""Resolve the options of an export from its arguments and the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django_sitemaps09.stores import host_folder
 
 
 class ExportOptions(NamedTuple):
-    """Arguments of `export()`, described there."""
+    """Arguments of `export()`. Its docstring describes them."""
 
     names: Sequence[str] = ()
     output: Path | str | None = None
@@ -57,9 +57,9 @@ class HostsOptions(TypedDict, total=False):
 class HostOptions(NamedTuple):
     """Options of an export, resolved for one host.
 
-    `chosen_sections` has the sections to export, `all_sections` all sections. `url` is where the files will
-    be. `is_whole` is true if no section was named. `folder` is the host's folder below the target; it is
-    empty if one host has the whole target.
+    `chosen_sections` are the sections to export, `all_sections` all declared sections. `is_whole` is true
+    if the caller selected no sections. `url` is the location of the files, with a slash at the end.
+    `folder` is the host's folder below the target; it is empty in an export to one host.
     """
 
     chosen_sections: Mapping[str, Section]
@@ -74,8 +74,8 @@ class HostOptions(NamedTuple):
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
-        """Resolve the options for one host; raise the errors of `export()` for a run that cannot start."""
-        # Read once, without `bool()` and `len()`, which contrib's views do not call either.
+        """Resolve the options for one host; raise the errors of `export()` if it cannot start."""
+        # Read the mapping once, without `bool()` and `len()`: `django.contrib.sitemaps` does not call them.
         all_sections = dict(sections.native_mapping(options.sitemaps).items())
         if not all_sections:
             raise ExportError(_NO_SECTION)
@@ -88,7 +88,7 @@ class HostOptions(NamedTuple):
         robots = conf.robots_txt if options.robots is None else Path(options.robots)
         if several and robots is not None and _HOST not in str(robots):
             raise ExportError(
-                f"{robots} cannot be the robots.txt of several hosts. Put {_HOST} in the path in place "
+                f"{robots} cannot be the robots.txt of several hosts. Use {_HOST} in the path for the name "
                 f"of each host's folder, such as public/{_HOST}/robots.txt."
             )
         url = conf.files_url or f"{base}/"
@@ -111,10 +111,7 @@ _HOST = "{host}"
 
 
 def export_base(base_url: str | None) -> Base:
-    """Return the base that locations are joined to where there is no request.
-
-    It is `base_url`, otherwise the setting, otherwise the domain of the current `Site` with https.
-    """
+    """Return the base URL of locations: `base_url`, else the setting, else https and the current `Site`."""
     if base_url is not None:
         try:
             return protocol.parse_base(base_url)

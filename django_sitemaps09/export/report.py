@@ -1,4 +1,4 @@
-"""Report what an export did."""
+"""Reports of an export, its sections and its files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.pages import Fingerprint, Key
 
-#: State of robots.txt; `stale` if it would change, but nothing was to be written.
+#: State of robots.txt; `stale` means that the file would change, but was not written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
 
 
 def pluralize(count: int, noun: str) -> str:
-    """Return a number with what it counts: "1 page", "1,234 pages"."""
+    """Return a count with its noun: "1 page", "1,234 pages"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -23,9 +23,9 @@ def pluralize(count: int, noun: str) -> str:
 class PageFile:
     """Page of a section: its range, its contents, and its file.
 
-    `bytes` is the size before compression, `size` the one after it; `digest` is of the uncompressed
-    content. `lastmod` is the newest one on the page, if all entries have one. `cut` is the last key on the
-    page, if its limits did not admit the rest of its range. `middle` is a key about halfway to it.
+    `bytes` is the size before compression, `size` the compressed size. `digest` covers the uncompressed
+    content. `lastmod` is the newest lastmod on the page, if all entries have one. `cut` is the last key on
+    the page if the limits excluded the rest of the range. `middle` is a key about halfway down the page.
     `unchanged` is true if the published file is the same.
     """
 
@@ -48,14 +48,13 @@ class SectionReport:
     """Result of one section.
 
     `files` has all its pages. `left_out` counts items and elements that were skipped on rendered pages;
-    `errors` names the first of them. `written` and `unchanged` count files, `removed` those that were
-    removed from the index. If the run published nothing, they count what would have been. `skipped` counts
-    the unchanged pages that were not even rendered, `split` and `merged` those that were split and merged
-    away.
+    `errors` has the first errors. `written` and `unchanged` count files, `removed` files that were removed
+    from the index. If nothing was published, these fields count what would have changed. `skipped` counts
+    unchanged pages that were not rendered, `split` and `merged` pages that were split or merged away.
 
-    `failure` says why nothing of the section was published. What was published before stays then, and
-    `files` has it. `hints` name what made the section slow, and what to declare instead. `ignored_keys` are
-    the first five keys in dicts of its `get_urls()` that exports do not write.
+    `failure` says why nothing of the section was published. In this case, the published files are kept, and
+    `files` lists them. `hints` say what made the section slow, and what to declare instead. `ignored_keys`
+    are the first five keys in the dicts of `get_urls()` that exports do not write.
     """
 
     section: str
@@ -88,15 +87,14 @@ class SectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result of a run. `published` is false for a `dry_run`, and if nothing may be published.
+    """Result of a run. `published` is false in a dry run, and if nothing could be published.
 
-    `written` names the files that differ from what was published; in a dry run, those that would. `deleted`
-    names those that no index has named for long enough.
-
-    `folder` is the local folder, `None` for a storage without a path; `target` names either. `memory` is
-    the peak of this process, `workers_memory` that of its largest ended child, in bytes; `None` if unknown.
-    `recovered` is true if an earlier run had been killed while it published, and was finished first.
-    `changes` counts URLs that were added, removed and changed, if requested.
+    `written` lists the files that differ from the published ones; a dry run does not write them. `deleted`
+    lists files that were deleted because no index had listed them for long enough. `folder` is the local
+    folder, `None` for a storage without a path; `target` describes the folder or the storage. `recovered`
+    is true if an earlier run had been killed while publishing, and was finished first. `changes` counts the
+    URLs that were added, removed and changed, if requested. `memory` is the peak memory of this process in
+    bytes, `workers_memory` that of its largest ended child; `None` if unknown.
     """
 
     sections: Sequence[SectionReport]

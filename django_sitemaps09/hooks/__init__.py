@@ -1,1 +1,1 @@
-"""The hooks of a sitemap: what they can declare, and how their results become text for entries."""
+"""Hooks of a sitemap, and the conversion of their results to text."""

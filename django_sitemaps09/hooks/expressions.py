@@ -1,4 +1,4 @@
-"""Declared query expressions as columns of a section's query, and their values for a row."""
+"""Query expressions that a sitemap declares: their annotations in queries, and their values for a row."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
 
 
 class LastmodExpression(Expression):
-    """The expression of a `lastmod`, with dates or times as values on every database.
+    """Expression of a `lastmod` whose values are dates or times on every database.
 
-    MariaDB and MySQL return text for an expression that contains a `Value`, unless it is cast.
+    MariaDB and MySQL return strings for an expression with a `Value`, unless the expression is cast.
     """
 
     def __init__(self, expression: Any) -> None:
@@ -37,7 +37,7 @@ class LastmodExpression(Expression):
         return columns
 
     def get_db_converters(self, connection: Any) -> list[Any]:
-        # From Django 6.1 on, converters use the expression that they are called with.
+        # From Django 6.1 on, converters use the expression that is passed to them.
         return [
             lambda value, _, database, convert=convert: convert(value, self.expression, database)
             for convert in self.expression.get_db_converters(connection)
@@ -49,22 +49,24 @@ class LastmodExpression(Expression):
     def as_mysql(self, compiler: Any, connection: Any, **_: Any) -> Any:
         sql, parameters = compiler.compile(self.expression)
         # A converter expects the value that the database returns without a cast.
-        if isinstance(self.expression, Col) or self.get_db_converters(connection):
-            return sql, parameters
-        if self.output_field.get_internal_type() not in ("DateField", "DateTimeField"):
+        if (
+            isinstance(self.expression, Col)
+            or self.get_db_converters(connection)
+            or self.output_field.get_internal_type() not in ("DateField", "DateTimeField")
+        ):
             return sql, parameters
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
 
 
 class Newest(Max):
-    """The newest value of a column, converted as the column itself is."""
+    """Maximum of a column, converted with the converters of `expression`."""
 
     def __init__(self, column: str, *, expression: Any, **extra: Any) -> None:
         super().__init__(column, **extra)
         self.expression = expression
 
     def get_db_converters(self, connection: Any) -> list[Any]:
-        # Without rows there is no newest value, and the converter of Trunc() fails for `None`.
+        # Without rows, the maximum is `None`. The converter of Trunc() cannot convert it.
         return [
             lambda value, expression, database, convert=convert: (
                 None if value is None else convert(value, expression, database)
@@ -74,12 +76,12 @@ class Newest(Max):
 
 
 def alias(name: str, position: int = 0) -> str:
-    """Return the reserved name under which a declared expression of a field is annotated."""
+    """Return the reserved alias of a declared expression."""
     return f"_sitemaps09_{name}_{position}"
 
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
-    """Return all expressions of a sitemap's hooks by reserved name. A `Route` can have several."""
+    """Return all expressions in a sitemap's hooks by reserved alias. A `Route` can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(sitemap, name, None)
@@ -92,7 +94,7 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
 
 
 def annotate(sitemap: object, items: Any) -> Any:
-    """Return items annotated with the declared expressions, where Django can annotate them."""
+    """Return items annotated with the declared expressions, or unchanged if Django cannot annotate them."""
     expressions = declared_expressions(sitemap)
     if not expressions:
         return items
@@ -109,11 +111,11 @@ def annotate(sitemap: object, items: Any) -> Any:
 
 
 def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
-    """Return all rows of the model with the expressions, if the items cannot be annotated themselves.
+    """Return all rows of the model with the expressions, for items that cannot be annotated.
 
-    A slice with an expression can have other rows, and Django annotates neither unions nor
-    `distinct(fields)`. Return `None` for an expression that names an annotation or has a window: it must be
-    evaluated within the items. Beside a filter on a window, an aggregate is of all rows related to a row.
+    Django cannot annotate unions and `distinct(fields)`, and an expression can change the rows of a slice.
+    With a filter on a window, an aggregate needs all related rows. Return `None` for other items, and for
+    expressions that depend on the items by an annotation or a window.
     """
     query = items.query if expressions and isinstance(items, QuerySet) else None
     if query is None or not gives_instances(items):
@@ -126,17 +128,13 @@ def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] |
     except FieldError:
         return None
     annotations = [rows.query.annotations[name] for name in expressions]
-    if any(expression.contains_over_clause for expression in annotations):
-        return None
-    return (
-        rows
-        if cannot_annotate or any(expression.contains_aggregate for expression in annotations)
-        else None
-    )
+    is_separate = cannot_annotate or any(expression.contains_aggregate for expression in annotations)
+    has_window = any(expression.contains_over_clause for expression in annotations)
+    return rows if is_separate and not has_window else None
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
-    """Return the value for an item of a field that is declared as a `Route` or an expression."""
+    """Return the value of a field for an item, if the field is declared as a `Route` or an expression."""
     if isinstance(value, Route):
         parts = enumerate(value.expressions)
         return value.url([column(part, alias(name, i), item) for i, part in parts])
@@ -144,9 +142,9 @@ def declared_value(value: Any, name: str, item: Any) -> Any:
 
 
 def column(expression: Any, name: str, item: Any) -> Any:
-    """Return the value of an expression for a row: its annotation, or else the result of another query.
+    """Return the value of an expression for a row, from its annotation or else from another query.
 
-    A row has no annotation if the project paginates `items()` itself, or if `separate_rows` returns rows.
+    Rows lack the annotation if the project paginates `items()` itself, or if `separate_rows` returns rows.
     """
     if isinstance(item, dict):
         return item[name]
@@ -161,7 +159,7 @@ def column(expression: Any, name: str, item: Any) -> Any:
 
 
 def column_values(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
-    """Return the values of an expression for several rows, with one query for those without annotation."""
+    """Return the values of an expression for several rows. One query reads all missing annotations."""
     missing_items = [item for item in items if isinstance(item, Model) and not hasattr(item, name)]
     if missing_items:
         first = missing_items[0]
@@ -174,7 +172,6 @@ def column_values(expression: Any, name: str, items: Sequence[Any]) -> list[Any]
 
 
 def _rows_with(expression: Any, name: str, item: Model) -> QuerySet[Any, Any]:
-    """Return the primary key and the value of an expression for all rows of an item's model."""
     rows: Any = type(item)._base_manager.using(item._state.db)
     column_expression = LastmodExpression(expression) if name == alias("lastmod") else expression
     pairs: QuerySet[Any, Any] = rows.annotate(**{name: column_expression}).values_list("pk", name)

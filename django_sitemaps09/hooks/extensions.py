@@ -1,12 +1,12 @@
-"""Extensions of entries: links, images, videos, news, and a project's own."""
+"""Content of entries besides the protocol's elements: links, media, news, and a project's extensions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import date, datetime, timedelta, timezone
-from typing import Any, Literal, TypeAlias, get_args
+from datetime import date, datetime, time, timedelta, timezone
+from typing import Any, Literal, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -19,65 +19,70 @@ from django_sitemaps09.hooks.values import FAILED, Items
 
 
 class HookResults(list[Any]):
-    """The result of one of our own hooks. The type marks it, since other dicts can have the same keys."""
+    """Result of a hook of this package.
+
+    The type distinguishes the result from a project's values under the same keys of `get_urls()` dicts.
+    """
 
 
-#: Methods that return further content of an item, besides the elements of the protocol.
+#: Methods that return content of an item besides the elements of the protocol.
 Hook = Literal["alternates", "images", "videos", "news"]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
-#: The hooks that contrib has no switch for.
+#: Hooks except `alternates`, since `django.contrib.sitemaps` has a switch with this name.
 EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
-    """Return the project's extensions. Raise `ImproperlyConfigured` if two share prefix or namespace."""
+    """Return the extensions of a sitemap.
+
+    Raise `ImproperlyConfigured` if two of them have the same prefix or the same namespace.
+    """
     value = getattr(sitemap, "extensions", ())
     candidates = value if isinstance(value, (list, tuple)) else ()
     extensions = [extension for extension in candidates if isinstance(extension, Extension)]
-    if len({extension.prefix for extension in extensions}) < len(extensions) or len(
-        {extension.namespace for extension in extensions}
-    ) < len(extensions):
+    prefixes = {extension.prefix for extension in extensions}
+    namespaces = {extension.namespace for extension in extensions}
+    if min(len(prefixes), len(namespaces)) < len(extensions):
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__}.extensions must have unique prefixes and unique namespaces."
         )
     return extensions
 
 
-#: Values for several items, by the name of the hook or by the extension of the project.
-HookValues: TypeAlias = "Mapping[str | Extension, Sequence[Any]]"
-
-
 def results_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
-    """Return what hooks of ours have added to the entries of `get_urls()`, except for links."""
+    """Return the results that hooks of this package added to entries of `get_urls()`, except for links.
+
+    `part` returns the value of an entry for a key.
+    """
     results: dict[str | Extension, list[Any]] = {}
     for name in EXTENDING:
         values = [part(url, name) for url in urls]
         hook_values = [value if isinstance(value, (HookResults, News)) else None for value in values]
         if any(value is not None for value in hook_values):
             results[name] = hook_values
-    foreign = [part(url, "extensions") for url in urls]
-    pairs = [dict(pair) if isinstance(pair, HookResults) else {} for pair in foreign]
-    for extension in dict.fromkeys(extension for pair in pairs for extension in pair):
-        results[extension] = [pair.get(extension, "") for pair in pairs]
+    values = [part(url, "extensions") for url in urls]
+    dicts = [dict(value) if isinstance(value, HookResults) else {} for value in values]
+    for extension in dict.fromkeys(extension for texts in dicts for extension in texts):
+        results[extension] = [texts.get(extension, "") for texts in dicts]
     return results
 
 
 def columns(
-    results: HookValues,
-    versions: Sequence[Localization],
+    results: Mapping[str | Extension, Sequence[Any]],
+    localizations: Sequence[Localization],
     hosts: AllowedHosts,
     items: Items,
 ) -> dict[str, Any]:
-    """Return the values for each item as the columns of a batch; invalid ones are skipped and named."""
+    """Return the results of hooks as columns of a batch. Invalid values are skipped and reported."""
     batch_columns: dict[str, Any] = {}
     if "alternates" in results:
-        batch_columns["alternates"] = alternates(results["alternates"], versions, hosts, items)
+        batch_columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
     if "images" in results:
         batch_columns["images"] = _convert_lists(
             "images", results["images"], lambda _, value: _resolve_image(value, hosts), items
         )
     if "videos" in results:
-        pages = [version.texts() for version in versions if version.is_listed]
+        pages = [localization.texts() for localization in localizations if localization.is_listed]
         batch_columns["videos"] = _convert_lists(
             "videos",
             results["videos"],
@@ -87,26 +92,21 @@ def columns(
             items,
         )
     if "news" in results:
-        articles = items.each(_recent_news, results["news"], "news")
-        batch_columns["news"] = [None if value is FAILED else value for value in articles]
+        batch_columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
     xml_columns = [
-        _foreign_xml(extension, texts, items)
-        for extension, texts in results.items()
+        _foreign_xml(extension, values, items)
+        for extension, values in results.items()
         if isinstance(extension, Extension)
     ]
     if xml_columns:
         batch_columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
-        batch_columns["extensions"] = [value for value in results if isinstance(value, Extension)]
+        batch_columns["extensions"] = [name for name in results if isinstance(name, Extension)]
     return batch_columns
 
 
 def _convert_lists(
-    name: str,
-    lists: Sequence[Any],
-    convert: Callable[[int, Any], Any],
-    items: Items,
+    name: str, lists: Sequence[Any], convert: Callable[[int, Any], Any], items: Items
 ) -> list[list[Any]]:
-    """Return a list of values for each item, where an invalid value does not affect the others."""
     results: list[list[Any]] = []
     for i, values in enumerate(lists):
         if values is FAILED or not values:
@@ -135,12 +135,11 @@ def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:
 
 def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -> Video:
     _check_type(video, Video)
-    content, player = video.content_loc or None, video.player_loc or None
     result = replace(
         video,
         thumbnail_loc=hosts.media(video.thumbnail_loc),
-        content_loc=None if content is None else hosts.media(content),
-        player_loc=None if player is None else hosts.external_location(player),
+        content_loc=hosts.media(video.content_loc) if video.content_loc else None,
+        player_loc=hosts.external_location(video.player_loc) if video.player_loc else None,
         uploader_info=hosts.external_location(video.uploader_info) if video.uploader_info else None,
         expiration_date=_make_aware(video.expiration_date),
         publication_date=_make_aware(video.publication_date),
@@ -153,24 +152,22 @@ def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -
 
 
 def _recent_news(news: News | None) -> News | None:
-    """Return news of the last two days; older ones are ordinary pages (Google, "News sitemaps")."""
+    """Return news of the last two days with valid values; `None` for older news.
+
+    A page with an older article is listed without news (Google, "News sitemaps"). A date without a time
+    means midnight.
+    """
     if news is None:
         return None
     _check_type(news, News)
-    publication_date = _make_aware(news.publication_date)
-    if publication_date is None or not is_recent(publication_date):
+    published = moment = _make_aware(news.publication_date)
+    if published is None:
         return None
-    return replace(news, language=protocol.news_language(news.language), publication_date=publication_date)
-
-
-def is_recent(publication_date: date) -> bool:
-    """Return whether something was published in the last two days; a date counts as its midnight."""
-    if not isinstance(publication_date, datetime):
-        publication_date = datetime(
-            publication_date.year, publication_date.month, publication_date.day, tzinfo=conf.zone
-        )
-    now = datetime.now(timezone.utc)
-    return now - timedelta(days=protocol.NEWS_DAYS) <= publication_date
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(published, time(), conf.zone)
+    if moment < datetime.now(timezone.utc) - timedelta(days=protocol.NEWS_DAYS):
+        return None
+    return replace(news, language=protocol.news_language(news.language), publication_date=published)
 
 
 def _make_aware(value: date | None) -> date | None:
@@ -180,6 +177,6 @@ def _make_aware(value: date | None) -> date | None:
 
 
 def _foreign_xml(extension: Extension, values: Sequence[Any], items: Items) -> list[str]:
-    """Return the XML of a project's extension for each item."""
-    texts = items.each(lambda text: writer.extension_text(extension, text or ""), values, extension.prefix)
-    return ["" if text is FAILED else text for text in texts]
+    return items.each(
+        lambda text: writer.extension_text(extension, text or ""), values, extension.prefix, failed=""
+    )

@@ -1,4 +1,4 @@
-"""Formats of a section's files."""
+"""File formats of a section: an XML sitemap, or a text file of URLs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ FORMATS: tuple[str, ...] = get_args(FormatName)
 
 
 def format_name(sitemap: Any) -> FormatName:
-    """Return the `format` of a sitemap; any other value may belong to a class written for contrib.
+    """Return the file format of a sitemap.
 
-    Raise `ImproperlyConfigured` for an unknown text if the sitemap declares expressions.
+    A class for `django.contrib.sitemaps` can use the attribute `format` for something else, so other values
+    mean XML. If the sitemap declares expressions, raise `ImproperlyConfigured` for an unknown string.
     """
     value = getattr(sitemap, "format", "xml")
-    if isinstance(value, str) and value in FORMATS:
+    if not isinstance(value, str):
+        return "xml"
+    if value in FORMATS:
         return cast(FormatName, value)
-    if isinstance(value, str) and declared_expressions(sitemap):
+    if declared_expressions(sitemap):
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {value!r}."
         )

@@ -1,4 +1,4 @@
-"""Bases that locations are joined to, and the hosts that absolute locations may be on."""
+"""Base URLs that paths are joined to, and the allowed hosts of absolute locations."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from django_sitemaps09.entries import NOT_TEXTS, short_repr
 from django_sitemaps09.hooks.expressions import declared_expressions
 from django_sitemaps09.protocol import Base
 
-# RFC 3986: a reference with a scheme is not relative.
+# A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Allowed hosts: the `bases` that the entries are written for, and `others` that a sitemap declares.
+    """Hosts that locations may be on: the hosts of `bases`, and `others` that a sitemap declares.
 
-    `joins_paths` is true if no other code joins paths to the base. `is_limited` is false if a URL may be
-    longer than the protocol allows, as in what contrib's `get_urls()` returns.
+    If `joins_paths` is true, paths become absolute URLs on the first base. If `is_limited` is false, a URL
+    may be longer than the protocol allows, as in `django.contrib.sitemaps`.
     """
 
     bases: tuple[Base, ...]
@@ -34,32 +34,36 @@ class AllowedHosts:
     is_limited: bool = True
 
     @classmethod
-    def of(cls, sitemap: Any, bases: tuple[Base, ...]) -> AllowedHosts:
-        """Return the allowed hosts of a sitemap, including its `hosts`.
+    def from_sitemap(cls, sitemap: Any, bases: tuple[Base, ...]) -> AllowedHosts:
+        """Return the allowed hosts of a sitemap, including its attribute `hosts`.
 
-        One of these is a URL such as `https://shop.example.com`, or a name alone.
+        Each of these `hosts` is a URL such as `https://shop.example.com`, or a host name.
         """
         try:
-            hosts = _declared_hosts(sitemap)
-            return cls(bases, tuple(sorted({_origin(host, base) for host in hosts for base in bases})))
+            hosts = getattr(sitemap, "hosts", None) or ()
+            if not isinstance(hosts, (list, tuple, set, frozenset)):
+                raise TypeError(f"{short_repr(hosts)} is not a list of hosts")
+            urls = [
+                host if "://" in host else f"{base.scheme}://{host}" for host in hosts for base in bases
+            ]
+            others = {protocol.origin(str(protocol.parse_base(url))) for url in urls}
+            return cls(bases, tuple(sorted(others)))
         except Exception as error:
             if declared_expressions(sitemap):
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
-            # It may be an attribute of a class that was written for contrib.
+            # A class for `django.contrib.sitemaps` can use the attribute `hosts` for something else.
             return cls(bases)
 
     @property
-    def longest(self) -> str:
-        """The longest base, which leaves the least room for paths."""
-        return max(map(str, self.bases), key=len)
-
-    @property
     def room(self) -> int:
-        """Number of characters that a path may have."""
-        return protocol.MAX_LOCATION - len(self.longest)
+        """Maximum length of a path, so that the URL on each base has a valid length."""
+        return protocol.MAX_LOCATION - max(len(str(base)) for base in self.bases)
 
     def are_plain(self, values: Sequence[str]) -> bool:
-        """Return whether a column of locations is valid as it is, ten times as fast as a full check."""
+        """Return whether all locations of a column are known to be valid without changes.
+
+        This is ten times as fast as a full check of each location.
+        """
         if protocol.are_plain(values, "/", self.room):
             return True
         return len(self.bases) == 1 and protocol.are_plain(
@@ -67,52 +71,50 @@ class AllowedHosts:
         )
 
     def location(self, value: object) -> str:
-        """Return a path, or a URL on one of these hosts, as a URI; raise `ValueError` for others."""
+        """Return a path, or a URL on an allowed host, as a URI. Raise `ValueError` for other values."""
         return self.check_host(self.uri(value))
 
     def check_host(self, text: str) -> str:
-        """Return a URI if it is a path, or on one of these hosts; raise `ValueError` otherwise."""
+        """Return the URI if it is a path or on an allowed host. Raise `ValueError` for any other URI."""
         if text[0] == "/":
             return text
         host = protocol.origin(text)
         if host in self.others or {*map(protocol.origin, map(str, self.bases))} == {host}:
             return text
-        base_names = " and ".join(map(str, self.bases))
+        # A location is rendered for each base, and a URL cannot be on several of them.
+        base_names = f"{'all of ' if len(self.bases) > 1 else ''}{', '.join(map(str, self.bases))}"
         raise ValueError(
-            f"{short_repr(text)} is not on {base_names} or on one of the `hosts` of its sitemap"
+            f"{short_repr(text)} is not on {base_names}: use a path, or add its host to `hosts` of the "
+            "sitemap"
         )
 
-    def join(self, location: str) -> str:
-        """Return a location as an absolute URL on the first host."""
-        return f"{self.bases[0]}{location}" if location[:1] == "/" else location
-
     def absolute_urls(self, location: str | None) -> list[str]:
-        """Return the absolute URLs of a location on each host, as URIs."""
+        """Return a location as an absolute URI for each base; an empty list for an empty location."""
         if not location:
             return []
         with suppress(ValueError):
-            # In compatibility views, the location is as the project gave it.
+            # In compatibility views, the location is not a URI yet.
             location = protocol.uri(location)
         return [protocol.join(str(base), location) for base in self.bases]
 
     def external_location(self, value: object) -> str:
-        """Return a path, or a URL on any host, of which the scheme may be omitted.
+        """Return a path, or a URL on any host, as a URI. The URL can omit its scheme.
 
-        Where the bases differ in their schemes, a URL without one keeps the colon alone: `://example.org/`.
-        The code that joins it to a base adds the scheme of the base.
+        If the bases have different schemes, the result for a URL without a scheme begins with the colon:
+        `://example.org/`. The code that joins it to a base adds the scheme of the base.
         """
         text = _text(value)
         if not text.startswith("//"):
             return self.uri(text)
-        # As in browsers, a path does not begin with two slashes.
+        # Browsers read a reference that begins with two slashes as a URL without a scheme.
         scheme, *others = sorted({base.scheme for base in self.bases}, key=len, reverse=True)
         location = self.uri(f"{scheme}:{text}")
         return location.removeprefix(scheme) if others else location
 
     def media(self, value: object) -> str:
-        """Return the URL of a file, which may be on any host, as `external_location()` does.
+        """Return the location of a media file, on any host, in the form of `external_location()`.
 
-        A text that is not a path and has no scheme is relative to `MEDIA_URL`.
+        A value that is not a path and has no scheme is relative to `MEDIA_URL`.
         """
         text = _text(value)
         if text[:1].isspace() or text[-1:].isspace():
@@ -121,28 +123,20 @@ class AllowedHosts:
         return self.external_location(f"{conf.media_url}{text}" if relative else text)
 
     def uri(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI; raise `ValueError` for an invalid or long one."""
+        """Return a path, or a URL on any host, as a URI.
+
+        Raise `ValueError` if the value is invalid or too long.
+        """
         text = protocol.uri(_text(value))
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if self.is_limited and len(text) > most:
             raise ValueError(
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
             )
-        return self.join(text) if self.joins_paths else text
+        return f"{self.bases[0]}{text}" if self.joins_paths and text[0] == "/" else text
 
 
 def _text(value: object) -> str:
     if isinstance(value, NOT_TEXTS):
         raise ValueError(f"{short_repr(value)} is not text")
     return str(value)
-
-
-def _declared_hosts(sitemap: Any) -> Sequence[str]:
-    hosts = getattr(sitemap, "hosts", None) or ()
-    if isinstance(hosts, (list, tuple, set, frozenset)):
-        return list(hosts)
-    raise TypeError(f"{short_repr(hosts)} is not a list of hosts")
-
-
-def _origin(host: str, base: Base) -> Base:
-    return protocol.origin(str(protocol.parse_base(host if "://" in host else f"{base.scheme}://{host}")))

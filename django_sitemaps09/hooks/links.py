@@ -1,4 +1,4 @@
-"""Links between the localizations of an item: `x-default`, and links that a project names."""
+"""Links between the localizations of an item: `x-default`, and the links of a project's `alternates`."""
 
 from __future__ import annotations
 
@@ -24,67 +24,59 @@ def hreflang(code: str) -> str:
         return ""
 
 
-def x_default(version: Localization, code: str) -> Localization:
-    """Return the URLs in the default language without its prefix, as contrib writes them.
+def x_default(localization: Localization, code: str) -> Localization:
+    """Return the localization in the default language without the language prefix.
 
-    `code` is the code of that language. If its URLs have no prefix, nothing that looks like one is removed.
+    This is the `x-default` of `django.contrib.sitemaps`. `code` is the code of the default language. If the
+    URLconf adds no prefix for the default language, locations do not change.
     """
-    locations, prefix = version.locations, f"/{code}/"
+    locations, prefix = localization.locations, f"/{code}/"
     if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
-        return Localization("x-default", locations, is_listed=False)
-    if isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
+        unprefixed = locations
+    elif isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
         first, *others = locations.literals
-        template = TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
-        return Localization("x-default", template, is_listed=False)
-    unprefixed = [text and text.replace(prefix, "/", 1) for text in version.texts()]
+        unprefixed = TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
+    else:
+        unprefixed = [text and text.replace(prefix, "/", 1) for text in localization.texts()]
     return Localization("x-default", unprefixed, is_listed=False)
 
 
 def x_default_by_method(
-    version: Localization | None,
-    results: Sequence[Any],
-    hosts: AllowedHosts,
-    items: Items,
+    localization: Localization | None, results: Sequence[Any], hosts: AllowedHosts, items: Items
 ) -> Localization:
-    """Return the `x-default` URLs where a method decides for each item.
+    """Return the `x-default` localization for the results of a method `x_default`.
 
-    `True` stands for the URL in `version`, `False` for none; any other value is the URL.
+    `True` selects the URL in `localization`, `False` omits the link, and any other result is the URL.
     """
-    default_urls = [None] * len(items.keys) if version is None else version.texts()
+    default_urls = [None] * len(items.keys) if localization is None else localization.texts()
     choices = [default_urls[i] if value is True else value or None for i, value in enumerate(results)]
-    urls = items.each(lambda url: url and hosts.external_location(url), choices, "x_default")
-    locations = [None if url is FAILED else url for url in urls]
+    locations = items.each(
+        lambda url: url and hosts.external_location(url), choices, "x_default", failed=None
+    )
     return Localization("x-default", locations, is_listed=False)
 
 
 def alternates(
-    link_lists: Sequence[Any],
-    versions: Sequence[Localization],
-    hosts: AllowedHosts,
-    items: Items,
+    link_lists: Sequence[Any], localizations: Sequence[Localization], hosts: AllowedHosts, items: Items
 ) -> list[list[Alternate]]:
-    """Return the links that a project names, which form one set with those of an item's own languages.
+    """Return the links from a project's `alternates` for each item.
 
-    Crawlers ignore a set that names a language twice, or that does not name the item itself.
+    On at least one host, crawlers must accept these links together with the links between the item's
+    localizations. Otherwise, the item's links are skipped and reported.
     """
-    texts_by_language = [(version.language, version.texts()) for version in versions if version.language]
-    page_texts = [version.texts() for version in versions if version.is_listed]
-
-    def host_url(place: int, url: str | None) -> str:
-        return [*hosts.absolute_urls(url), *[""] * len(hosts.bases)][place]
+    columns = [(localization, localization.texts()) for localization in localizations]
 
     def check(place: int, position: int, links: Sequence[Alternate]) -> None:
-        """Check the links as they are on one of the hosts."""
-        own_links = [
-            (code, host_url(place, texts[position])) for code, texts in texts_by_language if texts[position]
+        """Check the links of an item on the host at `place`."""
+        urls = [
+            (localization, hosts.absolute_urls(texts[position])[place])
+            for localization, texts in columns
+            if texts[position]
         ]
-        pages = (
-            ()
-            if own_links
-            else {host_url(place, texts[position]) for texts in page_texts if texts[position]}
-        )
+        own_links = [(localization.language, url) for localization, url in urls if localization.language]
+        pages = () if own_links else {url for localization, url in urls if localization.is_listed}
         protocol.check_links(
-            [(link.language, host_url(place, link.location)) for link in links], own_links, pages
+            [(link.language, hosts.absolute_urls(link.location)[place]) for link in links], own_links, pages
         )
 
     def resolve_links(position: int) -> list[Alternate]:
@@ -103,6 +95,6 @@ def alternates(
 
 
 def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
-    """Return a link that a project names, either an `Alternate` or a pair like one."""
+    """Return a project's link, an `Alternate` or a similar pair, as a valid `Alternate`."""
     language, location = link
     return Alternate(protocol.hreflang(language), hosts.external_location(location))

@@ -1,4 +1,4 @@
-"""Convert values of hooks to text, a column at a time; only an invalid value is skipped, and named."""
+"""Convert the values of hooks to text, column by column. Invalid values are skipped and reported."""
 
 from __future__ import annotations
 
@@ -16,42 +16,45 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
 
-#: Stands for a value that could not be computed. `None` is a value.
+#: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()
-# Errors that are logged for one response.
+# The maximum number of errors logged for one response.
 _LOGGED = 20
 
 
 class Items(NamedTuple):
-    """Items of a slice, by their keys, and the errors of what is skipped."""
+    """Keys of a slice's items, and the errors of skipped items and fields."""
 
     keys: Sequence[Hashable]
     errors: list[ItemError]
 
     def skip(self, position: int, field: str, reason: str) -> None:
-        """Report a field of an item that is not written."""
+        """Report that a field of an item is not written."""
         self.errors.append(ItemError(excerpt(self.keys[position]), field, reason))
 
-    def each(self, function: Callable[[Any], Any], values: Iterable[Any], field: str) -> list[Any]:
-        """Return the result of `function` for each value; `FAILED`, with an error, where it raises.
+    def each(
+        self, function: Callable[[Any], Any], values: Iterable[Any], field: str, *, failed: Any = FAILED
+    ) -> list[Any]:
+        """Return the result of `function` for each value, or `failed` for a value that is `FAILED`.
 
-        Errors of the database and of the configuration are raised, since they are not those of one item.
+        If `function` fails, the result is `failed` and the error is reported. Database and configuration
+        errors are raised, since they affect more than one item.
         """
         results = []
         for position, value in enumerate(values):
             try:
-                results.append(value if value is FAILED else function(value))
+                results.append(failed if value is FAILED else function(value))
             except (DatabaseError, ImproperlyConfigured):
                 raise
             except Exception as error:  # noqa: BLE001 a user's method can raise anything
                 self.skip(position, field, reason_of(error))
-                results.append(FAILED)
+                results.append(failed)
         return results
 
     def each_of(
         self, position: int, function: Callable[[Any], Any], values: Sequence[Any], field: str
     ) -> list[Any]:
-        """Return the results of `function` for several values of one item, without those that raise."""
+        """Return the results of `function` for the values of one item. Skip values for which it fails."""
         item = Items([self.keys[position]] * len(values), self.errors)
         return [result for result in item.each(function, values, field) if result is not FAILED]
 
@@ -59,9 +62,9 @@ class Items(NamedTuple):
 def log_skipped(
     logger: logging.Logger, errors: Iterable[object], count: int, where: str = "Skipped"
 ) -> None:
-    """Log a line for each of the first errors, which begins with `where`, and how many more there are.
+    """Log the first errors, one per line after `where`, and the number of further errors.
 
-    A hook that fails for every item must not write thousands of lines for each request.
+    A hook that fails for every item must not log thousands of lines for each request.
     """
     for error in islice(errors, _LOGGED):
         logger.warning("%s %s", where, error)
@@ -70,21 +73,22 @@ def log_skipped(
 
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:
-    """Return a column of locations for a batch; `None` for one that is invalid."""
+    """Return a column of locations for a batch, with `None` for each invalid location."""
     if {*map(type, values)} <= {str} and hosts.are_plain(values):
         return values
-    urls = items.each(hosts.location, values, "location")
-    return [None if url is FAILED else url for url in urls]
+    return items.each(hosts.location, values, "location", failed=None)
 
 
 def texts(name: str, values: Sequence[Any], items: Items) -> list[str | None]:
-    """Return the column of an optional element as text; `None` where there is none."""
-    results = items.each(CONVERTERS[name], values, name)
-    return [None if text is FAILED else text for text in results]
+    """Return the values of an optional element as a column of strings, with `None` for missing values."""
+    return items.each(CONVERTERS[name], values, name, failed=None)
 
 
 def lastmod_text(value: object) -> str | None:
-    """Return a date or datetime as W3C text, naive ones in `TIME_ZONE`; `None` for no value."""
+    """Return a date or datetime as W3C text; `None` for a missing value.
+
+    A naive datetime is interpreted in `TIME_ZONE`.
+    """
     if value is None or value == "":
         return None
     if not isinstance(value, date):
@@ -95,19 +99,16 @@ def lastmod_text(value: object) -> str | None:
         raise ValueError(f"{short_repr(value)} is out of range in UTC") from error
 
 
-def changefreq_text(value: object) -> str | None:
-    """Return a word of the protocol; `None` for no value."""
-    return None if value is None or value == "" else protocol.changefreq_text(value)
+def _optional(convert: Callable[[object], str]) -> Callable[[object], str | None]:
+    """Return a converter that returns `None` for a missing value."""
+    return lambda value: None if value is None or value == "" else convert(value)
 
 
-def priority_text(value: object) -> str | None:
-    """Return a decimal from 0.0 to 1.0; `None` for no value."""
-    return None if value is None or value == "" else protocol.priority_text(value)
+priority_text = _optional(protocol.priority_text)
 
-
-#: The optional elements in the order of the XSD, and the functions that convert their values to text.
+#: Functions that convert the values of optional elements to text, in the order of the XSD.
 CONVERTERS: dict[str, Callable[[object], str | None]] = {
     "lastmod": lastmod_text,
-    "changefreq": changefreq_text,
+    "changefreq": _optional(protocol.changefreq_text),
     "priority": priority_text,
 }

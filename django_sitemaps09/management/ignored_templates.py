@@ -1,4 +1,4 @@
-"""Find the project's own sitemap templates, which exports ignore."""
+"""Detect a project's sitemap templates, since exports ignore them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import django_sitemaps09
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
 
-# Templates of contrib's views and of the compatibility views.
+# The default templates of the views of `django.contrib.sitemaps` and of the compatibility views.
 _DEFAULTS = ("sitemap.xml", "sitemap_index.xml")
 _STOCK = tuple(Path(str(package.__file__)).parent for package in (contrib, django_sitemaps09))
 
 
 def ignored_templates() -> list[str]:
-    """Return a warning that names the templates in use, other than contrib's and ours."""
+    """Return a warning if the views use templates other than the stock templates."""
     files = dict.fromkeys(file for name in _names() if (file := _own_file(name)))
     if not files:
         return []
@@ -36,7 +36,7 @@ def ignored_templates() -> list[str]:
 def _names() -> Iterator[Any]:
     templates = urlconf.templates()
     if not templates:
-        # The URLs may have been moved already, or a view of another package may call contrib's.
+        # The URLs may already be removed, or another package's view may call these views.
         yield from _DEFAULTS
     for template in templates:
         if _is_exported(template.sitemaps):
@@ -44,7 +44,7 @@ def _names() -> Iterator[Any]:
 
 
 def _is_exported(sitemaps: Any) -> bool:
-    """Return whether a view that gets these sections shows any that an export writes."""
+    """Return whether an export includes any of the `sitemaps` of a view."""
     site_sections = sections.mapping()
     if sitemaps is None or sitemaps is site_sections:
         return True
@@ -57,7 +57,7 @@ def _is_exported(sitemaps: Any) -> bool:
 
 
 def _own_file(name: Any) -> str | None:
-    """Return the file of a template; `None` if it is contrib's or ours, or if there is none."""
+    """Return the file of a template, or `None` for a stock template or a missing template."""
     try:
         template: Any = SimpleTemplateResponse(name).resolve_template(name)
         if isinstance(template, Template):
@@ -65,13 +65,13 @@ def _own_file(name: Any) -> str | None:
             if _is_copy(template.source):
                 return None
         file = str(template.origin.name)
-    except Exception:  # noqa: BLE001 an export works without a template, and without an engine for it
+    except Exception:  # noqa: BLE001 an export needs no template and no template engine
         return None
     return None if any(Path(file).is_relative_to(folder) for folder in _STOCK) else file
 
 
 def _resolve_extends(template: Any) -> Any:
-    """Return the template that is rendered in the end, if templates only extend another, without blocks."""
+    """Return the base template of templates that only extend another template and define no blocks."""
     context = Context()
     with context.bind_template(template), suppress(TemplateSyntaxError):
         while isinstance(node := next(iter(template.nodelist), None), ExtendsNode) and not node.blocks:
@@ -80,6 +80,6 @@ def _resolve_extends(template: Any) -> Any:
 
 
 def _is_copy(source: str) -> bool:
-    """Return whether a template equals contrib's or ours, as text without white space."""
+    """Return whether a template equals a stock template, except for white space."""
     stock = (folder / "templates" / name for folder in _STOCK for name in _DEFAULTS)
     return any("".join(source.split()) == "".join(file.read_text().split()) for file in stock)

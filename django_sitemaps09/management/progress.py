@@ -1,8 +1,9 @@
-"""Show the progress of an export on one line of a terminal, which is redrawn."""
+"""A progress bar for exports in a terminal."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
@@ -24,47 +25,42 @@ _OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 
 @dataclass(slots=True)
 class Progress:
-    """Sections, pages and URLs that are done, shown on a line.
-
-    `total` is the number of pages, `None` unless it is known for each section.
-    """
+    """Counts of completed sections, pages and URLs, shown in `line`."""
 
     line: Any
     expected: dict[str, int | None] = field(default_factory=dict)
-    pages: dict[str, int] = field(default_factory=dict)
-    urls: dict[str, int] = field(default_factory=dict)
+    pages: Counter[str] = field(default_factory=Counter)
+    urls: Counter[str] = field(default_factory=Counter)
     ended_sections: set[str] = field(default_factory=set)
 
     def plan(self, pages: Mapping[str, int | None]) -> None:
-        """Set how many pages sections will have, `None` if unknown."""
+        """Set the expected number of pages for each section, or `None` if it is unknown."""
         self.expected |= pages
         self._draw(next(iter(pages), ""))
         self.line.refresh()
 
     def page(self, section: str, file: PageFile) -> None:
         """Count a rendered page."""
-        self.pages[section] = self.pages.get(section, 0) + 1
-        self.urls[section] = self.urls.get(section, 0) + file.urls
+        self.pages[section] += 1
+        self.urls[section] += file.urls
         self._draw(section)
 
     def section(self, report: SectionReport) -> None:
         """Set the final counts of a section, including pages that were not rendered."""
         name = report.section
         self.ended_sections.add(name)
-        self.pages[name] = max(self.pages.get(name, 0), len(report.files))
-        self.urls[name] = max(self.urls.get(name, 0), report.urls)
+        self.pages[name] = max(self.pages[name], len(report.files))
+        self.urls[name] = max(self.urls[name], report.urls)
         self.expected[name] = self.pages[name]
         self._draw(name)
         self.line.refresh()
 
     @property
     def total(self) -> int | None:
-        total = 0
-        for name, expected in self.expected.items():
-            if expected is None:
-                return None
-            total += max(expected, self.pages.get(name, 0))
-        return total
+        """The number of pages, or `None` unless it is known for all sections."""
+        if None in self.expected.values():
+            return None
+        return sum(max(expected or 0, self.pages[name]) for name, expected in self.expected.items())
 
     def _draw(self, section: str) -> None:
         line, total = self.line, self.total
@@ -77,20 +73,20 @@ class Progress:
 
 @contextmanager
 def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
-    """Provide a `Progress`, or `None` where nothing is shown: in cron, in a pipe, without tqdm.
+    """Yield a `Progress`, or `None` if nothing can be shown: without a terminal, or without tqdm.
 
-    `stream` is Django's output wrapper. Text written to `sys.stderr` meanwhile appears above the line.
+    `stream` is Django's `OutputWrapper`. Inside the block, text on `sys.stderr` appears above the line.
     """
     if tqdm is None or not wanted or not stream.isatty():
         yield None
         return
 
     class Line(tqdm):  # type: ignore[misc]
-        # A monitor thread would keep workers of an export from being forked.
+        # With a monitor thread, an export could not fork its workers.
         monitor_interval = 0
 
     Line.set_lock(RLock())
-    # Nothing is drawn before the amount of work is known.
+    # The delay hides the line until the number of pages is known.
     columns = get_terminal_size().columns
     line = Line(file=_Terminal(stream), leave=False, ncols=columns - 1, delay=1e-9)
     try:
@@ -102,12 +98,12 @@ def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
 
 @dataclass(slots=True)
 class _Terminal:
-    """Wraps Django's stream to write text as it is, without a style and a line ending."""
+    """A wrapper for Django's `OutputWrapper` that adds neither a style nor a line ending."""
 
     stream: Any
 
     def write(self, text: str) -> None:
-        # The terminal may have been closed.
+        # The terminal can be closed.
         with suppress(OSError, ValueError):
             self.stream.write(text, style_func=str, ending="")
 
@@ -120,14 +116,14 @@ class _Terminal:
 
 
 class _Above(_Terminal):
-    """Standard error whose text appears above the line, while there is one."""
+    """Standard error stream whose text appears above the progress line."""
 
     def __init__(self, line: Any, stream: Any) -> None:
         super().__init__(stream)
         self.line, self.process = line, os.getpid()
 
     def write(self, text: str) -> None:
-        # The line belongs to this process, and not to workers forked from it.
+        # Only this process has the line, not its forked workers.
         is_own_process = self.process == os.getpid()
         if is_own_process:
             self.line.clear()

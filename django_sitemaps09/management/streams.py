@@ -1,4 +1,4 @@
-"""Standard streams of a command, whose failure does not end it."""
+"""Standard streams that can fail without ending the command."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 
-class Lenient:
-    """Stream that is not written to if it is missing, or after it failed.
+class LenientStream:
+    """A stream that ignores output if the wrapped stream is missing or has failed.
 
-    It fails if the reader of a pipe has ended, if the disk is full, or if the file is closed.
+    A stream fails if the process that reads a pipe has exited, the disk is full, or the file is closed.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
@@ -37,7 +37,7 @@ class Lenient:
             getattr(self._stream, method)(*arguments)
         except (OSError, ValueError) as error:
             self._failed = True
-            # A reader that ends early, as `head` does, needs no warning.
+            # A reader such as `head` can end early, so do not warn.
             if not isinstance(error, BrokenPipeError):
                 logger.warning("Cannot write to %s: %s", self._name, error)
 
@@ -45,8 +45,8 @@ class Lenient:
         return getattr(self._stream, name)
 
 
-def settle() -> None:
-    """Drop what standard streams cannot write, which would otherwise change the exit status."""
+def flush_or_discard() -> None:
+    """Flush the standard streams. If this fails, discard their output to keep the exit status."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -1,4 +1,4 @@
-"""Format a report as text: a table of its sections, and the result of the run."""
+"""Formatting of a report as text: a table of sections, and the result of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROW = "{:<20} {:>13} {:>6} {:>11} {:>9} {:>11} {:>15} {:>13} {:>8}"
 
 
 def lines(report: Report, *, hints: bool) -> Iterator[str]:
-    """Yield the lines of a report in order, with the `hints` of its sections if wanted."""
+    """Yield the lines of a report, with the hints of its sections if `hints` is true."""
     yield ""
     yield from _table(report)
     for section in report.sections:
@@ -40,13 +40,14 @@ def _table(report: Report) -> Iterator[str]:
 def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
     if section.failure is not None and section.files:
-        # The numbers are those of an earlier run.
+        # The files are from an earlier run.
         urls = pluralize(sum(file.urls for file in section.files), "URL")
         pages = pluralize(len(section.files), "page")
-        yield f"{name}: failed; the published files stay: {urls} on {pages}"
+        yield f"{name}: failed; the published files are kept ({urls} on {pages})"
     if section.left_out:
-        yield f"{name}: {section.left_out:,} skipped, the first: {section.errors[0]}"
-    moves = {"skipped": section.skipped, "split": section.split, "merged": section.merged}
+        what = "item or element" if section.left_out == 1 else "items or elements"
+        yield f"{name}: {section.left_out:,} {what} skipped; first error: {section.errors[0]}"
+    moves = {"not rendered (unchanged)": section.skipped, "split": section.split, "merged": section.merged}
     if any(moves.values()):
         words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)
         yield f"{name}: {', '.join(words)}"
@@ -60,7 +61,7 @@ def _end(report: Report) -> Iterator[str]:
         memory += f", largest worker {report.workers_memory / 1e6:,.0f} MB"
     yield f"{pluralize(round(report.urls / max(report.seconds, 1e-9)), 'URL')} per second{memory}"
     if report.recovered:
-        yield "An earlier export was killed while it was publishing; it was finished first."
+        yield "An earlier export was killed while publishing. This run completed it first."
     if not report.published:
         yield "Nothing was written."
         if report.dry_run:
@@ -68,6 +69,6 @@ def _end(report: Report) -> Iterator[str]:
         return
     if report.changes is not None:
         yield ", ".join(f"{pluralize(count, 'URL')} {what}" for what, count in report.changes.items())
-    yield f"{report.index_url} in {report.target}"
+    yield f"Published {report.index_url} to {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"

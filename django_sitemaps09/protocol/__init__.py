@@ -1,6 +1,6 @@
-"""The Sitemaps protocol 0.9: its limits, its words, and the form of its values.
+"""The Sitemaps protocol 0.9: its limits, and the conversion of values to strings.
 
-"The protocol" is https://www.sitemaps.org/protocol.html; "the XSD" is the schema that it links to.
+In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "the XSD" is its schema.
 """
 
 from __future__ import annotations

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The namespace always begins with `http:`; with `https:` it would be another one.
+#: The namespace of sitemaps. Namespaces are compared as strings, so `https:` would be another namespace.
 SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 
-#: URLs in one sitemap, and sitemaps in one index (the protocol, "Sitemap index files").
+#: Maximum URLs in a sitemap, and sitemaps in an index ("Sitemap index files" in the protocol).
 MAX_URLS = 50_000
-#: Bytes of one uncompressed file: 50 MB since November 2016.
+#: Maximum bytes of an uncompressed file: 50 MB since November 2016.
 MAX_BYTES = 52_428_800
-#: The limit of all earlier editions, which at least one engine still states; the default here.
+#: The default of `MAX_BYTES`: the limit until November 2016. A search engine still documents this limit.
 STRICTEST_MAX_BYTES = 10_485_760
-#: Characters of a `loc`: the prose says less than 2,048, the XSD at most 2,048. This satisfies both.
+#: Maximum characters of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
 MAX_LOCATION = 2_047
 
-#: Google's limits: images of one URL, articles in one file, and the days for which an article is news.
-#: The limit of images is also used for the videos of one URL.
+#: Google's limits: images for one URL, articles in one file, and the age of an article in days.
+#: `MAX_IMAGES` is used for the videos of one URL, too.
 MAX_IMAGES = 1_000
 MAX_NEWS = 1_000
 NEWS_DAYS = 2
 
 
 class Limits(NamedTuple):
-    """The limits of one document; `bytes` includes the closing tag."""
+    """The limits of one document. `bytes` includes the closing tag."""
 
     urls: int
     bytes: int

@@ -1,4 +1,4 @@
-"""Locations: the URLs of a sitemap, and how the paths and URLs of a project are converted to them."""
+"""Parse base URLs, and convert the paths and URLs from a project to locations in a sitemap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol.limits import MAX_LOCATION
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
-# Brackets are not, and "#" ends the URI.
+# Brackets are not allowed, and "#" starts a fragment.
 _SAFE = ":/?@!$&'()*+,;=%"
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = (
@@ -24,24 +24,24 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]+)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]{0,4})?)?")
-# A DNS name, which is stricter than RFC 3986, to detect typos. It may end with the dot of the root.
+# A DNS name with an optional dot at the end. RFC 3986 allows more characters, but they are likely typos.
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
-# The longest text that can become a location: accents in its host are composed to fewer characters.
+# Maximum characters of a string before conversion. Normalizing the accents in a host shortens the URL.
 _LONGEST = 2 * MAX_LOCATION
-# IDNA 2003: the separators of labels, besides those that NFKC turns into a dot.
+# IDNA 2003: the separators of labels. NFKC converts further separators to a dot.
 _DOTS = re.compile("[.\u3002]")
-# Characters of a name and of a label, RFC 1035. Longer ones are refused before any costly step: the time
-# to normalize a text, or to encode a label, grows with the square of its length.
+# RFC 1035: the maximum number of characters in a name and in a label. Longer names are rejected early: the
+# time to normalize a name, or to encode a label, grows with the square of the length.
 _MAX_NAME = 253
 _MAX_LABEL = 63
-# Accents can be separate from their letters until NFKC composes them.
+# Maximum characters before NFKC. Letters and accents can still be separate characters.
 _MAX_NOT_NORMALIZED = 2 * _MAX_NAME
 
 
 class Base(NamedTuple):
-    """The base that locations are joined to: `scheme` without colon, `domain` with its port, if any."""
+    """The scheme and the domain of URLs. `scheme` has no colon, and `domain` can include a port."""
 
     scheme: str
     domain: str
@@ -51,41 +51,35 @@ class Base(NamedTuple):
 
 
 def parse_base(url: str) -> Base:
-    """Parse a URL of the form `https://www.example.com`. Raise `ValueError` with the reason for others."""
+    """Parse a URL of the form `https://www.example.com`. Raise `ValueError` for any other string."""
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None:
         raise ValueError(f"{short_repr(url)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
         raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
-    try:
-        return Base(scheme.lower(), _domain(*_host_and_port(authority)))
-    except ValueError as error:
-        raise ValueError(f"{short_repr(url)} {error}") from error
+    return Base(scheme.lower(), _domain(*_host_and_port(authority, url)))
 
 
 def origin(url: str) -> Base:
-    """Return the scheme, host and port of an absolute URI, without the default port of its scheme.
+    """Return the scheme, host and port of an absolute URI. Omit the default port of the scheme.
 
-    Raise `ValueError` for anything else, and for a user or a backslash before the path. Browsers and
-    Python differ on where the host begins after these.
+    Raise `ValueError` for any other string, and for a user or a backslash before the path: browsers and
+    Python disagree about the host in such a URL.
     """
     parts = _ABSOLUTE.fullmatch(url)
     if parts is None or not parts[2].isascii():
         raise ValueError(f"{short_repr(url)} is not an absolute URI")
     scheme = parts[1].lower()
-    try:
-        host, port = _host_and_port(parts[2])
-    except ValueError as error:
-        raise ValueError(f"{short_repr(url)} {error}") from error
+    host, port = _host_and_port(parts[2], url)
     return Base(scheme, _domain(host, None if port == _DEFAULT_PORTS[scheme] else port))
 
 
 def uri(text: str) -> str:
-    """Return the URI for a project's path or absolute URL. Text that is already encoded stays as it is.
+    """Convert a path or an absolute URL to a URI. Existing escapes are not encoded again.
 
-    A `%` before two hexadecimal digits is taken for an escape, any other for the character itself.
-    Raise `ValueError` with the reason for a text that no crawler can request.
+    A `%` before two hexadecimal digits starts an escape. Any other `%` is encoded. Raise `ValueError` if
+    the result would not be a URL that crawlers can request.
     """
     if problem := _uri_problem(text):
         raise ValueError(f"{short_repr(text)} {problem}")
@@ -97,25 +91,22 @@ def uri(text: str) -> str:
             f"{short_repr(text)} is neither a path that begins with a slash nor an absolute URL"
         )
     scheme, authority, rest = parts.groups()
-    try:
-        domain = _domain(*_host_and_port(authority))
-    except ValueError as error:
-        raise ValueError(f"{short_repr(text)} {error}") from error
+    domain = _domain(*_host_and_port(authority, text))
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
 
 
 def join(base: str, location: str) -> str:
-    """Join a location to a base: a path to all of it, a text that begins with a colon to its scheme."""
+    """Return the URL of a location. Add the base before a path, and only the scheme before `://...`."""
     if location[:1] == "/":
         return f"{base}{location}"
     return f"{base.partition(':')[0]}{location}" if location[:1] == ":" else location
 
 
 def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
-    """Return whether all locations begin with `start`, have at most `most` characters, and are URIs.
+    """Return whether all locations are URIs of at most `most` characters that begin with `start`.
 
-    `start` is a slash, or a base that ends in a slash. Checking the joined column takes a tenth of the
-    time of checking each location.
+    `start` is a slash, or a base with a slash after it. Checking the joined column takes a tenth of the
+    time that checking each location would take.
     """
     if not locations:
         return True
@@ -137,7 +128,6 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
 
 
 def _uri_problem(text: str) -> str | None:
-    """Return the reason why quoting cannot turn a text into a URI for a sitemap, or `None`."""
     if not text:
         return "is empty"
     if len(text) > _LONGEST:
@@ -152,36 +142,33 @@ def _uri_problem(text: str) -> str | None:
 
 
 def _quote(text: str) -> str:
-    """Percent-encode a path with its query, except for the escapes that it already contains."""
+    """Percent-encode a path and its query, except for existing escapes."""
     if len(text) > MAX_LOCATION:
-        # Quoting never makes it shorter.
+        # Encoding never shortens a string.
         raise ValueError(
             f"{short_repr(text)} has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
         )
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
-def _host_and_port(authority: str) -> tuple[str, int | None]:
-    """Return the host as in DNS and URIs, and the port. A `ValueError` does not repeat the text."""
+def _host_and_port(authority: str, url: str) -> tuple[str, int | None]:
+    """Return the host and the port from the authority of a URL. The host is encoded as in DNS."""
     if "@" in authority or "\\" in authority:
-        raise ValueError("has a user or a backslash before its path")
+        raise ValueError(f"{short_repr(url)} contains a user name or a backslash before the path")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        raise ValueError("has an invalid host or port")
+        raise ValueError(f"{short_repr(url)} has an invalid host or port")
     address, name, port = parts.groups()
     try:
-        host = _ipv6(address) if address else _idna(name)
+        if address:
+            IPv6Address(address)
+        # Addresses are not normalized: Python versions differ for IPv6 addresses that contain IPv4.
+        host = f"[{address.lower()}]" if address else _idna(name)
     except ValueError as error:
-        raise ValueError(f"has an invalid host ({error})") from error
+        raise ValueError(f"{short_repr(url)} has an invalid host ({error})") from error
     if port and int(port) > _MAX_PORT:
-        raise ValueError("has an invalid port")
+        raise ValueError(f"{short_repr(url)} has an invalid port")
     return host, int(port) if port else None
-
-
-def _ipv6(address: str) -> str:
-    IPv6Address(address)
-    # Kept as given: Python versions differ in how they write one that contains an IPv4 address.
-    return f"[{address.lower()}]"
 
 
 def _idna(name: str) -> str:
@@ -190,7 +177,7 @@ def _idna(name: str) -> str:
     elif len(name) > _MAX_NOT_NORMALIZED:
         raise ValueError("its name is too long")
     else:
-        # Compatibility characters are replaced first: some of them are dots, which separate labels.
+        # NFKC first, because it converts several characters to dots, and dots separate labels.
         host = _ascii(unicodedata.normalize("NFKC", name))
     _check_lengths(host)
     if not _NAME.fullmatch(host):
@@ -199,7 +186,7 @@ def _idna(name: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """Encode a name label by label, and no more labels than a name can have."""
+    """Encode each label of a host name. Raise `ValueError` as soon as the name is too long."""
     _check_lengths(name)
     labels: list[str] = []
     for label in _DOTS.split(name):
@@ -210,7 +197,7 @@ def _ascii(name: str) -> str:
 
 
 def _check_lengths(name: str) -> None:
-    # The final dot, of the root, does not count.
+    # A dot at the end does not count.
     if len(name.removesuffix(".")) > _MAX_NAME:
         raise ValueError("its name is too long")
     if max(map(len, _DOTS.split(name))) > _MAX_LABEL:

@@ -1,4 +1,4 @@
-"""The words and numbers of entries: changefreq, priority, and language codes."""
+"""Convert and check the values of entries: changefreq, priority, and language codes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django_sitemaps09.entries import short_repr
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 CHANGEFREQS: tuple[str, ...] = get_args(Changefreq)
 
-# Far more than any float or decimal column has, but not too many for a document.
+# Maximum digits of a priority: far more than a float or a decimal column can have.
 _PRIORITY_DIGITS = 1_000
-# Nearly three times the length that RFC 5646 asks implementations to support.
+# Maximum characters of a language code: nearly three times as many as in RFC 5646, section 4.4.1.
 _MAX_LANGUAGE = 100
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+([-_@.][A-Za-z0-9]+)*")
-#: The locale modifiers of the GNU C library that name a script, as in `sr_RS@latin`.
+#: Scripts for the locale modifiers of the GNU C library, as in `sr_RS@latin`.
 _SCRIPTS = {"cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
 _PARTS_OF_LANGUAGE = re.compile(
     r"(?P<language>[A-Za-z]{2,3})"
@@ -26,14 +26,14 @@ _PARTS_OF_LANGUAGE = re.compile(
     r"([-_](?P<region>[A-Za-z]{2}|[0-9]{3}))?"
     rf"(@(?P<modifier>{'|'.join(_SCRIPTS)}))?"
 )
-#: Codes that are not regions, and the reason.
+#: Codes that are not regions, and why.
 #: https://developers.google.com/search/docs/specialty/international/localized-versions
 _NO_REGIONS = {
     "EU": "it is not a country",
     "UK": "the code of that country is GB",
     "UN": "it is not a country",
 }
-#: The written form of Chinese for a script or a region. A script takes precedence over a region.
+#: The Google News code for a script or a region of Chinese. A script takes precedence over a region.
 _CHINESE = {
     "hans": "zh-cn",
     "hant": "zh-tw",
@@ -43,9 +43,9 @@ _CHINESE = {
 
 
 def priority_text(value: object) -> str:
-    """Return a priority as the XSD's decimal, digit for digit. Raise `ValueError` outside 0.0 to 1.0."""
+    """Return a priority as a string with all digits. Raise `ValueError` unless it is from 0.0 to 1.0."""
     try:
-        # Converted with str(), since Decimal(0.3) has 54 digits. A float must not end up as 1e-05.
+        # Use str(), since Decimal(0.3) has 54 digits.
         text = "NaN" if isinstance(value, entries.NOT_TEXTS) else str(value)
         number = Decimal("NaN" if "_" in text or len(text) > _PRIORITY_DIGITS else text)
     except InvalidOperation:
@@ -54,18 +54,18 @@ def priority_text(value: object) -> str:
         isinstance(value, bool)
         or not number.is_finite()
         or not 0 <= number <= 1
-        or (abs(int(number.as_tuple().exponent)) > _PRIORITY_DIGITS)
+        or abs(int(number.as_tuple().exponent)) > _PRIORITY_DIGITS
     ):
         raise ValueError(f"{short_repr(value)} is not a priority; use a number from 0.0 to 1.0")
-    # Not abs(), which rounds to the digits of the decimal context.
+    # Not abs(), since it rounds to the digits of the decimal context.
     return format(number.copy_abs(), "f")
 
 
 def changefreq_text(value: object) -> str:
-    """Return a changefreq unchanged. Raise `ValueError` for a word that is not in the protocol."""
+    """Return a changefreq as a plain string. Raise `ValueError` for a word that is not in the protocol."""
     if value not in CHANGEFREQS:
         raise ValueError(f"{short_repr(value)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
-    # Not str(value), which is the name for a member of an enum.
+    # Not str(value): for an enum member, it returns the name of the member.
     return CHANGEFREQS[CHANGEFREQS.index(value)]
 
 
@@ -77,10 +77,10 @@ def language_text(value: object) -> str:
 
 
 def hreflang(code: object) -> str:
-    """Return a language code of Django, or a locale name, in the form of `hreflang`: `zh-Hant-TW`.
+    """Convert a language code of Django, or a locale name, to an `hreflang` value such as `zh-Hant-TW`.
 
-    It has a language, and optionally a script and a region; `x-default` is allowed, too. Raise `ValueError`
-    for anything else.
+    The result is a language with an optional script and an optional region, or `x-default`. Raise
+    `ValueError` for any other code.
     """
     text = code if isinstance(code, str) and len(code) <= _MAX_LANGUAGE else ""
     if text.lower() == "x-default":
@@ -98,7 +98,7 @@ def hreflang(code: object) -> str:
 
 
 def hreflang_warning(code: str) -> str | None:
-    """Return why Google ignores a code that `hreflang` has returned, or `None` if it does not."""
+    """Return why Google ignores a result of `hreflang()`, or `None` if Google accepts it."""
     region = code.rpartition("-")[2]
     if region.isdigit():
         return "it has a numeric region, which Google does not support"
@@ -108,25 +108,24 @@ def hreflang_warning(code: str) -> str | None:
 
 
 def news_language(code: object) -> str:
-    """Return the language of a publication in the form of Google News: without a region, except Chinese.
+    """Convert a language code to the form for Google News: without a region, except for Chinese.
 
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
     """
     text = code if isinstance(code, str) and len(code) <= _MAX_LANGUAGE else ""
-    code_text = text.lower() if _LANGUAGE.fullmatch(text) else ""
-    language, *parts = re.split("[-_@.]", code_text)
+    language, *parts = re.split("[-_@.]", text.lower() if _LANGUAGE.fullmatch(text) else "")
     if language == "zh":
         for key, word in _CHINESE.items():
             if key in parts:
                 return word
         raise ValueError(
-            f"{short_repr(code)} does not say which Chinese is meant; use 'zh-cn' (simplified) or 'zh-tw' "
-            "(traditional) for Google News"
+            f"{short_repr(code)} does not specify simplified or traditional Chinese; use 'zh-cn' "
+            "(simplified) or 'zh-tw' (traditional) for Google News"
         )
     if not language.isalpha() or len(language) not in (2, 3):
         raise ValueError(
-            f"{short_repr(code)} is not a language of Google News; use a code of 2 or 3 letters, such as "
-            "'en'"
+            f"{short_repr(code)} is not a language code for Google News; use a code of 2 or 3 letters, "
+            "such as 'en'"
         )
     return language
 
@@ -134,16 +133,16 @@ def news_language(code: object) -> str:
 def check_links(
     links: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]], pages: Collection[str]
 ) -> None:
-    """Raise `ValueError` for a set of links, as pairs of language and URL, that crawlers ignore.
+    """Raise `ValueError` if crawlers would ignore a set of links. A link is a pair of language and URL.
 
-    `others` are already in the set, and valid. The set must not name a language twice. It must name the
-    `pages` that it is on: "Each language version must list itself as well as all other language versions"
-    (Google, "Localized versions of your pages").
+    `others` are valid links of the same set. Each language must be unique, and the URLs must include the
+    `pages`: "Each language version must list itself as well as all other language versions" (Google,
+    "Localized versions of your pages").
     """
     languages: set[str] = set()
     for language, _ in (*others, *links):
         if language in languages:
-            raise ValueError(f"the links name {language!r} twice")
+            raise ValueError(f"the links contain the language {language!r} more than once")
         languages.add(language)
     if links and not {*pages} <= {url for _, url in (*others, *links)}:
-        raise ValueError("the links do not name the item itself, so crawlers ignore them")
+        raise ValueError("the links do not include the item's own URL, so crawlers ignore them")

@@ -1,8 +1,8 @@
 """Sitemap classes that projects subclass, based on those of `django.contrib.sitemaps`.
 
-Each of `location`, `lastmod`, `changefreq` and `priority` is a constant, a query expression (for
-`location` also a `Route`), or a method that takes the item. Expressions become columns of the query. If
-no hook needs the item, no model instance is created.
+Each of `location`, `lastmod`, `changefreq` and `priority` is a constant, a query expression, or a method
+that takes the item. `location` can also be a `Route`. Expressions become columns of the query. If no hook
+is a method, no model instances are created.
 """
 
 from __future__ import annotations

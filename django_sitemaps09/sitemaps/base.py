@@ -1,4 +1,4 @@
-"""`Sitemap`: contrib's class, with hooks that can be constants, expressions or methods."""
+"""`Sitemap`, a subclass of `django.contrib.sitemaps.Sitemap` with expressions as hooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import closing
 from copy import copy
 from datetime import date
 from decimal import Decimal
-from functools import partial
 from inspect import getattr_static
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
@@ -43,23 +42,14 @@ if TYPE_CHECKING:
     from django.contrib.sites.models import Site
     from django.contrib.sites.requests import RequestSite
     from django.db.models.expressions import Combinable
-
-if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    # The defaults let a class stay as it was written for contrib: `class ProductSitemap(Sitemap)`.
+    # The defaults allow subclasses without type arguments, as with Django's `Sitemap`.
     ItemT = TypeVar("ItemT", default=Any)
     ModelT = TypeVar("ModelT", bound=Model, default=Any)
-else:
-    from typing import TypeVar
-
-    ItemT = TypeVar("ItemT")
-    ModelT = TypeVar("ModelT", bound=Model)
-
-if TYPE_CHECKING:
 
     class _Base(Generic[ItemT]):
-        """The interface of contrib's class, with every type that each hook can have."""
+        """The interface of Django's `Sitemap`, with all types that each hook can have here."""
 
         limit: int
         protocol: str | None
@@ -97,27 +87,29 @@ if TYPE_CHECKING:
         def _get(self, name: str, item: Any, default: Any = None) -> Any: ...
 
 else:
+    from typing import TypeVar
+
+    ItemT = TypeVar("ItemT")
+    ModelT = TypeVar("ModelT", bound=Model)
 
     class _Base(contrib.Sitemap, Generic[ItemT]):
-        """Generic subclass of contrib's class, so that `isinstance()`, mixins and Django's fixes work."""
+        """A generic subclass of Django's `Sitemap`. It inherits fixes, and mixins for that class work."""
 
 
 class Sitemap(_Base[ItemT]):
-    """A section of a site. Override `items()`, and any of the hooks.
+    """A section of a site. Override `items()` and any of the hooks, such as `lastmod`.
 
-    Each attribute of `django.contrib.sitemaps.Sitemap` has the same meaning here.
-
-    Besides contrib's switch, `alternates` can be a method that takes the item and returns its links, as
-    `Alternate` describes them. Without `i18n`, they must include the item itself. A method `x_default`
-    returns `True`, `False` or a URL. The methods `images`, `videos` and `news` return what is written into
-    each entry of an item: `news` one object, the others a list. All of these are optional.
+    Each attribute of `django.contrib.sitemaps.Sitemap` has the same meaning here. Further optional methods
+    take the item. `images` and `videos` return a list of `Image` or `Video` objects, and `news` returns a
+    `News` object. A method `x_default` returns `True`, `False` or a URL. A method `alternates` returns a
+    list of `Alternate` objects. Unless `i18n` is set, one of them must link to the item itself.
     """
 
-    #: Further hosts that absolute locations can be on: `https://shop.example.com`, or only a name.
+    #: Further allowed hosts for absolute locations, such as `https://shop.example.com` or only a host name.
     hosts: Sequence[str] = ()
-    #: The format of exported files: `xml`, or `text`, which contains only URLs.
+    #: The format of exported files: `xml`, or `text` for files with only URLs.
     format: Literal["xml", "text"] = "xml"
-    #: Further elements of entries, in namespaces of your own.
+    #: Sitemap extensions: further elements of entries, in other namespaces.
     extensions: Sequence[Extension] = ()
 
     if TYPE_CHECKING:
@@ -131,7 +123,11 @@ class Sitemap(_Base[ItemT]):
         try:
             url = item.get_absolute_url  # type: ignore[attr-defined]
         except AttributeError as error:
-            raise AttributeError(f"{error}. {_no_location(self, item)}") from None
+            way = ", or use StaticViewSitemap for view names" if isinstance(item, str) else ""
+            raise AttributeError(
+                f"{error}. {type(self).__qualname__} has no `location`: define "
+                f"`def location(self, item)`{way}"
+            ) from None
         return url()  # type: ignore[no-any-return]
 
     if not TYPE_CHECKING:
@@ -141,10 +137,10 @@ class Sitemap(_Base[ItemT]):
             return self.default_location(item)
 
     def get_latest_lastmod(self) -> date | None:
-        """Return the newest `lastmod` of all items for contrib's index, `None` if one of them has none.
+        """Return the newest `lastmod` of all items for an index; `None` if an item has no lastmod.
 
-        The database evaluates an expression, mostly in at most two queries. A method is called for each
-        item, as in contrib, until one returns `None`. No items are kept in memory.
+        The database evaluates an expression, usually in at most two queries. A method is called for each
+        item until it returns `None`, as in Django's `Sitemap`. Items are not kept in memory.
         """
         hook = getattr(self, "lastmod", None)
         if not is_expression(hook):
@@ -161,9 +157,9 @@ class Sitemap(_Base[ItemT]):
             parts = [column_values(hook, name, chunk) for chunk in chunks(rows, AT_A_TIME)]
             lastmods = [value for part in parts for value in part]
             return None if None in lastmods else max(lastmods, default=None)
-        aggregates: dict[str, Any] = {"newest": Newest(name, expression=rows.query.annotations[name])}
-        if filters_window(rows.query):
-            # A filter would be applied before the window.
+        aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
+        if filters_window(query):
+            # A filter would be applied before the window function.
             aggregates["without"] = Count("*") - Count(name)
         elif rows.filter(**{f"{name}__isnull": True}).exists():
             return None
@@ -173,8 +169,8 @@ class Sitemap(_Base[ItemT]):
 
     @property
     def paginator(self) -> Paginator[Any]:
-        """Contrib's paginator, but rows are counted without the joins that only declared columns need."""
-        # A project that overrides `_items()` gets contrib's list of items and languages.
+        """Return Django's paginator. It counts rows without the joins that only declared columns need."""
+        # If a project overrides `_items()`, paginate the list that this method returns.
         is_untouched = is_original(self, "_items") and self.i18n
         items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
@@ -188,17 +184,17 @@ class Sitemap(_Base[ItemT]):
         return list(_translated_items(self)) if self.i18n else annotate(self, self.items())
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
-        """Return contrib's dicts, with the results of our own hooks for each item under their names."""
+        """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
         base = f"{protocol}://{domain}"
         try:
             urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
         except TypeError:
-            # Contrib compares lastmods with each other, and one of them can be a string.
+            # Django compares all lastmods, but the method can return strings for some items.
             hook: Any = getattr(self, "lastmod", None)
             if not callable(hook):
                 raise
             dated_sitemap = copy(self)
-            dated_sitemap.lastmod = partial(_date, hook)
+            dated_sitemap.lastmod = lambda item: value if isinstance(value := hook(item), date) else None
             urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
         return add_hook_results(self, filter_on_host(urls, base), base)
 
@@ -211,19 +207,7 @@ class Sitemap(_Base[ItemT]):
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, sitemap.items()))
-    return TranslatedItems.of(sitemap, items, is_uniform=has_same_languages(sitemap))
-
-
-def _no_location(sitemap: object, item: object) -> str:
-    name = type(sitemap).__qualname__
-    way = ", or use StaticViewSitemap for view names" if isinstance(item, str) else ""
-    return f"{name} has no `location`: define `def location(self, item)`{way}"
-
-
-def _date(lastmod: Callable[[Any], Any], item: Any) -> date | None:
-    """Return the result of a method if it is a date, else `None`."""
-    value = lastmod(item)
-    return value if isinstance(value, date) else None
+    return TranslatedItems(sitemap, items, is_uniform=has_same_languages(sitemap))
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]
@@ -235,11 +219,11 @@ class _Paginator(Paginator):  # type: ignore[type-arg]
 
 
 def has_same_languages(sitemap: Any) -> bool:
-    """Return whether no code of the project determines the languages of an item."""
+    """Return whether all items have the same languages: `get_languages_for_item()` is not overridden."""
     return is_original(sitemap, "get_languages_for_item")
 
 
-#: Internals of contrib's class. A subclass that overrides one is an opaque sitemap.
+#: Internals of Django's `Sitemap`. A sitemap that overrides any of these is opaque.
 CONTRIB_INTERNALS = (
     "_get",
     "_items",
@@ -251,28 +235,28 @@ CONTRIB_INTERNALS = (
     "get_domain",
     "paginator",
 )
-# As they are defined here: tests of a project can patch the base class, and their patches are called.
+# Saved at import, because the tests of a project can patch the class later.
 _OURS = {name: vars(Sitemap)[name] for name in CONTRIB_INTERNALS if name in vars(Sitemap)}
 
 
 def is_original(sitemap: object, name: str) -> bool:
-    """Return whether a method of our sitemap is the one defined here, and contrib's is not patched."""
+    """Return whether a sitemap has our method or else Django's, and Django's is not patched."""
     contribs = getattr_static(contrib.Sitemap, name, None)
     own_method = _OURS.get(name, contribs)
     return getattr_static(sitemap, name, None) is own_method and _is_of_contrib(contribs, name)
 
 
 def is_contribs(sitemap: object, name: str) -> bool:
-    """Return whether an object's method is the one that contrib's class or ours defines."""
+    """Return whether a sitemap has the method or property from Django's `Sitemap` or ours."""
     attribute = getattr_static(sitemap, name, None)
     return (name in _OURS and attribute is _OURS[name]) or _is_of_contrib(attribute, name)
 
 
 def _is_of_contrib(attribute: Any, name: str) -> bool:
-    """Return whether a method or a property is defined in contrib's module.
+    """Return whether a method or a property is defined in the module `django.contrib.sitemaps`.
 
-    A project can have patched the class before this package was imported. `functools.wraps()` copies the
-    names of a function, but not its globals.
+    A project can have patched Django's class before this package is imported. The module is identified by
+    the globals of the function, since `functools.wraps()` copies `__module__`.
     """
     function = attribute.fget if isinstance(attribute, property) else attribute
     if not isinstance(function, FunctionType):

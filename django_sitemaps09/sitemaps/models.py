@@ -1,4 +1,4 @@
-"""Sitemaps of the rows of a model and of views, and contrib's generic sitemap."""
+"""Sitemaps for model rows and for views, and a variant of Django's `GenericSitemap`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from django_sitemaps09.sitemaps.sites import find_site
 
 
 class ModelSitemap(Sitemap[ModelT]):
-    """A section of the rows of a model: set `queryset` or `model`, or override `get_queryset()`.
+    """A section for the rows of a model. Set `queryset` or `model`, or override `get_queryset()`.
 
-    Pages are ranges of `key`: the primary key, or a field that is unique and not null. By naming a field,
-    you declare that its values never change for an existing row.
+    Pages are ranges of `key`: the primary key, or the name of a unique field without nulls. For an existing
+    row, the value of this field must never change.
 
-    `site_field` is the name of a relation to `Site`. With it, only the rows of the site that is served or
-    exported are listed.
+    `site_field` is the name of a relation to `Site`. If it is set, only rows for the current site are
+    listed.
     """
 
     queryset: QuerySet[ModelT] | None = None
     model: type[ModelT] | None = None
     key: str = "pk"
     site_field: str | None = None
-    # Attributes that are not hooks have a prefix, since a project's class can have any attribute.
+    # Private attributes have a prefix, since a class of the project can have any other attribute.
     _sitemaps09_domain: str | None = None
 
     def get_queryset(self) -> QuerySet[ModelT]:
-        """Return the rows of the section in any order. Default: `queryset`, or else all rows of `model`."""
+        """Return the rows of the section in any order. Default: `queryset`, or all rows of `model`."""
         rows = self.queryset
         if rows is None and self.model is not None:
             rows = self.model._default_manager.all()
@@ -48,11 +48,11 @@ class ModelSitemap(Sitemap[ModelT]):
             )
         if not isinstance(rows, RawQuerySet) and not hasattr(rows, "all"):
             raise ImproperlyConfigured(f"{type(self).__qualname__}.queryset {queryset_problem(rows)}")
-        # A copy, as the queryset of a class attribute must not cache the rows of its first use.
+        # Return a copy, because a queryset in a class attribute must not cache its rows.
         return rows.using(rows.db) if isinstance(rows, RawQuerySet) else rows.all()
 
     def items(self) -> QuerySet[ModelT]:
-        """Return the rows in a defined order: their own, or else by primary key if that can be added."""
+        """Return the rows of the section, ordered by primary key if they have no order yet."""
         rows = self.get_queryset()
         if self.site_field is not None:
             rows = filter_rows(self, rows, {self.site_field: _site(self)})
@@ -63,20 +63,19 @@ class ModelSitemap(Sitemap[ModelT]):
         if query is None or rows.ordered or query.is_sliced or query.combinator or query.distinct_fields:
             return rows
         if not can_reorder(rows) and (query.distinct or query.group_by is not None):
-            # For values, the key would be selected or added to GROUP BY, which would add rows.
+            # Do not order `values()` by the key: DISTINCT and GROUP BY would include it and add rows.
             return rows.order_by(*identifying_columns(query))
-        # A row can be repeated with other annotations.
-        return rows.order_by(
-            *key_names(rows.model), *(identifying_columns(query) if repeats_rows(query) else ())
-        )
+        # Rows with the same key can have different annotations.
+        other_columns = identifying_columns(query) if repeats_rows(query) else []
+        return rows.order_by(*key_names(rows.model), *other_columns)
 
 
 def copy_for_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
-    """Return a copy of a section with a `site_field` for one host, since a section can serve several."""
+    """Return a copy of a sitemap with a `site_field` that lists the rows of one host."""
     if type(sitemap).items is not ModelSitemap.items:
         raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} has a site_field and its own items(), which could list rows "
-            "of other sites. Override get_queryset() instead."
+            f"{type(sitemap).__qualname__} has a site_field and overrides items(), which could list "
+            "rows of other sites. Override get_queryset() instead of items()."
         )
     host_sitemap = copy(sitemap)
     host_sitemap._sitemaps09_domain = domain
@@ -84,7 +83,6 @@ def copy_for_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
 
 
 def _site(sitemap: ModelSitemap[Any]) -> Any:
-    """Return the site whose rows a sitemap lists."""
     domain = sitemap._sitemaps09_domain
     if domain is None:
         return apps.get_model("sites", "Site").objects.get_current()
@@ -92,13 +90,13 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     if site is None:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
-            f"{domain!r}. Add it, or serve and export another host."
+            f"{domain!r}. Add a Site with this domain, or serve and export a host that has a Site."
         )
     return site
 
 
 def queryset_problem(value: object) -> str:
-    """Return what is wrong with a value that is not a queryset, as the end of a sentence."""
+    """Return an error message without its subject for a value that is not a queryset."""
     if isinstance(value, (FunctionType, MethodType)):
         return (
             "must be a queryset, not a function. Call the function, as in `Article.objects.all()`, or "
@@ -108,9 +106,14 @@ def queryset_problem(value: object) -> str:
     return f"must be a queryset, such as `Article.objects.all()`, not {kind}."
 
 
+def can_filter(rows: Any) -> bool:
+    """Return whether `filter()` can be called on the rows. It fails for a slice, a union or `raw()`."""
+    return isinstance(rows, QuerySet) and not rows.query.is_sliced and not rows.query.combinator
+
+
 def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
-    """Filter the rows. Raise `ImproperlyConfigured` for rows that cannot be filtered, such as a slice."""
-    if not isinstance(rows, QuerySet) or rows.query.is_sliced or rows.query.combinator:
+    """Return the filtered rows. Raise `ImproperlyConfigured` if they cannot be filtered."""
+    if not can_filter(rows):
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} filters its rows, which a slice, a union or raw() does not "
             "support. Use a plain queryset."
@@ -119,23 +122,21 @@ def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> An
 
 
 class StaticViewSitemap(Sitemap[str]):
-    """A section of views without arguments: set `viewnames`."""
+    """A section for views that take no arguments. Set `viewnames`."""
 
     viewnames: Sequence[str] = ()
 
     def items(self) -> Iterable[str]:
-        """Return the names of the views, as `reverse()` takes them."""
         return list(self.viewnames)
 
     def default_location(self, item: str) -> str:
-        """Return `reverse(item)`."""
         return reverse(item)
 
 
 if TYPE_CHECKING:
 
     class GenericSitemap(Sitemap[ModelT]):
-        """Contrib's `GenericSitemap`."""
+        """The signature of `GenericSitemap` for type checkers."""
 
         queryset: QuerySet[ModelT]
         date_field: str | None
@@ -152,6 +153,6 @@ if TYPE_CHECKING:
 else:
 
     class GenericSitemap(Sitemap[ModelT], contrib.GenericSitemap):
-        """Contrib's `GenericSitemap`: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
+        """Replacement for Django's class: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
 
         get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from datetime import timezone as utc_offset
 from typing import Any
 
@@ -18,10 +18,10 @@ from django_sitemaps09.sitemaps.models import ModelSitemap, filter_rows
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
-    """A section of the rows of the last two days, newest first.
+    """A section for the rows of the last two days, newest first.
 
-    Set `date_field` and `publication_name`, too. Files are updated in place: page 1 always has the newest
-    rows.
+    In addition to the attributes of `ModelSitemap`, set `date_field` and `publication_name`. Page 1 always
+    has the newest rows.
     """
 
     limit: int = protocol.MAX_NEWS
@@ -36,8 +36,7 @@ class NewsSitemap(ModelSitemap[ModelT]):
     def news(self, item: ModelT) -> News | None:
         """Return the `News` of an item, or `None`.
 
-        The default uses `publication_name`, `publication_language` (else `LANGUAGE_CODE`), `date_field` and
-        `title`.
+        By default, the language is `publication_language` or `LANGUAGE_CODE`, and `date_field` is the date.
         """
         return News(
             self.publication_name,
@@ -47,32 +46,27 @@ class NewsSitemap(ModelSitemap[ModelT]):
         )
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
-        """Return the rows whose `date_field` is in the last two days, not in the future, newest first."""
+        """Return the rows whose `date_field` is between two days ago and now, newest first."""
+        declared_field = f"{type(self).__qualname__}.date_field is {self.date_field!r}"
         try:
             field: Any = rows.model._meta.get_field(self.date_field)
         except FieldDoesNotExist as error:
             raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is not a field of "
-                f"{rows.model._meta.label}. Set it to the field with the publication date."
+                f"{declared_field}, which is not a field of {rows.model._meta.label}. Set it to the field "
+                "with the publication date."
             ) from error
         if not isinstance(field, DateField):
-            raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.date_field is {self.date_field!r}, which is not a date field."
-            )
+            raise ImproperlyConfigured(f"{declared_field}, which is not a date field.")
         now = timezone.now()
-        # Computed in UTC, as local time is put back once a year.
-        moments = [_utc(now) - timedelta(days=protocol.NEWS_DAYS), _utc(now)]
+        # Compute the limit in UTC, because local time is set back once a year.
+        end = (now.replace(tzinfo=conf.zone) if timezone.is_naive(now) else now).astimezone(utc_offset.utc)
+        moments = (end - timedelta(days=protocol.NEWS_DAYS), end)
         bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
         if not isinstance(field, DateTimeField):
-            # A date counts as its midnight.
+            # A date counts as midnight on that day.
             bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
         elif timezone.is_naive(now):
             bounds = [bound.replace(tzinfo=None) for bound in bounds]
         recent_rows = filter_rows(self, rows, {f"{self.date_field}__range": bounds})
         sorted_rows: QuerySet[ModelT] = recent_rows.order_by(f"-{self.date_field}", "-pk")
         return sorted_rows
-
-
-def _utc(moment: datetime) -> datetime:
-    aware_moment = moment.replace(tzinfo=conf.zone) if moment.tzinfo is None else moment
-    return aware_moment.astimezone(utc_offset.utc)

@@ -13,9 +13,9 @@ from django.db.models import Q
 
 
 def find_site(*domains: str) -> Any:
-    """Return the `Site` with one of the domains, preferably the first; `None` if there is none.
+    """Return the `Site` with one of the domains, preferably the first; `None` if no site matches.
 
-    The comparison ignores case, and the difference between Unicode and IDNA.
+    The comparison ignores case, and treats Unicode and IDNA as equal.
     """
     names = [name for domain in domains for name in _spellings(domain)]
     sites = apps.get_model("sites", "Site").objects
@@ -29,7 +29,7 @@ def find_site(*domains: str) -> Any:
 
 
 def _spellings(domain: str) -> Iterator[str]:
-    """Yield the spellings of a domain: a URL has it in IDNA, and a `Site` may have it in Unicode."""
+    """Yield a domain unchanged, in IDNA as in URLs, and in Unicode as in some `Site` objects."""
     yield domain
     with suppress(UnicodeError):
         yield domain.encode("idna").decode()

@@ -1,4 +1,4 @@
-"""Pairs of items and languages for contrib's paginator, without a list of all of them."""
+"""Pairs of items and languages for a paginator, without a list of all pairs."""
 
 from __future__ import annotations
 
@@ -18,27 +18,21 @@ from django_sitemaps09.queryset_traits import (
 
 
 class TranslatedItems(Sequence[Any]):
-    """A sequence of contrib's `(item, language)` pairs, for a paginator to count and slice.
+    """A sequence of `(item, language)` pairs as in `django.contrib.sitemaps`, for a paginator.
 
-    If all rows have the same `codes`, the database counts them, and only the rows of a page are read.
-    Otherwise all items are iterated for either, and the rows of a queryset are not kept.
+    If `is_uniform`, all items have the same languages. Then the database counts the rows of most querysets,
+    and only the rows of a page are read. Otherwise, counting and slicing iterate over all items.
     """
 
-    def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
+    def __init__(self, sitemap: Any, items: Any, *, is_uniform: bool) -> None:
         self._sitemap = sitemap
-        self._items = items
-        self._codes = codes
-
-    @classmethod
-    def of(cls, sitemap: Any, items: Any, *, is_uniform: bool) -> TranslatedItems:
-        """Create the sequence for items; `is_uniform` says that all of them have the same languages."""
-        codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
-        if codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
-            query = items.query
-            # Each page is a separate query: rows that compare equal must have the same order in all.
-            ordering = query.order_by or query.get_meta().ordering
-            return cls(sitemap, items.order_by(*ordering, *key_names(items.model)), codes)
-        return cls(sitemap, items if hasattr(items, "query") else list(items), None)
+        self._codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
+        if self._codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
+            # Each page is a separate query. Rows with equal values need the same order in all queries.
+            ordering = items.query.order_by or items.query.get_meta().ordering
+            self._items = items.order_by(*ordering, *key_names(items.model))
+        else:
+            self._items, self._codes = items if hasattr(items, "query") else list(items), None
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
         return self._pairs(self._items)

@@ -1,7 +1,7 @@
-"""Add the results of our own hooks to the dicts of contrib's `get_urls()`.
+"""Add the results of our hooks to the entry dicts from `django.contrib.sitemaps`.
 
-If a hook fails, or returns an invalid value, that value is skipped with a warning. The hook may be an
-unrelated method of the project, and the compatibility views must go on.
+If a hook raises an error or returns an invalid value, the result is skipped with a warning. The hook may be
+an unrelated method of the project, so it must not break the compatibility views.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Extension, ItemError, News, excerpt, reason_of, short_repr
-from django_sitemaps09.hooks.extensions import HOOKS, Hook, HookResults, own_extensions
+from django_sitemaps09.entries import ItemError, News, excerpt, reason_of, short_repr
+from django_sitemaps09.hooks.extensions import HOOKS, HookResults, own_extensions
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import alternate, hreflang
 from django_sitemaps09.hooks.values import log_skipped
@@ -27,13 +27,13 @@ from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)
 
-#: The list that collects skipped values, instead of the log: item, hook and reason.
-_collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_left_out", default=None)
+#: The list that collects skipped values as item, hook and reason; `None` to log skipped values.
+_collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_skips", default=None)
 
 
 @contextmanager
 def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Collect what is skipped inside the block, instead of logging a line for each."""
+    """Yield a list that collects the values skipped inside the block. They are not logged."""
     skips: list[tuple[Any, str, str]] = []
     token = _collector.set(skips)
     try:
@@ -43,12 +43,12 @@ def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
 
 
 def is_path(text: object) -> bool:
-    """Return whether a text after a host leaves the host the same: `.evil.com/` and `@evil.com/` do not."""
+    """Return whether a string after a host cannot change the host, unlike `.evil.com/` and `@evil.com/`."""
     return str(text)[:1] in ("", "/", "?")
 
 
 def filter_on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
-    """Return the entries whose location is on the host that contrib has prefixed to it."""
+    """Return the entries whose location is on the host that Django puts before the path."""
     with _log_skips() as skips:
         entries = []
         for url in urls:
@@ -60,21 +60,42 @@ def filter_on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]
 
 
 def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
-    """Return entries with `images`, `videos`, `news`, `extensions`, and further links in `alternates`."""
+    """Add `images`, `videos`, `news`, `extensions` and further `alternates` to entry dicts."""
     hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
     extensions = own_extensions(sitemap)
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
     if not (hooks or extensions or x_default):
         return urls
-    # A request can have any language; the content of a page is in the language of the site.
+    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True, is_limited=False)
+    previous: Any = None
+    results: dict[str, Any] = {}
+    # Pages are written in the language of the site, regardless of the language of the request.
     with translation.override(conf.language), _log_skips():
-        _add_results(urls, hooks, extensions, x_default, base, is_linked=bool(sitemap.alternates))
+        is_linked = bool(sitemap.alternates)
+        for url in urls:
+            pair = url["item"]
+            # Items are pairs of item and language unless the project overrides them.
+            item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
+            if item is not previous or not results:
+                # Entries of one item in several languages are adjacent, and share the results of hooks.
+                previous = item
+                results = {name: _result(name, hook, item) for name, hook in hooks.items()}
+                results["extensions"] = HookResults(
+                    (extension, _result(extension.prefix, extension.xml, item)) for extension in extensions
+                )
+                links = results.pop("alternates", None)
+                chosen = x_default and _result("x_default", x_default, item)
+            url |= results
+            if x_default and is_linked:
+                url["alternates"] = _with_x_default(url, chosen, hosts)
+            if links:
+                url["alternates"] = [*url["alternates"], *_links(url, links, hosts)]
     return urls
 
 
 @contextmanager
 def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Collect what is skipped inside the block, for an outer `collect_skips`, otherwise for the log."""
+    """Collect values that are skipped in the block. Pass them to an outer `collect_skips()` or log them."""
     with collect_skips() as skips:
         yield skips
     collector = _collector.get()
@@ -85,44 +106,13 @@ def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
     log_skipped(logger, errors, len(skips))
 
 
-def _add_results(
-    urls: list[dict[str, Any]],
-    hooks: dict[Hook, Callable[[Any], Any]],
-    extensions: Sequence[Extension],
-    x_default: Callable[[Any], Any] | None,
-    base: str,
-    *,
-    is_linked: bool,
-) -> None:
-    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True, is_limited=False)
-    previous: Any = None
-    results: dict[str, Any] = {}
-    for url in urls:
-        pair = url["item"]
-        # If the project overrides the items, they may not be pairs.
-        item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
-        if item is not previous or not results:
-            # The languages of an item are adjacent, and share its results.
-            previous = item
-            results = {name: _result(name, hook, item) for name, hook in hooks.items()}
-            results["extensions"] = HookResults(
-                (extension, _result(extension.prefix, extension.xml, item)) for extension in extensions
-            )
-            results["x_default"] = x_default and _result("x_default", x_default, item)
-        url |= {name: result for name, result in results.items() if name not in ("alternates", "x_default")}
-        if x_default and is_linked:
-            url["alternates"] = _with_x_default(url, results["x_default"], hosts)
-        if results.get("alternates"):
-            url["alternates"] = [*url["alternates"], *_links(url, results["alternates"], hosts)]
-
-
 def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
-    """Return the result of a hook for an item. A generator is consumed here, where errors are caught."""
+    """Return the result of a hook for an item. A generator is consumed here to catch its errors."""
     try:
         value = hook(item)
         return value if value is None or isinstance(value, (str, bool, News)) else HookResults(value)
     except (DatabaseError, ImproperlyConfigured):
-        # An error of the database or the configuration is not specific to an item.
+        # An error in the database or the configuration does not depend on the item.
         raise
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
         _skip(item, name, error)
@@ -136,7 +126,7 @@ def _skip(item: Any, name: str, error: Exception) -> None:
 
 
 def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: AllowedHosts) -> list[Any]:
-    """Return the links of an item with the x-default that its hook returned, or without one."""
+    """Return the links of an entry with the x-default that the hook has chosen."""
     if chosen is True:
         return list(url["alternates"])
     others = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
@@ -148,14 +138,14 @@ def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: Allow
 
 
 def _links(url: dict[str, Any], pairs: Sequence[Any], hosts: AllowedHosts) -> list[dict[str, str]]:
-    """Return the result of a method `alternates` in the form of contrib's links."""
+    """Return the result of a method `alternates` as dicts, as in Django's `alternates`."""
     try:
-        links = [(link.language, link.location) for link in (alternate(pair, hosts) for pair in pairs)]
+        links = [alternate(pair, hosts) for pair in pairs]
         others = [
             (hreflang(link["lang_code"]) or link["lang_code"], link["location"])
             for link in url["alternates"]
         ]
-        # If contrib has links of its own, they name the page already.
+        # The links from Django already include the page.
         protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:

@@ -1,9 +1,8 @@
-"""Sources: the rows of sections in the order of a key, and batches of text made from them."""
+"""Sources read the rows of a section in key order, and convert them to batches of text."""
 
 from __future__ import annotations
 
-from django_sitemaps09.sources.bounds import LIVE_NUMBERS, divide, live_number
-from django_sitemaps09.sources.changes.digests import digest
+from django_sitemaps09.sources.changes.declaration_digests import digest
 from django_sitemaps09.sources.compile import (
     Source,
     has_key_ranges,
@@ -16,12 +15,15 @@ from django_sitemaps09.sources.compile import (
     source,
 )
 from django_sitemaps09.sources.get_urls import UrlsSource
+from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 from django_sitemaps09.sources.sites import HostSite, site_for
 
 __all__ = [
     "LIVE_NUMBERS",
+    "UNREADABLE",
     "HostSite",
     "QuerySource",
     "Source",

@@ -1,4 +1,4 @@
-"""Properties shared by the sources that are compiled from a declaration."""
+"""Properties that all sources with a declaration share."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.columns.declaration import Declaration
 
 
 class CompiledSource:
-    """Source of rows that a declaration turns into entries."""
+    """Source whose declaration turns rows into entries."""
 
     __slots__ = ()
     declaration: Declaration
@@ -18,11 +19,13 @@ class CompiledSource:
 
     @property
     def rows_per_page(self) -> int:
-        return self.declaration.rows_per_page(self.limit)
+        # A limit counts the entries of all languages.
+        return max(1, self.limit // self.declaration.entries_per_item)
 
     @property
     def entries_per_page(self) -> int:
-        return self.declaration.entries_per_page(self.limit)
+        # All entries of an item are on one page.
+        return max(self.limit, self.declaration.entries_per_item)
 
     @property
     def namespaces(self) -> Mapping[str, str]:
@@ -35,3 +38,7 @@ class CompiledSource:
     @property
     def format(self) -> FormatName:
         return format_name(self.declaration.sitemap)
+
+    @property
+    def is_transient(self) -> bool:
+        return isinstance(self.declaration.sitemap, NewsSitemap)

@@ -1,4 +1,4 @@
-"""Opaque sitemaps, such as those written for contrib, read through `get_urls()` and `paginator`."""
+"""Read opaque sitemaps, such as classes for `django.contrib.sitemaps`, through their `get_urls()`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import NewsSitemap, collect_skips, is_contribs
-from django_sitemaps09.sources.changes import digests
+from django_sitemaps09.sources.changes.declaration_digests import class_facts, digest
 from django_sitemaps09.sources.columns.extensions import namespaces
 from django_sitemaps09.sources.profiling import note_ignored_keys, step
 from django_sitemaps09.sources.sites import site_for
@@ -30,41 +30,42 @@ from django_sitemaps09.sources.unranged import UnrangedSource
 
 logger = logging.getLogger(__name__)
 
-# Characters of a key in a warning.
+# The maximum number of characters of a key in a warning.
 _MAX_KEY = 40
 
 
 class _PageUrls(NamedTuple):
-    """Entries of a page, and what hooks skipped on it: item, hook and reason."""
+    """Entries of one page, and the hook results that were skipped, each as item, hook and reason."""
 
     urls: list[Any]
     skipped: list[tuple[Any, str, str]]
 
 
 class UrlsSource(UnrangedSource):
-    """Pages of a sitemap's own paginator.
+    """Source of an opaque sitemap, with the pages of the sitemap's paginator.
 
-    A key is `(page, position in it)`, so that a page with more entries than a file may hold can be split
-    like any other.
+    A key is a page number and a position on that page. So a page with too many entries for one file can be
+    split.
     """
 
-    parts = 2
+    position_parts = 2
 
     def __init__(self, sitemap: Any, base: Base, rows_per_page: int) -> None:
         self.sitemap = sitemap
         self.base = base
-        self.rows_per_page = rows_per_page
-        # Pages from `get_urls()` that are not read yet; `None` for one that does not exist.
+        self.bases = (base,)
+        self.rows_per_page = self.entries_per_page = rows_per_page
+        # Pages that `get_urls()` returned and that are not read yet; `None` for a page that does not exist.
         self._pages: dict[int, _PageUrls | None] = {}
-        self._is_begun = False
+        self._has_begun = False
 
     def begin(self, number: int) -> None:
-        """Get a page from a class with its own `get_urls()` before its paginator is used.
+        """Call an overridden `get_urls()` for a page before the paginator is used.
 
-        Contrib's view only calls `get_urls()`, where a class can choose by the site what it lists. The page
-        is kept until it is read. Exceptions of the class are raised.
+        The view of `django.contrib.sitemaps` only calls `get_urls()`, and a class can choose its items by
+        site there. The page is kept until it is read. Exceptions from the class are raised.
         """
-        if not self._is_begun and not is_contribs(self.sitemap, "get_urls"):
+        if not self._has_begun and not is_contribs(self.sitemap, "get_urls"):
             self._peek(number)
 
     @cached_property
@@ -73,24 +74,15 @@ class UrlsSource(UnrangedSource):
 
     @cached_property
     def paginator(self) -> Any:
-        """Paginator that counts its items once: the sitemap's own property builds another each time."""
+        """Paginator of the sitemap, created only once so that it counts its items once."""
         self.begin(1)
         return self.sitemap.paginator
 
     @property
-    def entries_per_page(self) -> int:
-        return self.rows_per_page
-
-    @property
     def namespaces(self) -> Mapping[str, str]:
-        # Contrib's own methods write links only with i18n; those of a project can write them at any time.
-        sitemap = self.sitemap
-        is_linked = getattr(sitemap, "i18n", True) or _writes_links(sitemap)
-        return namespaces(sitemap, is_linked=bool(is_linked))
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        return (self.base,)
+        # Methods of `django.contrib.sitemaps` only write links with `i18n`; a project's methods always can.
+        is_own = not all(is_contribs(self.sitemap, name) for name in ("get_urls", "_urls"))
+        return namespaces(self.sitemap, is_linked=bool(getattr(self.sitemap, "i18n", True) or is_own))
 
     @property
     def format(self) -> FormatName:
@@ -102,19 +94,19 @@ class UrlsSource(UnrangedSource):
 
     @property
     def declaration_digest(self) -> str:
-        return digests.digest(digests.class_facts(self.sitemap, self.base, self.rows_per_page))
+        return digest(class_facts(self.sitemap, self.base, self.rows_per_page))
 
     def is_empty(self) -> bool:
         if self.paginator.count:
             return False
-        # A class that makes its own entries need not have items; one that ignores the page lists all of
-        # them.
+        # A class that creates its own entries may have no items. If it ignores the page number, each page
+        # has all entries.
         page_urls = [page.urls for page in self._pages.values() if page is not None]
         urls = next(filter(None, page_urls), None) or self._peek(1)
         if urls:
             logger.warning(
-                "%s.get_urls() returns %d entries, but its paginator has none, so further pages are not "
-                "known. Return the same entries from items().",
+                "%s.get_urls() returns %d entries, but its paginator has none, so the number of pages is "
+                "unknown. Return the same entries from items().",
                 type(self.sitemap).__qualname__,
                 len(urls),
             )
@@ -150,7 +142,7 @@ class UrlsSource(UnrangedSource):
                 return
 
     def _peek(self, number: int) -> list[Any]:
-        """Return the entries of a page, which are kept until the page is read."""
+        """Return the entries of a page, and keep them until the page is read."""
         if number not in self._pages:
             self._pages[number] = self._page(number)
         page_urls = self._pages[number]
@@ -162,8 +154,8 @@ class UrlsSource(UnrangedSource):
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self.base.scheme))
             cost.items = len(urls)
             page_urls = _PageUrls(urls, skipped)
-        # Not set if anything else was raised: then another page can be the first.
-        self._is_begun = True
+        # After an exception other than EmptyPage, another page can be the first.
+        self._has_begun = True
         return page_urls
 
     def newest(self, page: Page) -> str | None:
@@ -171,7 +163,7 @@ class UrlsSource(UnrangedSource):
 
 
 class _Place(NamedTuple):
-    """Place of an entry, which names it in errors, with its item if that has a text."""
+    """Place of an entry. In errors, it is written as the page, the position and the item."""
 
     page: int
     position: int
@@ -185,27 +177,22 @@ class _Place(NamedTuple):
         return f"{self.page}/{self.position} ({excerpt(item)})"
 
 
-def _writes_links(sitemap: Any) -> bool:
-    """Return whether a project's own methods make the entries."""
-    return not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
-
-
 def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> AllowedHosts:
-    """Add the host that the sitemap's `get_protocol()` and `get_domain()` give."""
+    """Return `hosts`, plus the host from `get_protocol()` and `get_domain()` unless these methods fail."""
     try:
         scheme = sitemap.get_protocol(base.scheme)
         domain = sitemap.get_domain(site)
         own_host = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
-    except Exception:  # noqa: BLE001 a project's method can raise anything, and need not be there
+    except Exception:  # noqa: BLE001 a project's method can raise anything or be missing
         return hosts
     return replace(hosts, others=(*hosts.others, own_host))
 
 
 def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
-    """Return a location on one of the hosts or, unless `is_closed`, on any other.
+    """Return a valid location. If `is_closed`, it must be on an allowed host.
 
-    Contrib writes a location right after the host, so that `.evil.com/` would become a part of it. A
-    location that does so is refused.
+    `django.contrib.sitemaps` appends locations to the host, so `.evil.com/` would extend the host name.
+    Raise `ValueError` for such a location.
     """
     location = hosts.uri(value)
     if is_closed or location.startswith(tuple(map(str, (*hosts.bases, *hosts.others)))):
@@ -214,28 +201,35 @@ def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
 
 
 def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
-    """Return the dicts of `get_urls()` as a batch. Keys other than `location` may be missing."""
+    """Return the dicts of `get_urls()` as a batch. In each dict, only the key `location` is required."""
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
-    declared_hosts = AllowedHosts.of(sitemap, (base,))
+    declared_hosts = AllowedHosts.from_sitemap(sitemap, (base,))
     hosts = _add_own_host(declared_hosts, sitemap, base, site)
 
     def location(url: Any) -> str:
         return _location(url["location"], hosts, is_closed=bool(declared_hosts.others))
+
+    def alternate(link: Any) -> Alternate:
+        return links.alternate((link["lang_code"], link["location"]), hosts)
 
     errors: list[ItemError] = []
     locations = Items(places, errors).each(location, urls, "location")
     positions = [i for i, url in enumerate(locations) if url is not values.FAILED]
     urls, places = [urls[i] for i in positions], [places[i] for i in positions]
     items = Items(places, errors)
-    versions = [Localization("", [locations[i] for i in positions])]
+    localizations = [Localization("", [locations[i] for i in positions])]
     columns: dict[str, Any] = {
         name: values.texts(name, [url.get(name) for url in urls], items) for name in values.CONVERTERS
     }
-    alternates = _links([url.get("alternates") for url in urls], hosts, items)
-    columns |= extensions.columns(extensions.results_in(urls, dict.get), versions, hosts, items)
+    # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
+    alternates = [
+        items.each_of(place, alternate, url.get("alternates") or (), "alternates")
+        for place, url in enumerate(urls)
+    ]
+    columns |= extensions.columns(extensions.results_in(urls, dict.get), localizations, hosts, items)
     return Batch(
         keys=[(place.page, place.position) for place in places],
-        versions=versions,
+        versions=localizations,
         lastmods=columns.pop("lastmod"),
         changefreqs=columns.pop("changefreq"),
         priorities=columns.pop("priority"),
@@ -245,14 +239,14 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     )
 
 
-# Keys that our hooks add; other dicts can have keys of the same names.
+# Keys that hooks of this package add. A project can use the same keys for other values.
 _HOOKED = frozenset({*EXTENDING, "extensions"})
-# All keys that are written, and contrib's own `item`.
+# Keys that the writer writes, and `item` of `django.contrib.sitemaps`.
 _KEYS = frozenset({"item", "location", "alternates", *values.CONVERTERS})
 
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:
-    """Return the keys that a template can write but the writer does not."""
+    """Return the keys that a project's template can use but the writer ignores."""
     keys: set[str] = set()
     for url in urls:
         try:
@@ -265,15 +259,3 @@ def _ignored_keys(urls: Sequence[Any]) -> set[str]:
         except Exception:  # noqa: BLE001, S112 a project's mapping can raise anything, and is read by `get()`
             continue
     return keys
-
-
-def _links(link_lists: Sequence[Any], hosts: AllowedHosts, items: Items) -> list[list[Alternate]]:
-    """Return the links of each entry; what contrib makes of the languages is already a whole set."""
-
-    def alternate(link: Any) -> Alternate:
-        return links.alternate((link["lang_code"], link["location"]), hosts)
-
-    return [
-        items.each_of(place, alternate, entry_links or (), "alternates")
-        for place, entry_links in enumerate(link_lists)
-    ]

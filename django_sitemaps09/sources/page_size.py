@@ -1,4 +1,4 @@
-"""Number of entries on a page of a section, from its `limit`."""
+"""Convert the `limit` of a sitemap to the number of entries on a page."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 
 def page_size(limit: Any) -> int:
-    """Return a `limit` as the whole number that contrib's paginator makes of it, such as 60 of `"60"`.
+    """Return a `limit` as an integer, converted as in Django's paginator: `"60"` becomes 60.
 
-    Raise `ValueError` if it is less than 1, or a number that is not exactly a whole one.
+    Raise `ValueError` if it is less than 1, or not a whole number.
     """
     try:
         size = int(limit)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError("must be a whole number of at least 1") from error
-    # int() takes True, which is a switch, and 60.5, which is a mistake. Other types, such as a text or an
-    # object with __int__(), have no other value to compare.
-    is_other = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
-    if isinstance(limit, bool) or size < 1 or is_other:
+    # int() accepts True and 60.5, although they are mistakes. Only numbers can equal the result.
+    is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
+    if isinstance(limit, bool) or size < 1 or is_rounded:
         raise ValueError("must be a whole number of at least 1")
     return size

@@ -1,6 +1,6 @@
-"""Lists, and querysets without key ranges, read by position.
+"""Read lists, and querysets without key ranges, by position.
 
-This has a weaker guarantee: while rows are added and removed, one can be on two pages or on none.
+If rows are added or removed during an export, a row can be on two pages or on no page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from django_sitemaps09.queryset_traits import (
     stream_items,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
-from django_sitemaps09.sources.changes import digests
+from django_sitemaps09.sources.changes.declaration_digests import class_facts, declaration_facts, digest
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.profiling import step
@@ -36,25 +36,25 @@ from django_sitemaps09.sources.unranged import UnrangedSource
 
 @dataclass(frozen=True, slots=True)
 class PositionSource(UnrangedSource, CompiledSource):
-    """Items in their own order; the key of an item is its position, counted from 1."""
+    """Source of items in their given order. The key of an item is its position, counted from 1."""
 
     items: Any
     count: int
     declaration: Declaration
     limit: int
-    #: Rows with the expressions, where the items cannot have them; queried by primary key for each slice.
+    #: Rows with the expressions, if the items cannot be annotated; queried by primary key for each slice.
     columns: QuerySet[Any] | None = None
 
     @classmethod
-    def of(
+    def from_items(
         cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
     ) -> PositionSource:
-        """Return a source of any iterable. A queryset is counted; all else becomes a list."""
+        """Return the source for the items. Iterables other than querysets are converted to a list."""
         items = pin_database(items, using)
         columns = separate_rows(items, declaration.expressions)
         items = annotate(declaration.sitemap, items)
         query = items.query if isinstance(items, QuerySet) else None
-        # Django cannot count a slice of an ordered union; a slice is finite.
+        # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
             return cls(items, len(items), declaration, limit, columns)
@@ -64,16 +64,12 @@ class PositionSource(UnrangedSource, CompiledSource):
 
     @property
     def declaration_digest(self) -> str:
-        return digests.digest(
+        return digest(
             (
-                digests.class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                digests.declaration_facts(self.declaration),
+                class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
+                declaration_facts(self.declaration),
             )
         )
-
-    @property
-    def is_transient(self) -> bool:
-        return isinstance(self.declaration.sitemap, NewsSitemap)
 
     def is_empty(self) -> bool:
         return self.count == 0
@@ -96,12 +92,12 @@ class PositionSource(UnrangedSource, CompiledSource):
 
     def _slices(self, start: int, stop: int) -> Iterator[Rows]:
         while start < stop:
-            # A server-side cursor of PostgreSQL that is left to the garbage collector can be closed in the
-            # middle of another query, which then waits for itself. So this cursor is of the client.
-            with stream_items(self.items[start:stop], self._slice_size) as rows:
+            # If the garbage collector closes a server-side cursor of PostgreSQL during another query, that
+            # query waits for itself. So stream_items() uses a client-side cursor.
+            with stream_items(self.items[start:stop], self._slice_size) as items:
                 try:
-                    while slice_ := self._slice(rows, start):
-                        slice_rows, count = slice_
+                    while slice_items := self._read_slice(items, start):
+                        slice_rows, count = slice_items
                         yield slice_rows
                         start += count
                 except UNREADABLE:
@@ -110,26 +106,24 @@ class PositionSource(UnrangedSource, CompiledSource):
                 else:
                     return
             places = range(start, min(start + self._slice_size, stop))
-            for part in read_each(self._read, places):
+            read = lambda part: self._rows([*self.items[part.start : part.stop]], part.start)  # noqa: E731
+            for part in read_each(read, places):
                 if isinstance(part, UnreadableRow):
                     part = self._rows([], start)._replace(errors=[part.error(part.place + 1)])
                 yield part
             start = places.stop
 
-    def _read(self, places: range) -> Rows:
-        return self._rows([*self.items[places.start : places.stop]], places.start)
-
     @property
     def _slice_size(self) -> int:
         return slice_size(SLICE, self.declaration)
 
-    def _slice(self, rows: Iterator[Any], start: int) -> tuple[Rows, int] | None:
-        """Return the next rows, and the number of items that they were read from."""
+    def _read_slice(self, items: Iterator[Any], start: int) -> tuple[Rows, int] | None:
+        """Return the next rows and the number of items read, including deleted ones; `None` at the end."""
         with step("positions") as cost:
-            items = list(islice(rows, self._slice_size))
-            slice_rows = self._rows(items, start)
-            cost.items = len(items)
-        return (slice_rows, len(items)) if items else None
+            slice_items = list(islice(items, self._slice_size))
+            slice_rows = self._rows(slice_items, start)
+            cost.items = len(slice_items)
+        return (slice_rows, len(slice_items)) if slice_items else None
 
     def _rows(self, items: list[Any], start: int) -> Rows:
         keys = range(start + 1, start + 1 + len(items))
@@ -142,7 +136,7 @@ class PositionSource(UnrangedSource, CompiledSource):
             return Rows(keys, items, columns)
         rows = self.columns.filter(pk__in=[item.pk for item in items]) if items else self.columns.none()
         columns_by_key = {key: values for key, *values in rows.values_list("pk", *expressions)}
-        # Rows that are not found were deleted in the meantime.
+        # Missing rows were deleted since the items were read.
         places = [place for place, item in enumerate(items) if item.pk in columns_by_key]
         values = [columns_by_key[items[place].pk] for place in places]
         value_columns = {name: [row[i] for row in values] for i, name in enumerate(expressions)}
@@ -153,23 +147,22 @@ class PositionSource(UnrangedSource, CompiledSource):
 
 
 def _in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the rows in an order in which only equal ones are ties: each page is a separate query."""
+    """Return the rows in a total order, so the separate queries for pages have the same order."""
     query = items.query
+    last: list[Any] = []
     if gives_instances(items):
         # Django cannot order a union by the name of a composite key.
-        last: list[Any] = [field.attname for field in query.get_meta().pk_fields]
-        if query.combinator or repeats_rows(query):
-            # The same row can occur with other annotations.
-            last += identifying_columns(query)
-    else:
-        last = [*identifying_columns(query)]
+        last += [field.attname for field in query.get_meta().pk_fields]
+    if not last or query.combinator or repeats_rows(query):
+        # Only these columns distinguish rows of `values()`, or the same row with other annotations.
+        last += identifying_columns(query)
     if can_reorder(items):
         return items.order_by(*last)
     ordering: Any = query.order_by
     if query.default_ordering and query.group_by is None:
         ordering = ordering or tuple(query.get_meta().ordering or ())
     ordering = ordering or query.distinct_fields
-    # The rows stay the same; columns that tell them apart follow their own order.
+    # The order of the rows does not change. Additional columns only separate equal rows.
     return reorder(items, *ordering, *last)
 
 

@@ -1,4 +1,4 @@
-"""Profile the steps of reading a section, once a slice, and note keys that are not written."""
+"""Measure the cost of each step of reading a section, and collect keys that are not written."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.hooks.extensions import Hook
 
-#: Measured steps: finding the items, reading rows by key or by position, and the hooks that are methods. A
-#: section that is only read as columns has none of these.
+#: Measured steps: `items()`, reading instances by key or by position, and hooks that are methods. Sections
+#: that are only read as columns do not have these steps.
 Step: TypeAlias = (
     Field
     | Hook
     | Literal["items", "instances", "positions", "languages", "get_urls", "x_default", "extensions"]
 )
 
-# Characters of a query that are kept. The table and the conditions are at its end, after all the columns.
+# Characters kept from each end of a query. The table and the conditions are at its end, after all columns.
 _BEGIN, _END = 60, 140
-# Keys that a warning names.
+# The maximum number of keys in a warning.
 _MOST_KEYS = 5
 
 
 @dataclass(slots=True)
 class Cost:
-    """Cost of one step. `items` is set by the code that reads them.
+    """Cost of a step. The code inside the step sets the number of `items`.
 
-    `sql` is the query that was `repeated` most often.
+    `sql` is the query that ran most often, and `repeated` is the number of times.
     """
 
     seconds: float = 0.0
@@ -56,9 +56,9 @@ class Cost:
 
 @dataclass(slots=True)
 class Costs:
-    """Total seconds, and the costs of the steps among them. Small, and can be pickled.
+    """Total time and the cost of each step, in a form that can be pickled.
 
-    `ignored_keys` are the first few keys in the dicts of `get_urls()` that are not written.
+    `ignored_keys` has the first few keys in the dicts of `get_urls()` that are not written.
     """
 
     seconds: float = 0.0
@@ -85,7 +85,7 @@ _recording: ContextVar[_Recording | None] = ContextVar("sitemaps09_costs", defau
 
 @contextmanager
 def record_costs() -> Iterator[Costs]:
-    """Record the costs of the steps inside the block; they are complete when it ends."""
+    """Record the costs of all steps inside the block. They are complete when the block ends."""
     costs = Costs()
     token = _recording.set(_Recording(costs, tuple(_databases())))
     start_time = perf_counter()
@@ -98,7 +98,7 @@ def record_costs() -> Iterator[Costs]:
 
 @contextmanager
 def step(name: Step) -> Iterator[Cost]:
-    """Measure a step: a whole slice, never an item. Nothing is measured unless costs are recorded."""
+    """Measure a step for a whole slice, if costs are being recorded."""
     cost = Cost()
     recording = _recording.get()
     if recording is None:
@@ -107,7 +107,7 @@ def step(name: Step) -> Iterator[Cost]:
     queries: Counter[str] = Counter()
 
     def count_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-        # str(), since psycopg takes objects that have no hash.
+        # psycopg also accepts queries that are not hashable.
         queries[str(sql)] += 1
         return execute(sql, params, many, context)
 
@@ -125,18 +125,18 @@ def step(name: Step) -> Iterator[Cost]:
 
 
 def note_ignored_keys(keys: Iterable[str]) -> None:
-    """Note keys that are not written, if costs are recorded."""
+    """If costs are being recorded, add the keys that are not written."""
     if (recording := _recording.get()) is not None:
         recording.costs.ignore(keys)
 
 
 def _databases() -> Iterator[BaseDatabaseWrapper]:
-    """Yield all databases that a hook could query, without connecting to any."""
+    """Yield the wrappers of all databases, without connecting to them."""
     for alias in connections:
         try:
             yield connections[alias]
         except (ImproperlyConfigured, ImportError):
-            # A database cannot be queried without its driver.
+            # The driver of the database is missing, so no hook can query it.
             continue
 
 

@@ -1,4 +1,4 @@
-"""Querysets read by ranges of their key."""
+"""Read querysets by ranges of their key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.django_internals import fetches_plainly, sql_of
+from django_sitemaps09.django_internals import compile_query, fetches_plainly
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.expressions import Newest, alias
@@ -21,9 +21,15 @@ from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.queryset_traits import repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
-from django_sitemaps09.sources import bounds
-from django_sitemaps09.sources.changes import digests
-from django_sitemaps09.sources.changes.fingerprints import can_hash, fingerprint, is_date
+from django_sitemaps09.sources import live_bounds
+from django_sitemaps09.sources.changes.declaration_digests import (
+    class_facts,
+    declaration_facts,
+    digest,
+    lasting_parameters,
+    query_facts,
+)
+from django_sitemaps09.sources.changes.fingerprints import can_fingerprint, fingerprint
 from django_sitemaps09.sources.changes.identity import KeyIdentity
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
@@ -37,7 +43,7 @@ from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
 @dataclass(frozen=True, slots=True)
 class QuerySource(CompiledSource):
-    """Queryset whose rows have a key: every page costs the same, wherever it is."""
+    """Source of a queryset whose rows have a key. As in keyset pagination, all pages cost the same."""
 
     section: str
     bare_rows: QuerySet[Any]
@@ -48,10 +54,14 @@ class QuerySource(CompiledSource):
     limit: int
 
     @classmethod
-    def of(cls, section: str, ranged_rows: RangedRows, declaration: Declaration, limit: int) -> QuerySource:
-        """Return the source. Raise `ImproperlyConfigured` if the key or an expression is not suitable."""
+    def from_rows(
+        cls, section: str, ranged_rows: RangedRows, declaration: Declaration, limit: int
+    ) -> QuerySource:
+        """Return the source of rows. Raise `ImproperlyConfigured` for an unsuitable key or expression."""
         rows = ranged_rows.rows
-        key = KeyColumns.of(rows.model, _key_name(declaration.sitemap), rows.db)
+        # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
+        key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
+        key = KeyColumns.from_field(rows.model, key_name, rows.db)
         annotated_rows = rows.annotate(**declaration.expressions)
         if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(
@@ -59,7 +69,9 @@ class QuerySource(CompiledSource):
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
-        times = None if declaration.needs_items else TimeText.of(annotated_rows, alias("lastmod"))
+        times = (
+            None if declaration.needs_items else TimeText.from_annotation(annotated_rows, alias("lastmod"))
+        )
         members = Members(
             key, rows, ranged_rows.original, are_grouped=annotated_rows.query.group_by is not None
         )
@@ -71,10 +83,10 @@ class QuerySource(CompiledSource):
 
     @property
     def map_cache_key(self) -> str:
-        """Return a digest of the query and the limit, without the times in it and without the host."""
+        """Digest of the query and the limit, without the host and without times that depend on now."""
         try:
             rows = self.members.filter_range(self.bare_rows, None, None)
-            sql, parameters = sql_of(rows, self.bare_rows.db)
+            sql, parameters, _ = compile_query(rows, connections[self.bare_rows.db])
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.declaration.sitemap)
@@ -86,22 +98,22 @@ class QuerySource(CompiledSource):
             self.key.names,
             self.limit,
             sql,
-            digests.lasting_parameters(parameters),
+            lasting_parameters(parameters),
         )
-        return digests.digest(identity)
+        return digest(identity)
 
     @property
     def declaration_digest(self) -> str:
         rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*self.key.names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*self.key.names, *self.declaration.expressions)
-        return digests.digest(
+        return digest(
             (
                 self.bare_rows.db,
                 self.key.names,
-                digests.class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                digests.declaration_facts(self.declaration),
-                digests.query_facts(rows),
+                class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
+                declaration_facts(self.declaration),
+                query_facts(rows),
             )
         )
 
@@ -120,8 +132,7 @@ class QuerySource(CompiledSource):
     def can_fingerprint(self) -> bool:
         return (
             not self.declaration.needs_items
-            and can_hash(connections[self.bare_rows.db].vendor)
-            and is_date(self.annotated_rows, alias("lastmod"))
+            and can_fingerprint(self.annotated_rows, alias("lastmod"))
             and fetches_plainly(self.annotated_rows)
         )
 
@@ -132,10 +143,6 @@ class QuerySource(CompiledSource):
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, self.key.parse(after), self.key.parse(until))
-
-    @property
-    def is_transient(self) -> bool:
-        return False
 
     def is_empty(self) -> bool:
         if self.members.original is None:
@@ -157,12 +164,11 @@ class QuerySource(CompiledSource):
         return self.key.text(keys[0]) if len(keys) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
-        """Return the number of rows in a range, counted up to `most`."""
+        """Return the number of rows in a range, or `most` if there are more."""
         return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
 
     def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        """Return the key at which a live page of up to `most` rows ends; `None` if the rest fits on it."""
-        return bounds.bound(self.members, self._identity, after, until, most)
+        return live_bounds.bound(self.members, self._identity, after, until, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.key.text(key)
@@ -177,7 +183,7 @@ class QuerySource(CompiledSource):
 
     def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
-        # A traceback can keep these generators, and with them the thread that reads ahead.
+        # A traceback can keep these generators alive, and with them the thread that prefetches.
         with closing(slices):
             for rows in slices:
                 keys = set(rows.keys)
@@ -197,18 +203,17 @@ class QuerySource(CompiledSource):
             first = self.members.first_span(after, until, most)
             yield from self._read_slices(self.annotated_rows, self.members, first, most)
             return
-        # A page has no more rows than its limit, but there can be any number after the last page.
-        page, most = self.limit + 1, self.members.keys_per_query(most)
+        # A page has at most `limit` rows, but any number of rows can follow the last page.
+        page_size, most = self.limit + 1, self.members.keys_per_query(most)
         keys = [after]
         while keys:
-            keys = self.members.keys(keys[-1], until, 0, page)
+            keys = self.members.keys(keys[-1], until, 0, page_size)
             for start in range(0, len(keys), most):
                 rows = self.members.filter_keys(self.annotated_rows, keys[start : start + most])
-                # One more than possible, so that no other query follows.
-                yield from self._read_slices(
-                    rows, Members(self.key, rows, None, False), Span(None, None, None), most + 1
-                )
-            if len(keys) < page:
+                members = Members(self.key, rows, None, are_grouped=False)
+                # If the size is greater than the number of rows, no further query follows.
+                yield from self._read_slices(rows, members, Span(None, None, None), most + 1)
+            if len(keys) < page_size:
                 return
 
     def _read_slices(
@@ -236,11 +241,6 @@ class QuerySource(CompiledSource):
             return drop_future(self._newest_readable(page))
 
     def _newest_readable(self, page: Page) -> str | None:
-        """Return the newest lastmod of the rows that can be read, as the page itself has it."""
+        """Return the newest lastmod of the readable rows, since the page lists only these."""
         lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
         return None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
-
-
-def _key_name(sitemap: object) -> str:
-    """Return the key of a sitemap. On contrib's own classes, an attribute `key` can mean anything."""
-    return sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"

@@ -1,4 +1,4 @@
-"""Site that `get_urls()` is called with, for the host that URLs are on."""
+"""Find the `Site` that `get_urls()` is called with."""
 
 from __future__ import annotations
 
@@ -15,41 +15,37 @@ from django_sitemaps09.sitemaps import find_site, is_contribs
 
 
 class HostSite(RequestSite):
-    """`RequestSite` of a host, where there is no request."""
+    """`RequestSite` for a host without a request."""
 
     def __init__(self, domain: str) -> None:
         self.domain = self.name = domain
 
 
-def _takes_site(sitemap: object) -> bool:
-    """Return whether code of a project is called with the site; contrib's uses only its domain."""
-    methods = ("get_urls", "_urls", "get_domain", "get_protocol")
-    return not all(is_contribs(sitemap, name) for name in methods)
-
-
 def site_for(sitemap: object, base: Base) -> Any:
-    """Return the `Site` of a base, else that of `SITE_ID`, else a `HostSite`. Its domain is the base's.
+    """Return the `Site` for a host, else the `Site` for `SITE_ID`, else a `HostSite`.
 
-    A row with another domain is copied; its primary key and its name stay. Then contrib's `get_domain()`
-    returns the host that is served or exported. This takes at most one query, if `SITE_ID` is in Django's
-    own cache.
+    The domain of the result is always the host. So `get_domain()` of `django.contrib.sitemaps` returns the
+    served or exported host. A row with another domain is copied, with its primary key and name. At most one
+    query runs if Django has cached the row for `SITE_ID`.
     """
-    needs_site = _takes_site(sitemap) and apps.is_installed("django.contrib.sites")
-    row = _row(base.domain) if needs_site else None
-    if row is None:
+    # The methods of `django.contrib.sitemaps` use only the domain.
+    is_used = not all(
+        is_contribs(sitemap, name) for name in ("get_urls", "_urls", "get_domain", "get_protocol")
+    )
+    site = _find_row(base.domain) if is_used and apps.is_installed("django.contrib.sites") else None
+    if site is None:
         return HostSite(base.domain)
-    if row.domain == base.domain:
-        return row
-    site = copy(row)
-    site.domain = base.domain
+    if site.domain != base.domain:
+        site = copy(site)
+        site.domain = base.domain
     return site
 
 
-def _row(domain: str) -> Any:
+def _find_row(domain: str) -> Any:
     try:
         current = apps.get_model("sites", "Site").objects.get_current()
     except (ImproperlyConfigured, ObjectDoesNotExist):
-        # There is no SITE_ID, or no row for it.
+        # SITE_ID is not set, or it has no row.
         current = None
     if current is not None and current.domain == domain:
         return current

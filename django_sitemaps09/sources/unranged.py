@@ -1,4 +1,4 @@
-"""Properties shared by the sources without key ranges."""
+"""Properties that all sources without key ranges share."""
 
 from __future__ import annotations
 
@@ -9,27 +9,17 @@ from django_sitemaps09.pages import Fingerprint, Key
 
 
 class UnrangedSource:
-    """Source whose pages are positions: nothing stored about them shows what their rows were."""
+    """Source whose pages are ranges of positions. Positions do not identify rows."""
 
     __slots__ = ()
-
-    @property
-    def map_cache_key(self) -> None:
-        return None
-
-    @property
-    def key_identity(self) -> None:
-        return None
-
-    @property
-    def can_fingerprint(self) -> bool:
-        return False
-
-    #: Number of parts of a position, which tells the positions of different kinds of sources apart.
-    parts: ClassVar[int] = 1
+    map_cache_key = None
+    key_identity = None
+    can_fingerprint = False
+    #: Number of parts in a position. Subclasses can override it.
+    position_parts: ClassVar[int] = 1
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        return all(len(bound) == self.parts for bound in bounds)
+        return all(len(bound) == self.position_parts for bound in bounds)
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        raise NotImplementedError("Only a source with can_fingerprint has fingerprints")
+        raise NotImplementedError("This source has no fingerprints, because its can_fingerprint is False")

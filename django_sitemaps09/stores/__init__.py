@@ -1,21 +1,21 @@
-"""Stores for the files of an export: a folder, or any storage that can replace whole files."""
+"""Stores for exported files: local folders, and Django storages that can replace whole files."""
 
 from __future__ import annotations
 
 from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.stores.lock import only_one
+from django_sitemaps09.stores.lock import exclusive_lock
 from django_sitemaps09.stores.remote import RemoteStore
 from django_sitemaps09.stores.store import STATE, Store
-from django_sitemaps09.stores.targets import host_folder, is_folder, state, target
+from django_sitemaps09.stores.targets import host_folder, is_host_folder, state_store, target_store
 
 __all__ = [
     "STATE",
     "LocalStore",
     "RemoteStore",
     "Store",
+    "exclusive_lock",
     "host_folder",
-    "is_folder",
-    "only_one",
-    "state",
-    "target",
+    "is_host_folder",
+    "state_store",
+    "target_store",
 ]

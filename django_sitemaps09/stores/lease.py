@@ -1,4 +1,4 @@
-"""A lease in a shared cache, for one export at a time among machines that share no disk."""
+"""A lease in the shared cache. It allows one export at a time, even from machines without a shared disk."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 
 logger = logging.getLogger(__name__)
 
-#: Seconds for which the cache keeps a lease: the time until others can start after a run was killed.
+#: Seconds until a lease expires. After a run was killed, another export can start then.
 LEASE = 60
-#: Seconds from one renewal to the next; a few may fail.
+#: Seconds between two renewals. Since `LEASE` is several times longer, a renewal may fail.
 RENEWAL = 15
 _KEY = "django_sitemaps09:lease:"
 
-_UNFIT = {
+_UNSUITABLE = {
     LocMemCache: "is not shared between processes or machines",
     DummyCache: "stores nothing",
     FileBasedCache: "is not shared between machines, and two exports could add the same key at once",
@@ -37,9 +37,10 @@ _UNFIT = {
 
 @contextmanager
 def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
-    """Hold the lease of a place, and renew it until the block ends; yield a check that it is still held.
+    """Take the lease for a target, and renew it until the block ends. Yield a function that checks it.
 
-    Raise `ExportRunningError` if another export holds it, and `ExportError` if the cache is unsuitable.
+    Raise `ExportRunningError` if another export has the lease, and `ExportError` if the cache is
+    unsuitable. The function raises `ExportError` if the lease is lost.
     """
     _refuse_unsuitable(_cache(), label)
     held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
@@ -58,7 +59,7 @@ def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
 @dataclass(frozen=True)
 class _Lease:
     key: str
-    #: Unique to this lease, so that no other lease is renewed or released.
+    #: The cached value. It is unique, so a run cannot renew or release the lease of another run.
     token: str
     label: str
 
@@ -70,11 +71,11 @@ class _Lease:
             raise self._failed(error) from error
         if other_token is not None:
             raise ExportRunningError(f"Another export is writing to {self.label}; nothing was changed.")
-        # A cache that ignores its errors can return anything, and keeps nothing.
+        # A cache backend that ignores errors may have stored nothing.
         self.check()
 
     def check(self) -> None:
-        """Renew the lease for the whole of `LEASE` from now; raise `ExportError` if it is lost."""
+        """Renew the lease. Raise `ExportError` if it is lost."""
         try:
             is_renewed = self.renew()
         except Exception as error:
@@ -86,7 +87,7 @@ class _Lease:
             )
 
     def renew(self) -> bool:
-        """Renew the lease; return whether it is still ours. Checked twice, as it can expire in between."""
+        """Renew the lease. Return whether it is still valid: it may have expired since the last call."""
         cache = _cache()
         return (
             cache.get(self.key) == self.token
@@ -95,7 +96,7 @@ class _Lease:
         )
 
     def renew_until(self, end_event: Event) -> None:
-        """Renew the lease at intervals, in a thread with its own connections."""
+        """Renew the lease at intervals. The thread that calls this has separate connections."""
         try:
             while not end_event.wait(RENEWAL):
                 try:
@@ -109,7 +110,7 @@ class _Lease:
 
     def release(self) -> None:
         try:
-            # Renewed first, so that it does not expire before it is deleted.
+            # Renew the lease first. Otherwise, it could expire between the check and the deletion.
             if self.renew():
                 _cache().delete(self.key)
         except Exception:
@@ -123,15 +124,15 @@ class _Lease:
 
 
 def _cache() -> BaseCache:
-    """Return the cache connection of this thread."""
+    """Return this thread's connection to the cache."""
     return caches[DEFAULT_CACHE_ALIAS]
 
 
 def _refuse_unsuitable(cache: BaseCache, label: str) -> None:
-    for backend, why in _UNFIT.items():
+    for backend, reason in _UNSUITABLE.items():
         if isinstance(cache, backend):
             raise ExportError(
                 f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
-                f"{type(cache).__name__} {why}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
+                f"{type(cache).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
                 "or the database."
             )

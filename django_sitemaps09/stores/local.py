@@ -1,4 +1,4 @@
-"""Files in a local folder, replaced atomically: written to a temporary file, synced, then moved."""
+"""Files in a local folder. A file is replaced atomically: write a temporary file, sync it, and move it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ _TEMPORARY = "tmp-"
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A store in a folder, which need not exist yet.
+    """A store in a local folder. The folder is created if necessary.
 
-    The path of the folder may contain links, as its owner wants. Below it no link is followed, since other
+    The path of the folder may contain symbolic links. Links inside the folder are not followed, since other
     users may be able to write there.
     """
 
     folder: Path
     mode: int | None = None
-    #: The subfolder for temporary files, which are never beside published ones. Empty if the whole folder
-    #: is our own.
+    #: The private subfolder for temporary files. Empty if the whole folder is private.
     own: str = STATE
     _touched: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -50,8 +49,8 @@ class LocalStore:
     def identity(self) -> str:
         return str(self.folder.resolve())
 
-    def read(self, name: str, most: int) -> bytes | None:
-        return read_plain(self._path(name), most)
+    def read(self, name: str, max_bytes: int) -> bytes | None:
+        return read_plain(self._path(name), max_bytes)
 
     def open(self, name: str) -> BinaryIO | None:
         return open_plain(self._path(name))
@@ -73,10 +72,10 @@ class LocalStore:
     def staged(self, name: str) -> Iterator[BinaryIO]:
         path = self._path(name)
         self._touched.update({path.parent, *self._make(path.parent)})
-        # A file can remain from a run that was killed, or from a first attempt.
+        # A killed run or an earlier attempt may have left a file.
         _unlink(path)
         try:
-            # `name_errors` also covers the close, which fails again if buffered content cannot be written.
+            # `name_errors` must include close(): it fails again if buffered content cannot be written.
             with name_errors(path), create(path, self.mode) as file:
                 yield file
                 sync_content(file)
@@ -92,7 +91,7 @@ class LocalStore:
     def sync(self) -> None:
         touched = set(self._touched)
         for folder in touched:
-            # If the folder is gone, its names need no sync.
+            # A removed folder needs no sync.
             with suppress(FileNotFoundError, NotADirectoryError):
                 sync(folder)
         self._touched.difference_update(touched)
@@ -106,8 +105,8 @@ class LocalStore:
         path = self._path(name)
         self._touched.add(path.parent)
         if path.parent == self._own:
-            # Moved away first: a process that still writes there, such as a worker of a finished run, would
-            # keep it from becoming empty.
+            # Move the folder first. A process that still writes there, such as a worker of a finished
+            # run, could otherwise create a file during the removal.
             trash = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
             try:
                 path.replace(trash)
@@ -130,7 +129,7 @@ class LocalStore:
         return self._path(name).is_dir()
 
     def check(self) -> None:
-        """Do nothing: a folder behaves as required, or raises an error at the first write."""
+        """Do nothing: a local folder needs no test file, because a failed write raises an error."""
 
     def clean(self) -> None:
         for entry in self._entries(self.own):
@@ -147,8 +146,8 @@ class LocalStore:
 
     def _inside(self, parts: list[str]) -> Path:
         path = self.folder
-        # A folder that is our own as a whole must not be a link itself.
-        folders = [path] if not self.own else []
+        # A private folder must not be a link itself.
+        folders = [] if self.own else [path]
         for part in parts:
             path /= part
             folders.append(path)
@@ -166,7 +165,7 @@ class LocalStore:
             return []
 
     def _make(self, folder: Path) -> set[Path]:
-        """Make a folder with its parents, and return the folders that contain a new name."""
+        """Create a folder with its parents. Return the folders that contain a new folder."""
         exists = folder.is_dir()
         if exists and folder != self._own:
             return set()
@@ -182,10 +181,10 @@ class LocalStore:
 
 
 def make_private(folder: Path) -> None:
-    """Make our own folder if it does not exist, with access for this user alone.
+    """Create a folder that only this user can access, unless it exists.
 
-    Anyone who can write to the target could have put something else in its place. Links are not followed,
-    and a folder of another user is refused.
+    Raise `ExportError` for a link, or for a folder owned by another user. Anyone who can write to the
+    target can create a link or a folder there.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -199,28 +198,29 @@ def make_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _move(source: Path, path: Path) -> None:
+@contextmanager
+def _detect_folder(path: Path) -> Iterator[None]:
+    """Raise `ExportError` instead of an `OSError` if `path` is a folder and not a file."""
     try:
-        source.replace(path)
+        yield
     except OSError as error:
         if path.is_dir():
             raise ExportError(f"{path} is a folder. Remove it.") from error
         raise
+
+
+def _move(source: Path, path: Path) -> None:
+    with _detect_folder(path):
+        source.replace(path)
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with _detect_folder(path), suppress(FileNotFoundError, NotADirectoryError):
         path.unlink()
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        if path.is_dir():
-            raise ExportError(f"{path} is a folder. Remove it.") from error
-        raise
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with all that is in it."""
+    """Remove a file, a link, or a folder with its content."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

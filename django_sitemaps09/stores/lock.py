@@ -1,4 +1,4 @@
-"""A lock that allows one export at a time for each target."""
+"""The lock that allows one export at a time for each target."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from django_sitemaps09.stores.store import STATE, Store
 
 
 @contextmanager
-def only_one(target: Store) -> Iterator[Callable[[], None]]:
-    """Lock a target for one export at a time; yield a check that raises `ExportError` if the lock is lost.
+def exclusive_lock(target: Store) -> Iterator[Callable[[], None]]:
+    """Lock a target for this export. Yield a function that raises `ExportError` if the lock is lost.
 
-    Raise `ExportRunningError` if another export holds it. A folder has a locked file, which the system
-    unlocks however a run ends; other targets have a lease in the shared cache.
+    Raise `ExportRunningError` if another export has the lock. A local folder has a lock file. The operating
+    system unlocks it even if the run is killed. Other targets have a lease in the shared cache.
     """
     lock = (
         _lock_folder(target.folder)
@@ -41,7 +41,7 @@ def _lock_folder(folder: Path) -> Iterator[Callable[[], None]]:
         raise ExportError(_unusable(folder, error)) from error
     path = folder / STATE / "lock"
     with _lock_file(path) as handle:
-        # `False` if the lock is taken; Windows raises an error instead.
+        # lock() returns `False` if another process has the lock. On Windows, it raises an error instead.
         if not locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB):
             raise ExportRunningError(f"Another export is writing to {folder}; nothing was changed.")
 
@@ -50,7 +50,7 @@ def _lock_folder(folder: Path) -> Iterator[Callable[[], None]]:
                 raise ExportError(f"The lock file {path} was removed or replaced during an export.")
 
         try:
-            # If the file was removed between opening and locking, the lock excludes no other export.
+            # If the file was removed before it was locked, the lock does not exclude other exports.
             check()
             yield check
         finally:
@@ -58,9 +58,9 @@ def _lock_folder(folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def _unusable(folder: Path, error: OSError) -> str:
-    """Return why nothing can be exported to a folder, and what to do."""
-    instead = "Choose another folder with --output, SITEMAPS09['ROOT'] or the storage"
-    # Not Path.is_file(), which raises an error without permission to look.
+    """Return the error message if an export cannot write to a folder."""
+    instead = "Choose another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']"
+    # Not Path.is_file(): it raises an error if the permission to read a folder is missing.
     blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113
     if blocking is not None:
         return f"Cannot export to {folder}: {blocking} is a file, not a folder. {instead}."
@@ -78,7 +78,7 @@ def _is_at(handle: BinaryIO, path: Path) -> bool:
 
 
 def _lock_file(path: Path) -> BinaryIO:
-    """Open the lock file without waiting, and without changing an existing file."""
+    """Open or create the lock file. Do not wait, and do not change an existing file."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags, 0o600)

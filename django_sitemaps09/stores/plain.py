@@ -1,4 +1,4 @@
-"""Plain local files: created whole and durable, read without following links."""
+"""Durable creation of regular local files, and reading without following links."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
 
-# Flags that the system does not have are 0.
+# A flag that the system does not have is 0.
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def create(path: Path, mode: int | None) -> BinaryIO:
-    """Create a file, by default with the umask's mode: with 0600, a web server would respond with 403."""
+    """Create a file with `mode`. By default, the umask sets the mode, so web servers can read the file."""
     file = path.open("xb")
     if mode is not None:
         # By descriptor where possible, since the name could be a link by now.
@@ -27,22 +27,22 @@ def create(path: Path, mode: int | None) -> BinaryIO:
 
 
 def create_whole(path: Path, content: bytes, mode: int | None) -> None:
-    """Create a file whose content is durable; its name may not be."""
+    """Create a file with durable content. Its name is durable only after `sync(folder)`."""
     with create(path, mode) as file:
         file.write(content)
         sync_content(file)
 
 
 def sync_content(file: BinaryIO) -> None:
-    """Sync what was written so far to disk."""
+    """Sync the written content to disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def open_plain(path: Path) -> BinaryIO | None:
-    """Open a file for reading; `None` if it does not exist. Raise `ExportError` for a link, a pipe etc."""
+    """Open a file for reading, or return `None`. Raise `ExportError` for anything but a regular file."""
     try:
-        # Without waiting, in case it is a pipe.
+        # Without O_NONBLOCK, opening a pipe would block.
         descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_FOLLOW | _NO_WAIT)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -56,25 +56,25 @@ def open_plain(path: Path) -> BinaryIO | None:
     return os.fdopen(descriptor, "rb")
 
 
-def read_plain(path: Path, most: int) -> bytes | None:
-    """Return the content of a file, `None` if it does not exist.
+def read_plain(path: Path, max_bytes: int) -> bytes | None:
+    """Return the content of a file, or `None` if it does not exist.
 
-    Raise `ExportError` if it is not a plain file, or is larger than `most` bytes.
+    Raise `ExportError` if the file is not regular or has more than `max_bytes` bytes.
     """
     file = open_plain(path)
     if file is None:
         return None
     with file, name_errors(path):
-        # Not `read(most + 1)`, which allocates all of that at once.
-        content = file.read() if os.fstat(file.fileno()).st_size <= most else None
-    if content is None or len(content) > most:
-        raise ExportError(f"{path} is not a regular file of at most {most:,} bytes.")
+        # Not `read(max_bytes + 1)`, because it allocates that much memory at once.
+        content = file.read() if os.fstat(file.fileno()).st_size <= max_bytes else None
+    if content is None or len(content) > max_bytes:
+        raise ExportError(f"{path} is not a regular file of at most {max_bytes:,} bytes.")
     return content
 
 
 @contextmanager
 def name_errors(path: Path | str) -> Iterator[None]:
-    """Add the name of the file to an `OSError`, which lacks it if the file is already open."""
+    """Add the file name to an `OSError`. Errors of open files lack the name."""
     try:
         yield
     except OSError as error:
@@ -84,7 +84,7 @@ def name_errors(path: Path | str) -> Iterator[None]:
 
 
 def sync(folder: Path) -> None:
-    """Sync the names in a folder to disk, if the system can do that."""
+    """Sync the names in a folder to disk if the operating system supports this."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""Files in a storage without local paths, which must replace them whole under the same name."""
+"""Files in a storage without local paths. The storage must replace whole files under the same name."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ else:
     _File = File
 
 _PROBE = "probe-"
-# Media types by suffix. The gzip file itself is the content, not a Content-Encoding for transfer.
+# Media types by suffix. Gzip is used as a media type and not as a Content-Encoding.
 _TYPES = {
     ".xml.gz": "application/gzip",
     ".xml": "application/xml",
     ".txt": "text/plain; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
     ".json": "application/json",
     ".jsonl": "application/json",
 }
-# The attributes of django-storages' backends that identify a place; credentials are not among them.
+# Attributes of storages in django-storages that identify a location. They contain no credentials.
 _PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
 
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A store in a storage of `STORAGES`, or in a folder of it."""
+    """A store in a storage from `STORAGES`, or in a folder in that storage."""
 
     alias: str
     folder: str = ""
 
     def __reduce__(self) -> tuple[type[RemoteStore], tuple[str, str]]:
-        # A worker creates its own storage, with its own connections.
+        # Pickle only the names: a worker creates a storage with new connections.
         return RemoteStore, (self.alias, self.folder)
 
     @property
@@ -55,9 +56,10 @@ class RemoteStore:
     @property
     def identity(self) -> str:
         attributes = {name: getattr(self._storage, name, None) for name in _PLACE}
-        place = {name: str(value) for name, value in attributes.items() if value}
-        # A location alone can be of one machine, or shared by storages; the alias is the same everywhere.
-        identifiers = place if place.keys() - {"location"} else {"alias": self.alias}
+        identifiers = {name: str(value) for name, value in attributes.items() if value}
+        if not identifiers.keys() - {"location"}:
+            # A location alone is not unique: several machines and storages can have the same location.
+            identifiers = {"alias": self.alias}
         return repr((identifiers, self.folder))
 
     @cached_property
@@ -65,21 +67,21 @@ class RemoteStore:
         storage = storages[self.alias]
         return s3.adapt(storage, content_type) if s3.is_s3(storage) else storage
 
-    def read(self, name: str, most: int) -> bytes | None:
+    def read(self, name: str, max_bytes: int) -> bytes | None:
         file = self.open(name)
         if file is None:
             return None
         with self._convert_errors(name), file:
-            # The size is checked first, since reading a part of a file downloads all of it.
-            if cast("File[bytes]", file).size > most:
-                raise ExportError(f"{name} in {self.label} is not a file of at most {most:,} bytes.")
+            # Check the size first, because reading a part of a file would download the whole file.
+            if cast("File[bytes]", file).size > max_bytes:
+                raise ExportError(f"{name} in {self.label} is not a file of at most {max_bytes:,} bytes.")
             return file.read()
 
     def open(self, name: str) -> BinaryIO | None:
         full = self._full(name)
         with self._convert_errors(name):
             try:
-                # `exists()` first: on some storages, open() succeeds and the read fails in its own way.
+                # exists() first, because on some storages open() succeeds and read() raises another error.
                 return cast(BinaryIO, self._storage.open(full)) if self._storage.exists(full) else None
             except FileNotFoundError:
                 return None
@@ -90,7 +92,7 @@ class RemoteStore:
     @contextmanager
     def staged(self, name: str) -> Iterator[BinaryIO]:
         check_name(name)
-        # The file has no name, so that nothing remains if this process is killed.
+        # A file without a name, so nothing remains if this process is killed.
         with TemporaryFile() as file:
             yield file
             file.seek(0)
@@ -108,7 +110,7 @@ class RemoteStore:
             self._save(name, file)
 
     def sync(self) -> None:
-        """Do nothing: a storage has kept the content when it responds."""
+        """Do nothing. The content is durable when the storage responds."""
 
     def delete(self, name: str) -> None:
         full = self._full(name)
@@ -126,7 +128,7 @@ class RemoteStore:
         for folder in self.folders(name):
             self.delete_folder(f"{name}/{folder}")
         parent, _, folder_name = name.rpartition("/")
-        # Only storages with real folders list it, not those that only have names with slashes.
+        # Storages without real folders do not list an empty folder.
         if folder_name in self.folders(parent):
             self.delete(name)
 
@@ -137,7 +139,7 @@ class RemoteStore:
         return sorted(filter(None, self._list(folder)[0]))
 
     def is_blocked(self, name: str) -> bool:
-        """Return `False`: a folder is only a prefix of its files' names."""
+        """Return `False`, since a folder is only a prefix of file names."""
         check_name(name)
         return False
 
@@ -180,9 +182,9 @@ class RemoteStore:
                 self._storage.delete(saved_name)
                 raise self._does_not_replace(f"saved {full!r} as {saved_name!r}")
 
-    def _does_not_replace(self, what: str) -> ExportError:
+    def _does_not_replace(self, problem: str) -> ExportError:
         return ExportError(
-            f"The storage {self.alias!r} {what}, but an export must replace whole files under the same "
+            f"The storage {self.alias!r} {problem}, but an export must replace whole files under the same "
             "name. Let it overwrite files (file_overwrite for S3 in django-storages, allow_overwrite or "
             "similar for others). Or set SITEMAPS09['STORAGE'] to another alias, or set "
             "SITEMAPS09['ROOT'] to a directory and copy the files from there."
@@ -190,18 +192,19 @@ class RemoteStore:
 
     @contextmanager
     def _convert_errors(self, name: str) -> Iterator[None]:
-        """Turn the errors of a storage, which differ between backends, into `ExportError`."""
+        """Convert the errors of any storage backend to `ExportError`."""
         try:
             yield
         except (ExportError, FileNotFoundError):
             raise
         except Exception as error:
             reason = reason_of(error)
-            raise ExportError(f"The {self.label} failed at {name!r}: {reason}") from error
+            place = f"{name!r} in {self.label}" if name else self.label
+            raise ExportError(f"Access to {place} failed: {reason}") from error
 
 
 class _Content(_File):
-    """The content to save, with the attribute from which several storages take the media type."""
+    """The content to save. Several storages read the media type from the attribute `content_type`."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         super().__init__(file, name)
@@ -210,7 +213,5 @@ class _Content(_File):
 
 def content_type(name: str) -> str:
     """Return the media type of an exported file."""
-    for suffix, media_type in _TYPES.items():
-        if name.endswith(suffix):
-            return media_type
-    return "application/octet-stream"
+    types = (media_type for suffix, media_type in _TYPES.items() if name.endswith(suffix))
+    return next(types, "application/octet-stream")

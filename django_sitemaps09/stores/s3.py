@@ -1,8 +1,8 @@
 """Adapt the S3 storage of django-storages to names such as `sitemap-a-1.xml.gz`.
 
-It guesses `Content-Encoding: gzip` from such a name, so that a crawler gets XML under a name that says
-gzip. A copy of the project's storage is adapted, and the original stays as it was declared. Neither
-django-storages nor boto3 is imported here: if a storage uses them, both are already imported.
+For such a name, the storage sets `Content-Encoding: gzip`. A crawler would then get XML from the URL of a
+gzip file. Only a copy of the project's storage is adapted. Neither django-storages nor boto3 is imported
+here: if a storage uses them, both are already imported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from django.core.files.storage import Storage
 
 from django_sitemaps09.stores.store import STATE
 
-# Bytes of an object being read that are kept in memory; the rest goes to a temporary file. Without this,
-# django-storages keeps all of them.
+# Maximum bytes of an object that is read into memory. Larger objects are read into a temporary file. By
+# default, django-storages reads all objects into memory.
 _IN_MEMORY = 1_000_000
 
 
@@ -28,7 +28,7 @@ def is_s3(storage: Storage) -> bool:
 
 
 def adapt(storage: Any, content_type: Callable[[str], str]) -> Any:
-    """Return a copy with the same bucket, keys and parameters, but our media types and no compression."""
+    """Return a copy of a storage that sets media types by `content_type`, and does not compress."""
     adapted_storage = copy.copy(storage)
     adapted_storage.get_object_parameters = partial(_parameters, storage, content_type)
     adapted_storage.default_acl = None
@@ -38,20 +38,20 @@ def adapt(storage: Any, content_type: Callable[[str], str]) -> Any:
 
 
 def _parameters(storage: Any, content_type: Callable[[str], str], name: str) -> dict[str, Any]:
-    """Return the project's parameters for an object, with our media type and without an encoding."""
+    """Return the project's parameters for an object. Change the media type, and remove the encoding."""
     parameters: dict[str, Any] = dict(storage.get_object_parameters(name))
     parameters.pop("ContentEncoding", None)
     parameters["ContentType"] = content_type(name)
     if storage.default_acl:
         parameters.setdefault("ACL", storage.default_acl)
     if STATE in name.split("/"):
-        # Never public, even if the published files are.
+        # The state is private, even if the published files are public.
         parameters.pop("ACL", None)
     return parameters
 
 
 def copy_object(storage: Any, source: str, name: str) -> None:
-    """Copy one object over another inside the bucket, without a download.
+    """Copy an object inside the bucket without a download. Replace an existing object.
 
     Raise `FileNotFoundError` if the source does not exist.
     """
@@ -70,14 +70,14 @@ def copy_object(storage: Any, source: str, name: str) -> None:
 
 
 def delete_below(storage: Any, folder: str) -> None:
-    """Delete all objects of a folder, a thousand with each request."""
-    answers = storage.bucket.objects.filter(Prefix=f"{_key(storage, folder)}/").delete()
-    errors = [error for answer in answers for error in answer.get("Errors", ())]
+    """Delete all objects in a folder. Each request deletes up to a thousand objects."""
+    responses = storage.bucket.objects.filter(Prefix=f"{_key(storage, folder)}/").delete()
+    errors = [error for response in responses for error in response.get("Errors", ())]
     if errors:
         raise OSError(f"{errors[0].get('Key')}: {errors[0].get('Message')}")
 
 
 def _key(storage: Any, name: str) -> str:
-    """Return the key of an object; django-storages has no public function for its `location`."""
+    """Return the key of an object. The storage has no public method for this."""
     key: str = storage._normalize_name(name)  # noqa: SLF001
     return key

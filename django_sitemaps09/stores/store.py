@@ -1,20 +1,20 @@
-"""The interface that an export requires of a store, and the check of file names."""
+"""The interface of stores, and the validation of file names in them."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol
 
-#: Our own folder in the target, whose content is not public.
+#: The private folder in the target for the state of exports.
 STATE = ".sitemaps09"
 
 
 class Store(Protocol):
-    """A place for files by name, each of which is whole or missing.
+    """The interface of stores for files by name. A file is always complete, and never partly written.
 
     A name is relative and can contain slashes, such as `.sitemaps09/run-1/sitemap-a-1.xml.gz`. A name that
-    would lead outside raises `ValueError`. Methods raise `ExportError` if something else is in the place of
-    a file, or if a storage fails. Failures of a folder are `OSError`. A store can be pickled, for workers.
+    would lead outside raises `ValueError`. Methods raise `ExportError` if a storage fails, or if a name
+    belongs to something other than a file. Errors of local folders are `OSError`. Stores can be pickled.
     """
 
     @property
@@ -23,60 +23,60 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """A text that identifies the place on each machine that can reach it. Not for messages."""
+        """A string that identifies the same store on all machines. It is not for messages."""
 
-    def read(self, name: str, most: int) -> bytes | None:
-        """Return the content of a file, `None` if it does not exist.
+    def read(self, name: str, max_bytes: int) -> bytes | None:
+        """Return the content of a file, or `None` if it does not exist.
 
-        Raise `ExportError` if it is not a plain file, or is larger than `most` bytes.
+        Raise `ExportError` if the file is not regular or has more than `max_bytes` bytes.
         """
 
     def open(self, name: str) -> BinaryIO | None:
-        """Open a large file for reading; return `None` if it does not exist."""
+        """Open a file for reading, without loading it into memory. Return `None` if it does not exist."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file atomically; its content and its name are durable when this returns."""
+        """Replace a file atomically. Its content and its name are durable when this returns."""
 
     def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open a new file for writing; it is in the store, whole, when the block ends.
+        """Open a new file for writing. The store has the complete file when the block ends.
 
-        Its content is durable then, and its name after `sync()`. If the block fails, nothing remains.
+        The content is durable then, and the name after `sync()`. If the block fails, no file remains.
         """
 
     def promote(self, staged: str, name: str) -> None:
-        """Replace a file atomically by a staged one, which may also remain under its staged name.
+        """Replace a file atomically by a staged file. The staged file may also remain.
 
         Raise `FileNotFoundError` if the staged file does not exist.
         """
 
     def sync(self) -> None:
-        """Make durable what this object has staged, promoted and deleted since the last call."""
+        """Make all changes durable that this object has made since the last call."""
 
     def delete(self, name: str) -> None:
         """Remove a file if it exists."""
 
     def delete_folder(self, name: str) -> None:
-        """Remove a folder with all that is below it, if it exists. Links are not followed."""
+        """Remove a folder with its content, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the plain files directly in a folder, with their sizes if these cost nothing more."""
+        """Return the names of the regular files in a folder, with sizes if no further request is needed."""
 
     def folders(self, folder: str = "") -> list[str]:
-        """Return the folders directly in a folder, sorted."""
+        """Return the sorted names of the folders in a folder."""
 
     def is_blocked(self, name: str) -> bool:
-        """Return whether a folder is in the place of a file."""
+        """Return whether a folder has the name of a file."""
 
     def check(self) -> None:
-        """Raise `ExportError` if the store does not behave as described here. It may write to find out."""
+        """Raise `ExportError` if the store does not behave as required. This may write a test file."""
 
     def clean(self) -> None:
-        """Remove what `write` and `check` of killed runs left behind. The caller removes their folders."""
+        """Remove files from `write()` and `check()` that killed runs left. The folders of runs are kept."""
 
 
 def check_name(name: str) -> str:
-    """Return a name unchanged; raise `ValueError` if it would lead outside of its store."""
-    # A colon is a drive on Windows.
+    """Return the name unchanged. Raise `ValueError` if it would lead outside the store."""
+    # A colon can follow a drive letter on Windows.
     if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise ValueError(f"{name!r} is not a valid file name in a store.")
     return name

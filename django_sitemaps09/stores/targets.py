@@ -1,4 +1,4 @@
-"""Choose the stores of an export by its arguments and the settings, without touching any files."""
+"""Select the stores for an export from its arguments and the settings. No files are accessed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 def host_folder(base: Base) -> str:
-    """Return the name of a host's folder: the name of the host, with an underscore before the port."""
+    """Return the name of the folder for a host, such as `www.example.com` or `localhost_8000`."""
     return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
 
 
-def is_folder(name: str) -> bool:
-    """Return whether a name is empty, or can be the name of a host's folder."""
+def is_host_folder(name: str) -> bool:
+    """Return whether a name is empty or valid for the folder of a host."""
     return name == "" or _FOLDER.fullmatch(name) is not None
 
 
-def target(output: Path | None, folder: str = "") -> Store:
-    """Return where files are published: in `output`, else the setting `STORAGE`, else `ROOT`.
+def target_store(output: Path | None, folder: str = "") -> Store:
+    """Return the store for published files: `output`, or else the setting `STORAGE`, or else `ROOT`.
 
-    With a `folder`, that is the folder there. Raise `ExportError` if no place is given.
+    `folder` is the subfolder of a host. Raise `ExportError` if there is no target.
     """
     if output is not None:
         return LocalStore(output / folder)
     if conf.storage is not None:
-        return _of_storage(conf.storage, "STORAGE", folder)
+        return _from_storage(conf.storage, "STORAGE", folder)
     if conf.root is not None:
         return LocalStore(conf.root / folder)
     raise ExportError(
@@ -44,14 +44,14 @@ def target(output: Path | None, folder: str = "") -> Store:
     )
 
 
-def state(target: Store, folder: str = "") -> Store:
-    """Return the store of manifest and journal: the setting `STATE`, else our own folder in the target.
+def state_store(target: Store, folder: str = "") -> Store:
+    """Return the store for manifest and journal: the setting `STATE`, or else a folder in the target.
 
-    `folder` is the folder of the target, if there is one for each host.
+    `folder` is the subfolder of a host.
     """
     if conf.state is not None:
-        store = _of_storage(conf.state, "STATE", folder)
-        # If it is the same place as the target, private files go to our own folder there.
+        store = _from_storage(conf.state, "STATE", folder)
+        # If this is the target, too, private files need a separate folder.
         if store.identity != target.identity:
             return store
     if isinstance(target, LocalStore):
@@ -61,7 +61,7 @@ def state(target: Store, folder: str = "") -> Store:
     raise TypeError(f"{target!r} has no private folder.")
 
 
-def _of_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStore:
+def _from_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStore:
     try:
         storage = storages[alias]
         folder = Path(storage.path("sitemap.xml")).parent
@@ -70,6 +70,6 @@ def _of_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStor
     except NotImplementedError:
         return RemoteStore(alias, subfolder)
     if isinstance(storage, InMemoryStorage):
-        # It returns paths, but there are no files at these.
+        # This storage returns paths, but has no files there.
         return RemoteStore(alias, subfolder)
     return LocalStore(folder / subfolder, getattr(storage, "file_permissions_mode", None))

@@ -1,4 +1,4 @@
-"""The two tags of our stock templates: `{% sitemap_urlset %}` and `{% sitemap_index %}`."""
+"""The template tags of the default templates: `{% sitemap_urlset %}` and `{% sitemap_index %}`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compatibility views (`index`, `sitemap`), and the native views of `django_sitemaps09.urls`."""
+"""The compatibility views `index` and `sitemap`, and the native views of `django_sitemaps09.urls`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django_sitemaps09.views.compat import (
     sitemap,
     x_robots_tag,
 )
-from django_sitemaps09.views.native import page, page_gz, page_txt, robots_txt, sitemap_index
+from django_sitemaps09.views.native import page, page_gz, page_txt, robots_txt, sitemap_index, stylesheet
 
 __all__ = [
     "SitemapIndexItem",
@@ -21,5 +21,6 @@ __all__ = [
     "robots_txt",
     "sitemap",
     "sitemap_index",
+    "stylesheet",
     "x_robots_tag",
 ]

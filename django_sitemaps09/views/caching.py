@@ -1,51 +1,132 @@
-"""Django's default cache, with a fallback in memory while it fails.
+"""Access to Django's default cache, with a fallback in memory.
 
-A site whose cache is down loses its shared page maps, but not its sitemaps.
+While the cache fails, processes do not share page maps, but sitemaps are still served.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from django.core.cache import cache
+from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
+from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 
 logger = logging.getLogger(__name__)
 
-#: Seconds for which a cache that failed is not used, so that it slows down few requests.
+#: Seconds to avoid the cache after a failure, because each attempt can slow down a request.
 PAUSE = 60
+# Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
+_WAIT = 20
+_POLL = 0.05
 
-_stand_in = LocMemCache("django_sitemaps09", {})
+ValueT = TypeVar("ValueT")
+
+_fallback = LocMemCache("django_sitemaps09", {})
 _paused_until = 0.0
 
 
 def get(name: str) -> Any:
-    """Return the value that is kept under a name, or `None`."""
+    """Return the cached value, or `None` for a name without one."""
     return _call("get", name)
 
 
 def add(name: str, value: object, seconds: float) -> bool:
-    """Keep a value unless the name has one already; return whether it was kept."""
+    """Cache a value unless the cache already has one with this name. Return whether it was cached."""
     return bool(_call("add", name, value, seconds))
 
 
-def keep(name: str, value: object, seconds: float) -> None:
-    """Keep a value, and replace an existing one."""
+def store(name: str, value: object, seconds: float) -> None:
+    """Cache a value, and replace the previous value with this name."""
     _call("set", name, value, seconds)
+
+
+def delete(name: str) -> None:
+    """Remove a cached value."""
+    _call("delete", name)
+
+
+def is_failing() -> bool:
+    """Return whether the cache failed recently. This process then caches values in its memory."""
+    return time.monotonic() < _paused_until
+
+
+def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
+    """Return whether processes share a cache. A dummy cache or one in local memory is not shared.
+
+    If the cache cannot be created, raise `InvalidCacheBackendError` or an error of the project's backend.
+    """
+    return not isinstance(caches[alias], (LocMemCache, DummyCache))
+
+
+class BusyError(Exception):
+    """Another request has been building a value for a long time; the argument is its cache key."""
+
+
+class Lock:
+    """A lock in a cache. It expires, and its holder releases it only before that."""
+
+    def __init__(
+        self, name: str, add: Callable[[str, bool, float], Any], delete: Callable[[str], Any]
+    ) -> None:
+        self.name, self.add, self.delete = f"{name}:lock", add, delete
+        self.expires_at = 0.0
+
+    def acquire(self, seconds: float) -> bool:
+        """Take the lock for some seconds. Return whether it was free."""
+        expires_at = time.monotonic() + seconds
+        if not self.add(self.name, True, seconds):
+            return False
+        self.expires_at = expires_at
+        return True
+
+    def release(self) -> None:
+        """Release the lock, unless it has expired: another request can then hold it."""
+        if time.monotonic() < self.expires_at:
+            self.expires_at = 0.0
+            self.delete(self.name)
+
+
+def once(
+    name: str,
+    read: Callable[[], ValueT | None],
+    build: Callable[[], ValueT],
+    seconds: float,
+    meanwhile: ValueT | None = None,
+) -> ValueT:
+    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
+
+    `read` returns the cached value. The lock expires after `seconds`. Raise `BusyError` after waiting
+    for too long.
+    """
+    lock = Lock(name, add, delete)
+    waits_until = time.monotonic() + _WAIT
+    while not lock.acquire(seconds):
+        value = read() or meanwhile
+        if value is not None:
+            return value
+        if time.monotonic() > waits_until:
+            raise BusyError(name)
+        time.sleep(_POLL)
+    try:
+        # Another request may have built it since this one last looked.
+        return read() or build()
+    finally:
+        lock.release()
 
 
 def _call(method: str, *arguments: object) -> Any:
     global _paused_until
-    if time.monotonic() >= _paused_until:
+    if not is_failing():
         try:
             return getattr(cache, method)(*arguments)
-        except Exception as error:  # noqa: BLE001 each backend has errors of its own
+        except Exception as error:  # noqa: BLE001 each backend raises its own errors
             _paused_until = time.monotonic() + PAUSE
             logger.warning(
                 "The default cache failed, so this process keeps its own page maps for %d seconds: %.200r",
                 PAUSE,
                 error,
             )
-    return getattr(_stand_in, method)(*arguments)
+    return getattr(_fallback, method)(*arguments)

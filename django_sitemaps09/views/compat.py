@@ -27,29 +27,29 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.entry_dicts import as_text, part, w3c_text
+from django_sitemaps09.views.entry_dicts import as_text, look_up, w3c_text
 from django_sitemaps09.views.lazy_urlset import urlset_document
 from django_sitemaps09.views.responses import current_site, last_modified, public
 
 logger = logging.getLogger(__name__)
 
-# These include names of contrib's module that projects import for views of their own.
+# Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
 
-# The stock templates: those in contrib's own folder are not the project's, so the writer replaces them.
+# The folder with the stock templates of Django. The writer replaces only these, not templates of projects.
 _CONTRIB = Path(django.contrib.sitemaps.__file__).parent / "templates"
 
 
 class UrlsetNode(Node):
-    """The only node of the stock template `sitemap.xml`: it renders the writer's document of `urlset`."""
+    """Template node that replaces a stock `sitemap.xml`: it writes `urlset` with our writer."""
 
     def render(self, context: Context) -> SafeString:
-        # `urlset` must not be accessed, not even to find out whether it is empty.
+        # Do not even test whether `urlset` is empty: any access creates its dicts.
         return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
 
 
 class IndexNode(Node):
-    """The only node of the stock template `sitemap_index.xml`: it renders the document of `sitemaps`."""
+    """Template node that replaces a stock `sitemap_index.xml`: it writes `sitemaps` with our writer."""
 
     def render(self, context: Context) -> SafeString:
         items = context.get("sitemaps")
@@ -60,24 +60,24 @@ _NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
 
 
 class SitemapResponse(TemplateResponse):
-    """A `TemplateResponse` that renders contrib's stock templates by the writer.
+    """A `TemplateResponse` that renders Django's stock sitemap templates with our writer.
 
-    The output is what `context_data` contains when the response is rendered, so middleware may read and
-    change it. A template of the project is rendered as it is.
+    Templates of a project are rendered unchanged. As with Django's views, middleware can change
+    `context_data` before the response is rendered.
     """
 
     def is_stock(self) -> bool:
-        """Return whether the template only writes the urlset."""
+        """Return whether the template is Django's stock `sitemap.xml`."""
         try:
             template = self.resolve_template(self.template_name)
         except (TemplateDoesNotExist, TemplateSyntaxError):
-            # Rendering raises the error.
+            # The same error is raised again when the response is rendered.
             return False
         nodes = getattr(getattr(template, "template", None), "nodelist", ())
         return any(isinstance(node, UrlsetNode) for node in nodes)
 
     def resolve_template(self, template: Any) -> Any:
-        """Return the template that Django finds; a stock template becomes a copy that uses the writer."""
+        """Return the template that Django selects. Replace a stock template by a copy with our writer."""
         resolved_template: Any = super().resolve_template(template)
         origin = Path(str(getattr(getattr(resolved_template, "origin", None), "name", "")))
         if origin.parent != _CONTRIB or origin.name not in _NODES:
@@ -96,7 +96,7 @@ def index(
     content_type: str = "application/xml",
     sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
 ) -> TemplateResponse:
-    """Return the index of all sections, with every page of each as `?p=`."""
+    """Return the index of all pages of all sections. The URLs of later pages end in `?p=` and a number."""
     scheme, site = _host(request)
     items: list[SitemapIndexItem] = []
     lastmods: list[Any] = []
@@ -129,7 +129,7 @@ def sitemap(
     template_name: str = "sitemap.xml",
     content_type: str = "application/xml",
 ) -> TemplateResponse:
-    """Return the page `?p=` of one section, or of all sections in one document."""
+    """Return the page with the number `?p=` of one section, or of all sections in one document."""
     scheme, site = _host(request)
     declarations = sections.mapping(sitemaps)
     if section is not None and section not in declarations:
@@ -140,38 +140,35 @@ def sitemap(
     bound_sitemaps, parts = [], []
     for declaration in declarations.values() if section is None else [declarations[section]]:
         try:
-            bound_sitemaps.append(sections.bind(declaration, site.domain))
-            entries = lazy_urlset.section(bound_sitemaps[-1], page, site, scheme) if stock else None
-            own_site = (
-                site if conf.base_url is None else sources.site_for(bound_sitemaps[-1], conf.base_url)
-            )
-            parts.append(
-                entries or list(bound_sitemaps[-1].get_urls(page=page, site=own_site, protocol=scheme))
-            )
+            bound = sections.bind(declaration, site.domain)
+            bound_sitemaps.append(bound)
+            entries = lazy_urlset.section(bound, page, site, scheme) if stock else None
+            own_site = site if conf.base_url is None else sources.site_for(bound, conf.base_url)
+            parts.append(entries or list(bound.get_urls(page=page, site=own_site, protocol=scheme)))
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
-    # Written now: a language or a transaction that is active around the view is gone during rendering.
+    # Write the document while the language and the transaction around the view are still active.
     urls = lazy_urlset.write(parts) if stock else list(chain.from_iterable(parts))
     response.context_data = {"urlset": urls}
     lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in bound_sitemaps]
-    for name, value in (last_modified(lastmods) or {}).items():
+    for name, value in last_modified(lastmods).items():
         response.headers[name] = value
     return response
 
 
 def _host(request: HttpRequest) -> tuple[str | None, Any]:
-    """Return the scheme and the site to call sitemaps with, without a query if `BASE_URL` is set."""
+    """Return the scheme and the site for sitemaps. With `BASE_URL`, this needs no database query."""
     if conf.base_url is None:
         return request.scheme, current_site(request)
     return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
 
 
 def index_document(items: Iterable[Any]) -> str:
-    """Return the document of the items of contrib's index."""
+    """Return the index document for `SitemapIndexItem` objects."""
     entries = [
-        IndexEntry(as_text(part(item, "location")) or "", w3c_text(part(item, "last_mod")))
+        IndexEntry(as_text(look_up(item, "location")) or "", w3c_text(look_up(item, "last_mod")))
         for item in items
     ]
     return writer.index_document(entries).decode()

@@ -1,4 +1,4 @@
-"""Preserve the declarations and the active state of a view, for dicts that are made later."""
+"""Preserve the declarations and the active state of a view for entry dicts that are created later."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.utils import timezone, translation
 
 
 def preserve(sitemap: Any) -> Callable[[], Any]:
-    """Return a function that makes a copy of a sitemap with the present attributes of it and its classes.
+    """Return a function that copies a sitemap with the attributes that it and its classes have now.
 
-    It returns the sitemap itself if that cannot be copied. Attributes of classes are not preserved if a
-    subclass could behave differently: with a metaclass, or with `__init_subclass__()`.
+    If the sitemap cannot be copied, the function returns the original. Class attributes are preserved by a
+    subclass. They are not preserved if there is a metaclass or an `__init_subclass__()`.
     """
     cls = type(sitemap)
     attributes: dict[str, Any] = {}
@@ -36,7 +36,7 @@ def preserve(sitemap: Any) -> Callable[[], Any]:
         sitemap_copy = copy(instance)
         if is_plain:
             with suppress(TypeError):
-                # A subclass, so that attributes that are added to the class meanwhile are seen, too.
+                # Attributes that were added to the class since `preserve()` are still inherited.
                 sitemap_copy.__class__ = type(
                     cls.__name__, (cls,), {"__module__": cls.__module__, **attributes}
                 )
@@ -45,15 +45,15 @@ def preserve(sitemap: Any) -> Callable[[], Any]:
     return make_copy
 
 
-def with_present_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
-    """Return a function that calls `make` with the present language, time zone, URLconf and prefix."""
+def with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
+    """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
     language, zone = translation.get_language(), timezone.get_current_timezone()
     urlconf, prefix = get_urlconf(), get_script_prefix()
-    # The context preserves further state around a view, such as tenants and decimal contexts.
+    # Preserve other state around a view, such as the tenant or the decimal context.
     context = copy_context()
 
     def make_with_state() -> list[Any]:
-        # Set although the context has them: in another thread, they are not read from the context.
+        # In another thread, Django does not read this state from the context.
         if language is None:
             translation.deactivate_all()
         else:

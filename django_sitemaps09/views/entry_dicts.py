@@ -1,4 +1,4 @@
-"""Entries of the compatibility views as dicts, as in the template context of contrib and of projects."""
+"""Convert the entry dicts that `get_urls()` returns to batches for the writer."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ logger = logging.getLogger(__name__)
 
 
 def make_batch(urls: Sequence[Any]) -> Batch:
-    """Return a batch of the entries in a sequence of dicts, or of objects with such attributes."""
-    keys = [part(url, "item") for url in urls]
-    locations = [as_text(part(url, "location")) or "" for url in urls]
+    """Return a batch of entries from entry dicts, or from objects with attributes instead of keys."""
+    keys = [look_up(url, "item") for url in urls]
+    locations = [as_text(look_up(url, "location")) or "" for url in urls]
     versions = [Localization("", locations)]
     errors: list[ItemError] = []
-    alternates = [[_alternate(link) for link in part(url, "alternates") or ()] for url in urls]
+    alternates = [[_alternate(link) for link in look_up(url, "alternates") or ()] for url in urls]
     columns = extensions.columns(
-        extensions.results_in(urls, part), versions, _hosts(locations), Items(keys, errors)
+        extensions.results_in(urls, look_up), versions, _hosts(locations), Items(keys, errors)
     )
-    log(errors)
+    log_errors(errors)
     return Batch(
         keys=keys,
         versions=versions,
-        lastmods=[w3c_text(part(url, "lastmod")) for url in urls],
-        changefreqs=[as_text(part(url, "changefreq")) for url in urls],
-        priorities=[priority(part(url, "priority")) for url in urls],
+        lastmods=[w3c_text(look_up(url, "lastmod")) for url in urls],
+        changefreqs=[as_text(look_up(url, "changefreq")) for url in urls],
+        priorities=[priority(look_up(url, "priority")) for url in urls],
         alternates=alternates if any(alternates) else None,
         **columns,
     )
 
 
 def _hosts(locations: Sequence[str]) -> AllowedHosts:
-    """Return the host of the first absolute location, which paths are joined to; else `localhost`."""
+    """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in locations:
         try:
             return AllowedHosts((protocol.origin(location),), joins_paths=True)
@@ -51,17 +51,17 @@ def _hosts(locations: Sequence[str]) -> AllowedHosts:
     return AllowedHosts((Base("https", "localhost"),), joins_paths=True)
 
 
-def log(errors: Sequence[ItemError]) -> None:
-    """Log what is skipped in a response of the compatibility views."""
+def log_errors(errors: Sequence[ItemError]) -> None:
+    """Log the items and elements that a compatibility view skipped."""
     log_skipped(logger, errors, len(errors))
 
 
 def _alternate(link: Any) -> Alternate:
-    return Alternate(as_text(part(link, "lang_code")) or "", as_text(part(link, "location")) or "")
+    return Alternate(as_text(look_up(link, "lang_code")) or "", as_text(look_up(link, "location")) or "")
 
 
-def part(entry: Any, name: str) -> Any:
-    """Return a key or an attribute as a template looks it up, `None` if there is none."""
+def look_up(entry: Any, name: str) -> Any:
+    """Look up a key or an attribute as templates do. Return `None` if neither exists."""
     try:
         return entry[name]
     except (TypeError, LookupError):
@@ -69,14 +69,14 @@ def part(entry: Any, name: str) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a value as text for the writer: `None` if it is false, unescaped if it is marked safe."""
+    """Return a value as an unescaped string for the writer, or `None` for a false value."""
     if not value:
         return None
     return unescape(str(value)) if isinstance(value, SafeData) else str(value)
 
 
 def priority(value: Any) -> str | None:
-    """Return a priority as a template writes it, but without a localized decimal comma or an exponent."""
+    """Return a priority as a string without localization or exponent. An invalid string is unchanged."""
     text = as_text(value)
     try:
         return text and priority_text(text)
@@ -85,7 +85,7 @@ def priority(value: Any) -> str | None:
 
 
 def w3c_text(value: Any) -> str | None:
-    """Return a lastmod in the W3C format, `None` with a warning if it is invalid."""
+    """Return a lastmod in the W3C format. Log a warning and return `None` if it is invalid."""
     try:
         return lastmod_text(value)
     except ValueError as error:

@@ -1,10 +1,10 @@
-"""The pages of an export, whose bounds the live pages use if there is one."""
+"""Find the pages that an export has published. The native views use the same key ranges."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import NamedTuple
 
 from django_sitemaps09 import manifest, pages, sources, stores
@@ -17,15 +17,15 @@ from django_sitemaps09.views import caching
 
 logger = logging.getLogger(__name__)
 
-# Seconds until a new export is noticed, unless one of its pages is requested before.
+# Seconds until a new export is detected, unless one of its new pages is requested earlier.
 _SECONDS = 10
 _UNREADABLE = "django_sitemaps09:unreadable"
 
 
 class Published(NamedTuple):
-    """The place where a section is published: its host's folder, and the section's file in the manifest.
+    """The folder of the host where a section is published, and the section's file in the manifest.
 
-    Each run that changes a section writes a new file for it.
+    Each run that changes a section writes a new file with another name.
     """
 
     folder: str
@@ -33,12 +33,12 @@ class Published(NamedTuple):
 
 
 def is_configured() -> bool:
-    """Return whether the settings name a place for an export."""
+    """Return whether the settings name a target for exports."""
     return bool(conf.storage or conf.root)
 
 
 def find(section: str, source: Source, *, again: bool = False) -> Published | None:
-    """Return where a section is published. The result is cached for a few seconds; `again` ignores that."""
+    """Return where a section is published. The result is cached for seconds unless `again` is set."""
     if not is_configured() or not has_key_ranges(source):
         return None
     folders = [stores.host_folder(source.bases[0]), ""]
@@ -47,16 +47,16 @@ def find(section: str, source: Source, *, again: bool = False) -> Published | No
     if isinstance(cached_value, str):
         folder, _, file = cached_value.partition("/")
         return Published(folder, file) if file else None
-    exported_section = None if caching.get(_UNREADABLE) else _find(section, folders)
-    caching.keep(name, "" if exported_section is None else "/".join(exported_section), _SECONDS)
-    return exported_section
+    published = None if caching.get(_UNREADABLE) else _find(section, folders)
+    caching.store(name, "" if published is None else "/".join(published), _SECONDS)
+    return published
 
 
 def _find(section: str, folders: Sequence[str]) -> Published | None:
-    """Look into the export of the host, else into the export that has no folder for each host."""
+    """Find a section in the export for the host, or else in the export without host folders."""
     try:
         for folder in folders:
-            root = manifest.read_root(stores.state(stores.target(None, folder), folder))
+            root = manifest.read_root(stores.state_store(stores.target_store(None, folder), folder))
             if root is not None:
                 return Published(folder, root.files[section]) if section in root.files else None
     except (ExportError, OSError) as error:
@@ -65,68 +65,64 @@ def _find(section: str, folders: Sequence[str]) -> Published | None:
 
 
 def _warn(section: str, error: Exception) -> None:
-    # The export's own folder can be unreadable for this user, or a new run has just replaced its files.
+    # Perhaps this user cannot read the state folder, or a new run has just replaced the files there.
     logger.warning(
         "Section %r: the live pages differ from the exported ones, because the export cannot be read: "
         "%.200s",
         section,
         error,
     )
-    # A storage that does not respond would slow down every request.
-    caching.keep(_UNREADABLE, True, _SECONDS)
+    # Without this pause, a storage that does not respond would slow down every request.
+    caching.store(_UNREADABLE, True, _SECONDS)
 
 
-def records(section: str, source: QuerySource, exported_section: Published) -> list[SectionRecord]:
-    """Return the published record of a section, then the one before the last run that changed something.
+def records(section: str, source: QuerySource, published: Published) -> list[SectionRecord]:
+    """Return the current record of a section, and the record in the backup manifest if it differs.
 
-    A record is skipped, with those after it, if its pages are not ranges of the section's present key.
+    Stop at the first record whose pages are not ranges of the section's current key.
     """
     section_records = []
     try:
-        state = stores.state(stores.target(None, exported_section.folder), exported_section.folder)
-        section_records.append(manifest.read_section(state, exported_section.file))
+        state = stores.state_store(stores.target_store(None, published.folder), published.folder)
+        section_records.append(manifest.read_section(state, published.file))
         backup = manifest.read_root(state, manifest.BACKUP)
-        if backup is not None and backup.files.get(section, exported_section.file) != exported_section.file:
+        if backup is not None and backup.files.get(section, published.file) != published.file:
             section_records.append(manifest.read_section(state, backup.files[section]))
     except (ExportError, OSError) as error:
         if not section_records:
             _warn(section, error)
     key_identity = source.key_identity
-    usable = []
-    for record in section_records:
+
+    def is_usable(record: SectionRecord) -> bool:
         bounds = [page.until for page in record.pages if page.until is not None]
-        if not record.pages or record.key_identity != key_identity or not source.in_order(bounds):
-            break
-        usable.append(record)
-    return usable
+        return bool(record.pages) and record.key_identity == key_identity and source.in_order(bounds)
+
+    return list(takewhile(is_usable, section_records))
 
 
 def live_pages(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
-    """Return the published pages with their current rows, and the pages that the next export will add.
+    """Return the published pages that have rows, and the pages that the next export will add.
 
-    A page without rows is skipped, and the next page takes over its range, so that rows added there are
-    listed at once. A page that has outgrown its limit is divided into pages of at most `rows` rows, with
-    numbers that no export uses.
+    The range of a page without rows is added to the next page, so new rows in it are listed at once. A
+    page that exceeds its limit is divided into pages of at most `rows` rows. Their new numbers are never
+    used by an export.
     """
-    pages_with_rows = _pages_with_rows(record, source, rows)
-    afters = [None, *(page.until for page in pages_with_rows)]
-    return [page._replace(after=after) for page, after in zip(pages_with_rows, afters, strict=False)]
-
-
-def _pages_with_rows(record: SectionRecord, source: QuerySource, rows: int) -> list[Page]:
     *closed_pages, last_page = record.page_map().pages
     live: list[Page] = []
     for page in closed_pages:
         live += _parts(page, source, rows, live)
     if source.count(last_page.after, None, 1):
         numbers = chain([last_page.number], count(record.highest + 1))
-        return [*live, *pages.each_page(source, rows, numbers, last_page.after)]
-    # Rows that are appended belong to the page that is now the last.
-    return [*live[:-1], *(page._replace(until=None) for page in live[-1:])]
+        live += pages.each_page(source, rows, numbers, last_page.after)
+    elif live:
+        # Rows that are appended later belong to the page that is the last one now.
+        live[-1] = live[-1]._replace(until=None)
+    afters = [None, *(page.until for page in live)]
+    return [page._replace(after=after) for page, after in zip(live, afters, strict=False)]
 
 
 def _parts(page: Page, source: QuerySource, rows: int, previous_pages: Sequence[Page]) -> Iterator[Page]:
-    # Pages are cut with a margin of 5 % below their limit.
+    # A page of `rows` rows fills 95 % of the limit.
     max_rows = max(source.rows_per_page, rows * 20 // 19)
     row_count = source.count(page.after, page.until, max_rows + 1)
     if row_count > max_rows:

@@ -1,4 +1,4 @@
-"""The urlset of the compatibility views: written from the items, with dicts only if code accesses them."""
+"""The `urlset` of the compatibility views. Its entry dicts are created only if code accesses them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import date
 from functools import partial, wraps
+from itertools import compress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -25,33 +26,33 @@ from django_sitemaps09.queryset_traits import AT_A_TIME, chunks
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.views.deferred import preserve, with_present_state
-from django_sitemaps09.views.entry_dicts import as_text, log, make_batch, priority, w3c_text
+from django_sitemaps09.views.deferred import preserve, with_current_state
+from django_sitemaps09.views.entry_dicts import as_text, log_errors, make_batch, priority, w3c_text
 from django_sitemaps09.views.responses import as_datetime
 
 logger = logging.getLogger(__name__)
 
 
-class SectionPart(NamedTuple):
-    """A page of a sitemap whose class overrides no internals of contrib, so that its entries are known."""
+class SectionPage(NamedTuple):
+    """Page of a compiled sitemap: its class overrides no internals of `django.contrib.sitemaps`."""
 
     sitemap: Any
     page: Any
     site: Any
     protocol: str | None
-    #: Makes a copy of the sitemap as it was before its first item was read.
+    #: Function that returns a copy of the sitemap as it was before its first item was read.
     copy_sitemap: Callable[[], Any]
     items: Any
 
     def urls(self) -> list[dict[str, Any]]:
-        """Return the dicts of contrib's `get_urls()`."""
+        """Return the entry dicts of `Sitemap.get_urls()`."""
         dicts: list[dict[str, Any]] = self.copy_sitemap().get_urls(
             page=self.page, site=self.site, protocol=self.protocol
         )
         return dicts
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the entries as batches, and set `latest_lastmod` to the newest lastmod, as contrib does."""
+        """Yield the entries as batches, then set `latest_lastmod` as Django's `Sitemap` does."""
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
         newest: Any = None
         are_dates = True
@@ -78,23 +79,23 @@ class SectionPart(NamedTuple):
     def _extensions(
         self, base: str, items: Sequence[Any], versions: Sequence[Localization]
     ) -> dict[str, Any]:
-        """Return the results of our own hooks for each item, as columns of a batch."""
+        """Return the results of hooks that Django's `Sitemap` does not have, as columns of a batch."""
         if not (extensions.hooks(self.sitemap) or extensions.project_extensions(self.sitemap)):
-            # On Python 3.10, changing the language leaves reference cycles that would keep the items alive.
+            # On Python 3.10, changing the language leaves reference cycles that keep items alive.
             return {}
         errors: list[ItemError] = []
         with translation.override(conf.language):
-            # A request can have any language; the content of a page is in the language of the site.
+            # The language of the request must not change the results, as in the native views.
             results = extensions.results(self.sitemap, items, Items(items, errors))
         hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True)
         columns = extension_columns.columns(results, versions, hosts, Items(items, errors))
-        log(errors)
+        log_errors(errors)
         return columns
 
     def _values(self, items: Sequence[Any]) -> dict[str, list[Any]]:
-        """Return the values of contrib's hooks, which are called item by item in contrib's order.
+        """Return the values of the hooks in `_ORDER`, called item by item as Django does.
 
-        Attributes are read for each item, too: a property, or one that another hook sets, is not constant.
+        Attributes are read for each item, because a property can change and a hook can set an attribute.
         """
         hooks = {name: getattr(self.sitemap, name, None) for name in _ORDER}
         declared = {
@@ -114,22 +115,22 @@ class SectionPart(NamedTuple):
         return getattr(self.sitemap, name, None)
 
 
-#: The order in which contrib calls the hooks.
+#: The order in which Django calls the hooks of a sitemap.
 _ORDER = ("location", "priority", "lastmod", "changefreq")
 
 
-def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> SectionPart | None:
-    """Return a page of a sitemap, `None` for an opaque one or `i18n`. Raise the paginator's errors."""
+def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> SectionPage | None:
+    """Return a page of a sitemap; `None` for an opaque sitemap or `i18n`. Raise the paginator's errors."""
     if not sources.is_compiled(sitemap) or sitemap.i18n:
         return None
     copy_sitemap = preserve(sitemap)
-    return SectionPart(
+    return SectionPage(
         sitemap, page, site, protocol, copy_sitemap, sitemap.paginator.page(page).object_list
     )
 
 
 def _is_later(lastmod: date, other: date) -> bool:
-    """Return whether one lastmod is later; each can be a date, or a datetime, aware or naive."""
+    """Return whether a date or datetime is later than another one. Datetimes can be aware or naive."""
     try:
         return lastmod > other
     except TypeError:
@@ -139,19 +140,20 @@ def _is_later(lastmod: date, other: date) -> bool:
 def _with_paths(
     items: Sequence[Any], values: dict[str, list[Any]]
 ) -> tuple[Sequence[Any], dict[str, list[Any]]]:
-    """Return the items whose location cannot become a part of the host's name, with their values."""
-    if all(map(is_path, values["location"])):
+    """Return only items whose location is a path. Any other string could extend the host name."""
+    paths = values["location"]
+    is_valid = list(map(is_path, paths))
+    if all(is_valid):
         return items, values
-    positions = [i for i, path in enumerate(values["location"]) if is_path(path)]
-    log(
+    log_errors(
         [
-            ItemError(excerpt(items[i]), "location", f"{short_repr(path)} does not begin with a slash")
-            for i, path in enumerate(values["location"])
+            ItemError(excerpt(item), "location", f"{short_repr(path)} does not begin with a slash")
+            for item, path in zip(items, paths, strict=True)
             if not is_path(path)
         ]
     )
-    return [items[i] for i in positions], {
-        name: [column[i] for i in positions] for name, column in values.items()
+    return list(compress(items, is_valid)), {
+        name: list(compress(column, is_valid)) for name, column in values.items()
     }
 
 
@@ -172,7 +174,7 @@ def _declared_values(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
 
 
 def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
-    """Return the values of an expression for each item: mostly the annotations of instances."""
+    """Return the values of an expression for each item, from annotations if the items have them."""
     try:
         return list(map(attrgetter(name), items))
     except AttributeError:
@@ -180,28 +182,28 @@ def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
 
 
 def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
-    """Return a column of texts, or one text if all values are the same object, as for a constant."""
+    """Convert a column of values. Return one string instead if all values are the same object."""
     if all(value is values[0] for value in values):
         return convert(values[0])
     return list(map(convert, values))
 
 
 class Urlset(list[Any]):
-    """The dicts of all sections, as in contrib's context, which are made at the first access.
+    """The entry dicts in the template context of `django.contrib.sitemaps`, built on first access.
 
-    The document of the stock template is already written. Without an access, it is the response, and no
-    dict is made. At an access, the dicts are made with what was active and declared at the time of writing.
-    Items are then read again, since keeping those of a page takes half as long again.
+    The document of the stock template is written in advance. If nothing accesses the dicts, that document
+    is the response. Dicts are built with the declarations and the state from the time of writing. Items are
+    then read again, because keeping the items of a page would take 50 % more time.
     """
 
     document: str | None = None
-    make: Callable[[], Iterable[dict[str, Any]]] | None = None
+    make: Callable[[], list[dict[str, Any]]] | None = None
 
-    def look(self) -> None:
-        """Make the dicts unless they are made; from now on, they can differ from the written document."""
+    def evaluate(self) -> None:
+        """Create the dicts at the first call. Discard the document, since callers can change the list."""
         if self.make is not None:
-            # If a hook fails here, `make` is kept: at the next access, the list must not seem to be empty.
-            dicts = list(self.make())
+            # If a hook fails, keep `make`: otherwise, the list would seem to be empty afterwards.
+            dicts = self.make()
             self.make = None
             super().extend(dicts)
         self.document = None
@@ -210,52 +212,52 @@ class Urlset(list[Any]):
         return [*other, *self]
 
 
-def write(parts: Sequence[SectionPart | list[dict[str, Any]]]) -> Urlset:
-    """Write the entries of several sections now; return them for a template that is rendered later."""
+def write(parts: Sequence[SectionPage | list[dict[str, Any]]]) -> Urlset:
+    """Write the document of several sections now, and return it as a `Urlset` for the template."""
     urlset = Urlset()
     urlset.document = _document(
         batch
         for part in parts
-        for batch in (part.batches() if isinstance(part, SectionPart) else [make_batch(part)])
+        for batch in (part.batches() if isinstance(part, SectionPage) else [make_batch(part)])
     )
-    urlset.make = with_present_state(
-        lambda: [url for part in parts for url in (part.urls() if isinstance(part, SectionPart) else part)]
+    urlset.make = with_current_state(
+        lambda: [url for part in parts for url in (part.urls() if isinstance(part, SectionPage) else part)]
     )
     return urlset
 
 
-def _looking(name: str) -> Callable[..., Any]:
-    """Return a method of `list` that makes the dicts first."""
+def _evaluating(name: str) -> Callable[..., Any]:
+    """Return a method of `list` that evaluates the urlset first."""
     method = getattr(list, name)
 
     @wraps(method)
-    def looking(self: Urlset, *args: Any, **kwargs: Any) -> Any:
-        self.look()
+    def evaluate_first(self: Urlset, *args: Any, **kwargs: Any) -> Any:
+        self.evaluate()
         return method(self, *args, **kwargs)
 
-    return looking
+    return evaluate_first
 
 
 #: All methods that read or change a list.
-LOOKS = (
+EVALUATING_METHODS = (
     *("__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__iadd__"),
     *("__imul__", "__iter__", "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__reduce_ex__"),
     *("__repr__", "__reversed__", "__rmul__", "__setitem__", "append", "clear", "copy", "count", "extend"),
     *("index", "insert", "pop", "remove", "reverse", "sort"),
 )
-for _name in LOOKS:
-    setattr(Urlset, _name, _looking(_name))
+for _name in EVALUATING_METHODS:
+    setattr(Urlset, _name, _evaluating(_name))
 
 
 def urlset_document(urls: Iterable[Any] | None) -> str:
-    """Return the document of the dicts of `get_urls()`. Any key but `location` can be missing."""
+    """Return the document for entry dicts. Any key except `location` can be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
     return _document([make_batch([] if urls is None else list(urls))])
 
 
 def _document(batches: Iterable[Batch]) -> str:
-    """Return a urlset that declares the namespaces in use, and always that of links, as contrib's does."""
+    """Return a urlset with the namespaces in use, and always with `xhtml`, as Django does."""
     chunks: list[bytes] = []
     spaces = {"xhtml": XHTML_NAMESPACE}
 
@@ -270,6 +272,6 @@ def _document(batches: Iterable[Batch]) -> str:
             yield batch
 
     document = writer.write_urlset(check_prefixes(), chunks.append)
-    # Only now are the namespaces known. Contrib's document without entries has a second line end.
+    # All namespaces are known only now. Without entries, Django's document has a second newline.
     empty = b"" if document.urls else b"\n"
     return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()

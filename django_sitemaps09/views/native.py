@@ -1,25 +1,37 @@
-"""The native views: an index, and pages as ranges of keys, under the names of exported files."""
+"""The native views. The index and the pages have the same URLs as the exported files."""
 
 from __future__ import annotations
 
+import gzip
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
-from django_sitemaps09.compression import compress
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
+from django_sitemaps09.hooks.formats import FormatName
 from django_sitemaps09.hooks.values import log_skipped
+from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
-from django_sitemaps09.views import page_maps
-from django_sitemaps09.views.responses import current_base, native, savepoints
-from django_sitemaps09.writer import Destination, Format, WriteResult
+from django_sitemaps09.views import page_maps, rendered, validators
+from django_sitemaps09.views.caching import BusyError
+from django_sitemaps09.views.rendered import RenderedPage
+from django_sitemaps09.views.responses import (
+    configured_script_prefix,
+    current_base,
+    is_host_from_client,
+    native,
+    savepoints,
+)
+from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +39,10 @@ Sitemaps = Mapping[str, Section] | None
 
 
 class GzipFileResponse(HttpResponse):
-    """A compressed file that `GZipMiddleware` does not compress again, as some readers fail on that.
+    """A gzip file that `GZipMiddleware` does not compress again, because some clients would fail.
 
-    Pages with many similar URLs do shrink a second time. The middleware skips responses that have a
-    Content-Encoding. This response claims to have one, but must not send it.
+    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
+    `True` for this header, although the header is not sent.
     """
 
     def has_header(self, header: str) -> bool:
@@ -39,9 +51,9 @@ class GzipFileResponse(HttpResponse):
 
 @native
 def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return an index of all pages of all sections. Sections that fail are logged and skipped.
+    """Return an index of all pages of all sections. Log and skip sections that fail.
 
-    If no page remains, the first failure is raised: an empty index would mean that all URLs are gone.
+    If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     base = current_base(request)
     entries: list[IndexEntry] = []
@@ -50,52 +62,50 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
         try:
             with savepoints():
                 entries += _index_entries(request, section, declaration, base)
+        except BusyError:
+            # An index without the section would mean that its URLs are gone.
+            raise
         except Exception as error:
             logger.exception("Section %r is missing from the index: %s", section, reason_of(error))
             failures.append(error)
     if failures and not entries:
         raise failures[0]
-    return HttpResponse(writer.index_document(entries), content_type="application/xml")
+    content = writer.index_document(entries, styled=conf.stylesheet)
+    response = HttpResponse(content, content_type="application/xml")
+    return validators.respond(request, response, validators.of_content(content))
 
 
 def _index_entries(
     request: HttpRequest, section: str, declaration: Section, base: Base
 ) -> list[IndexEntry]:
-    """Return the index entries of one section's pages."""
     with site_locale():
         source = sources.source(section, declaration, base, conf.limits)
         live_pages = page_maps.live_index(section, source)
     name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    paths = [_reverse(request, name, {"section": section, "page": page.number}) for page, _ in live_pages]
     return [
-        IndexEntry(f"{base}{path}", lastmod) for path, (_, lastmod) in zip(paths, live_pages, strict=True)
+        IndexEntry(f"{base}{_reverse(request, name, section=section, page=page.number)}", lastmod)
+        for page, lastmod in live_pages
     ]
 
 
 @native
 def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
     """Return one page as XML."""
-    with site_locale():
-        content = _render(request, section, page, sitemaps)
-    return HttpResponse(content, content_type="application/xml")
+    return _page_response(request, section, page, sitemaps, "xml", HttpResponse, "application/xml")
 
 
 @native
 def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return one page as an opaque gzip file; with an XML type or a Content-Encoding, some readers fail."""
-    with site_locale():
-        content = _render(request, section, page, sitemaps)
-    linked = b" xmlns:xhtml=" in content[: content.find(b"<url>")]
-    compressed = compress(content, conf.gzip_level, linked=linked)
-    return GzipFileResponse(compressed, content_type="application/gzip")
+    """Return one page as a gzip file. Some clients fail on the type XML or a Content-Encoding header."""
+    return _page_response(request, section, page, sitemaps, "xml", GzipFileResponse, "application/gzip")
 
 
 @native
 def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return the URLs of one page of any section, one on each line."""
-    with site_locale():
-        content = _render(request, section, page, sitemaps, writer.TEXT)
-    return HttpResponse(content, content_type="text/plain; charset=utf-8")
+    """Return one page as text, with one URL on each line. This works for sections of any format."""
+    return _page_response(
+        request, section, page, sitemaps, "text", HttpResponse, "text/plain; charset=utf-8"
+    )
 
 
 @native
@@ -105,48 +115,127 @@ def robots_txt(
     rules: str = "",
     sitemap_url_name: str = "django_sitemaps09:index",
 ) -> HttpResponse:
-    """Return a robots.txt: `rules`, then the URL of the index. Without rules, everything is allowed.
+    """Return a robots.txt with `rules` and the URL of the index. Without rules, everything is allowed.
 
-    `sitemaps` is accepted but not used, so that one dict of arguments works for all views.
+    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
     """
     line = robots.sitemap_line(f"{current_base(request)}{reverse(sitemap_url_name)}")
     content = f"{rules.rstrip()}\n\n{line}\n" if rules else f"{line}\n"
     return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
 
-def _render(
-    request: HttpRequest, section: str, page: str, sitemaps: Sitemaps, kind: Format = writer.URLSET
-) -> bytes:
-    """Return a page within its limits; from now on, rows that exceed them are on a page of their own.
+@native
+def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
+    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it.
 
-    A page whose items are all skipped is also in the index, and has no URLs.
+    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
     """
+    content = writer.stylesheet()
+    response = HttpResponse(content, content_type="text/css; charset=utf-8")
+    return validators.respond(request, response, validators.of_content(content))
+
+
+@site_locale()
+def _page_response(
+    request: HttpRequest,
+    section: str,
+    number: str,
+    sitemaps: Sitemaps,
+    format_name: FormatName,
+    response_class: type[HttpResponse],
+    content_type: str,
+) -> HttpResponse:
+    """Return a page, or an empty response if the client's copy is still valid."""
+    started = time.time()
     declarations = sections.native_mapping(sitemaps)
     if section not in declarations:
         raise Http404(f"No sitemap available for section: {section!r}")
     source = sources.source(section, declarations[section], current_base(request), conf.limits)
-    # `MAX_BYTES` in the settings is a limit for exports, which can split a page by it.
+    if isinstance(source, UrlsSource):
+        _begin(source, int(number))
+    live_page = page_maps.find_page(section, source, int(number))
+    if live_page is None:
+        raise Http404(f"Section {section!r} has no page {number}")
+    known_etag = validators.of_page(source, live_page)
+    response = response_class(content_type=content_type)
+    answer = validators.respond(request, response, known_etag)
+    if answer is response:
+        page = rendered.rendered_page(
+            _page_name(request, source, live_page, format_name) if conf.live_cache else None,
+            known_etag,
+            partial(_render, section, source, live_page, format_name, started),
+        )
+        response = response_class(
+            _content(page, compressed=response_class is GzipFileResponse), content_type=content_type
+        )
+        answer = validators.respond(request, response, page.etag)
+    logger.debug(
+        "Section %r, page %s: status %d in %.3f seconds",
+        section,
+        number,
+        answer.status_code,
+        time.time() - started,
+    )
+    return answer
+
+
+def _page_name(
+    request: HttpRequest, source: Source, live_page: Page, format_name: FormatName
+) -> str | None:
+    """Return the cache key of a page, or `None` if clients could choose a part of the key.
+
+    The key contains the path, since two URLconfs can use the same name for different sections.
+    """
+    if is_host_from_client() or get_script_prefix() != configured_script_prefix():
+        return None
+    bases = list(map(str, source.bases))
+    path = request.path.removesuffix(".gz")
+    facts = (path, source.declaration_digest, live_page, format_name, bases)
+    return f"django_sitemaps09:page:{sources.digest(facts)}"
+
+
+def _content(page: RenderedPage, *, compressed: bool) -> bytes:
+    if compressed and not page.is_compressed:
+        return rendered.compressed(page.content)
+    if page.is_compressed and not compressed:
+        return gzip.decompress(page.content)
+    return page.content
+
+
+def _render(
+    section: str, source: Source, live_page: Page, format_name: FormatName, started: float
+) -> RenderedPage:
+    """Return a page within the limits. If the rows exceed a limit, split the live page.
+
+    If all items of a page are skipped, the page has no URLs, but is still in the index.
+    """
+    # Rows may have changed since the fingerprint was last read.
+    known_etag = validators.of_page(source, live_page, started)
+    # Only exports split pages at the setting `MAX_BYTES`. Live pages must fit the limit of the protocol.
     limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
     if not has_key_ranges(source):
-        # Its pages cannot be divided: too many URLs are better than none, up to the protocol's limit.
+        # Pages without key ranges cannot be split, so they may have as many URLs as the protocol allows.
         limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
-    if isinstance(source, UrlsSource):
-        _begin(source, int(page))
-    live_page = page_maps.find_page(section, source, int(page))
-    if live_page is None:
-        raise Http404(f"Section {section!r} has no page {page}")
     chunks: list[bytes] = []
     with closing(source.batches(live_page)) as batches:
         outs = [Destination(chunks.append, str(source.bases[0]))]
+        kind = writer.page_format(format_name, styled=conf.stylesheet)
         [document] = writer.write_documents(kind, batches, outs, limits, source.namespaces)
-    _log(section, page, document, source)
-    if document.cut is not None and has_key_ranges(source):
-        page_maps.split_page(section, source, live_page, source.key_text(document.cut))
-    return b"".join(chunks)
+    _log(section, live_page.number, document, source)
+    if has_key_ranges(source):
+        if document.cut is not None:
+            page_maps.split_page(section, source, live_page, source.key_text(document.cut))
+        elif not document.urls and not document.errors:
+            page_maps.drop_page(section, source, live_page)
+    content = b"".join(chunks)
+    etag = known_etag or validators.of_content(content)
+    # The rows that did not fit are listed only after another request has stored the divided map.
+    is_incomplete = document.cut is not None and has_key_ranges(source)
+    return RenderedPage(None if is_incomplete else etag, started, content)
 
 
 def _begin(source: UrlsSource, number: int) -> None:
-    """Begin a page as contrib's view does. If that fails, as it can for a missing page, begin page 1."""
+    """Begin a page as Django's view does. If that fails, the page may not exist, so begin page 1."""
     try:
         with savepoints():
             source.begin(number)
@@ -156,33 +245,26 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(section: str, page: str, document: WriteResult, source: Source) -> None:
+def _log(section: str, page: int, document: WriteResult, source: Source) -> None:
     where = f"Section {section!r}, page {page}: skipped"
     log_skipped(logger, document.errors, len(document.errors), where)
+    values = (section, page, document.urls, document.bytes)
+    most_urls = sources.page_limits(source, conf.limits).urls
     if document.cut is not None and not has_key_ranges(source):
         logger.error(
             "Section %r, page %s: only the first %d URLs (%d bytes) are served, because no more fit "
             "into a sitemap. Set a lower `limit`.",
-            section,
-            page,
-            document.urls,
-            document.bytes,
+            *values,
         )
-    elif (
-        document.urls > sources.page_limits(source, conf.limits).urls or document.bytes > conf.limits.bytes
-    ):
+    elif document.urls > most_urls or document.bytes > conf.limits.bytes:
         logger.warning(
-            "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.",
-            section,
-            page,
-            document.urls,
-            document.bytes,
+            "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *values
         )
 
 
-def _reverse(request: HttpRequest, name: str, kwargs: dict[str, object] | None = None) -> str:
+def _reverse(request: HttpRequest, name: str, **kwargs: object) -> str:
     """Return the URL of a native view, in the namespace of the request."""
-    match = request.resolver_match
-    if match is not None and "django_sitemaps09" in match.app_names:
-        return reverse(f"{match.namespace}:{name}", kwargs=kwargs)
-    return reverse(f"django_sitemaps09:{name}", kwargs=kwargs)
+    match, namespace = request.resolver_match, "django_sitemaps09"
+    if match is not None and namespace in match.app_names:
+        namespace = match.namespace
+    return reverse(f"{namespace}:{name}", kwargs=kwargs)

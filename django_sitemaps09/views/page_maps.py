@@ -1,116 +1,160 @@
-"""Page maps of the native views, kept in Django's cache for a while."""
+"""Build the page maps of the native views, and keep them in Django's cache.
+
+If processes share the cache, they share a map and update it: new pages are added at the end, a page that
+overflows is divided, and an empty page is merged. Otherwise, each process regularly builds a new map from
+the rows. The maps of all processes are then the same as long as the rows are the same.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
-from django.apps import apps
-from django.conf import settings
 from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.sources import Source, has_key_ranges
-from django_sitemaps09.views import caching, exported
+from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.views import caching, exported, live_map
+from django_sitemaps09.views.exported import Published
+from django_sitemaps09.views.live_map import LiveMap
+from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
 
-# The version of the form of cached maps, which is a part of their names.
-_FORM = 2
-# The age in seconds at which a map is rebuilt. Pages are ranges, so an older map only fills them unevenly.
-_SECONDS = 300
-# The age at which it is rebuilt for a number that it lacks, which can be from another process's map.
+logger = logging.getLogger(__name__)
+
+# Seconds after which a map is renewed if it lacks a requested page number. A newer map may have this page.
 _UNKNOWN_SECONDS = 60
-# Seconds between two attempts to find a number that a map lacks elsewhere.
-_LOOK_SECONDS = 10
-# The base that URLs are measured with if a client sets the host, which must not affect the bounds of pages.
+# Seconds between two searches for page numbers that a map lacks.
+_SEARCH_SECONDS = 10
+# Seconds until the lock for building a map, or for reading its lastmods, expires.
+_BUILD_SECONDS = 60
+# The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
 _HOST = "https://www.example.com"
 
-
-class LiveMap(NamedTuple):
-    """The pages of a section, and pages of earlier maps whose numbers it does not have.
-
-    A crawler that has read an earlier index can still request these. `name` is the name of the map in the
-    cache, or `None` if it is not kept. `cut_at` is in seconds since 1970.
-    """
-
-    name: str | None
-    cut_at: float
-    pages: tuple[Page, ...]
-    previous_pages: tuple[Page, ...] = ()
-
-    def find(self, number: int) -> Page | None:
-        """Return the page with a number, `None` if there is none."""
-        return next((page for page in (*self.pages, *self.previous_pages) if page.number == number), None)
-
-    def keep(self) -> None:
-        """Put the map into the cache. One without pages is rebuilt each time, which costs few queries."""
-        if self.name is not None and self.pages:
-            value = (
-                self.cut_at,
-                [tuple(page) for page in self.pages],
-                [tuple(page) for page in self.previous_pages],
-            )
-            # Kept for twice that age: requests are answered from it while one of them cuts the next map.
-            for name in (self.name, _newest_name(self.name)):
-                caching.keep(name, value, 2 * _SECONDS)
+#: The time of reading in seconds since 1970, and the newest lastmod of each page.
+_Lastmods: TypeAlias = "tuple[float, dict[Page, str | None]]"
 
 
 def live_index(section: str, source: Source) -> list[tuple[Page, str | None]]:
-    """Return the pages of a section with the newest lastmod of each. Both are cached for the same time."""
+    """Return the pages of a section, each with its newest lastmod. Both are at most five minutes old."""
     live = _live_map(section, source)
-    name = live.name and f"{live.name}:lastmods"
-    lastmods = _lastmods(caching.get(name), live.cut_at) if name else {}
-    missing = [page for page in live.pages if page not in lastmods]
-    lastmods |= {page: source.newest(page) for page in missing}
-    if name and missing:
-        value = live.cut_at, [(tuple(page), lastmod) for page, lastmod in lastmods.items()]
-        caching.keep(name, value, 2 * _SECONDS)
-    return [(page, lastmods[page]) for page in live.pages]
+    if live.name is None:
+        return [(page, source.newest(page)) for page in live.pages]
+    # The key does not depend on the export: most pages have the same bounds after the next export.
+    name = f"{live_map.newest_name(live.name)}:lastmods"
+
+    def cached_lastmods() -> _Lastmods | None:
+        read_at, lastmods = _read_lastmods(caching.get(name))
+        return (read_at, lastmods) if lastmods.keys() >= {*live.pages} else None
+
+    def read_lastmods() -> _Lastmods:
+        read_at, lastmods = _read_lastmods(caching.get(name))
+        now = time.time()
+        if not 0 <= now - read_at < live_map.AGE:
+            read_at, lastmods = now, {}
+        lastmods = {
+            page: lastmods[page] if page in lastmods else source.newest(page) for page in live.pages
+        }
+        value = read_at, [(tuple(page), lastmod) for page, lastmod in lastmods.items()]
+        caching.store(name, value, 2 * live_map.AGE)
+        return read_at, lastmods
+
+    kept = cached_lastmods()
+    if kept is None:
+        kept = caching.once(name, cached_lastmods, read_lastmods, _BUILD_SECONDS)
+    elif not 0 <= time.time() - kept[0] < live_map.AGE and caching.add(
+        f"{name}:due", True, _UNKNOWN_SECONDS
+    ):
+        kept = read_lastmods()
+    return [(page, kept[1][page]) for page in live.pages]
 
 
 def find_page(section: str, source: Source, number: int) -> Page | None:
-    """Return the page with a number; `None` if there is none, mostly without a query."""
-    is_of_export = has_key_ranges(source) and 1 < number < sources.LIVE_NUMBERS[0]
-    if is_of_export and not exported.is_configured():
+    """Return the page with this number, or `None`. This usually needs no database query."""
+    is_exported_number = has_key_ranges(source) and 1 < number < sources.LIVE_NUMBERS[0]
+    if is_exported_number and not exported.is_configured():
         return None
     live = _live_map(section, source)
     page = live.find(number)
-    if page is None and live.name and caching.add(f"{live.name}:unknown", True, _LOOK_SECONDS):
-        # There can be a new export, or another process can have a newer map.
+    if page is None and live.name and caching.add(f"{live.name}:unknown", True, _SEARCH_SECONDS):
+        # A new export, or a newer map from another process, may contain the number.
         page = _live_map(section, source, _UNKNOWN_SECONDS, again=True).find(number)
+    if page is None and live.name:
+        # The map of an export that could be read until a moment ago.
+        newest = live_map.read(live_map.newest_name(live.name))
+        page = newest and newest.find(number)
     return page
 
 
 def split_page(section: str, source: Source, page: Page, key: Key) -> None:
-    """Move the rows of a page after a key to a page of their own, until the map is rebuilt."""
+    """Split a live page after a key, and store the new map."""
     live = _live_map(section, source)
-    if page not in live.pages:
-        return
-    position = live.pages.index(page)
-    number = sources.live_number(key, {live_page.number for live_page in live.pages})
-    parts = pages.split(page, key, number)
-    live._replace(pages=(*live.pages[:position], *parts, *live.pages[position + 1 :])).keep()
+    if page in live.pages:
+        number = sources.live_number(key, {live_page.number for live_page in live.pages})
+        live.with_page(page, *pages.split(page, key, number)).store()
 
 
-def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again: bool = False) -> LiveMap:
-    """Return the cached map if it is younger than `seconds` or being rebuilt elsewhere, else a new one."""
+def drop_page(section: str, source: QuerySource, page: Page) -> None:
+    """Remove a page without rows from the index. An adjacent page takes over its range."""
+    live = _live_map(section, source)
+    if page in live.pages and not source.count(page.after, page.until, 1):
+        live.without_page(page).store()
+
+
+def _live_map(
+    section: str, source: Source, seconds: float = live_map.AGE, *, again: bool = False
+) -> LiveMap:
+    """Return the cached map if it is newer than `seconds` or being renewed elsewhere, else a new map."""
     published = exported.find(section, source, again=again)
     base = _measured_base(source)
-    name = None
-    if source.map_cache_key is not None:
-        # The name does not depend on a client's input. The export comes last: see `_newest_name`.
-        rows_digest = sources.digest((_FORM, source.map_cache_key, len(base)))
-        name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
-    cached_map = _read(name, caching.get(name)) if name else None
-    if cached_map is not None and (
-        time.time() - cached_map.cut_at < seconds
-        # One process at a time cuts a new map; others use the earlier one meanwhile.
-        or not caching.add(f"{name}:cut", True, _UNKNOWN_SECONDS)
+    if not has_key_ranges(source):
+        return _cut(section, source, None, base, None)
+    # Clients cannot influence the cache key. Its last part identifies the export: see `newest_name`.
+    rows_digest = sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))
+    name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
+    cached_map = live_map.read(name)
+    if cached_map is None:
+        # Keep the pages of the map from before this export: crawlers may have read its index.
+        newest = live_map.read(live_map.newest_name(name))
+        return caching.once(
+            name,
+            lambda: live_map.read(name),
+            lambda: _cut(section, source, published, base, name, newest),
+            _BUILD_SECONDS,
+            newest and newest._replace(name=f"{live_map.newest_name(name)}:"),
+        )
+    if 0 <= time.time() - cached_map.renewed_at < seconds or not caching.add(
+        # Prevent a cache stampede: one process renews the map, and others use the current one meanwhile.
+        f"{name}:due",
+        True,
+        _UNKNOWN_SECONDS,
     ):
         return cached_map
+    if caching.is_failing() or not caching.is_shared():
+        return _cut(section, source, published, base, name, cached_map)
+    live = cached_map.extended(source, time.time())
+    newest = live_map.read(live_map.newest_name(name))
+    if newest is not None:
+        live = live.with_previous(newest.pages)
+    live.store()
+    logger.debug("Section %r: the map of %d pages is renewed", section, len(live.pages))
+    return live
+
+
+def _cut(
+    section: str,
+    source: Source,
+    published: Published | None,
+    base: str,
+    name: str | None,
+    previous: LiveMap | None = None,
+) -> LiveMap:
+    """Build the map of a section, and cache it under `name`. Use the published pages if there are any."""
+    started = time.time()
     records = []
     if published is not None and has_key_ranges(source) and not source.is_empty():
         records = exported.records(section, source, published)
@@ -120,29 +164,32 @@ def _live_map(section: str, source: Source, seconds: float = _SECONDS, *, again:
         live_pages = exported.live_pages(records[0], source, rows)
     else:
         live_pages = [*sources.live_pages(source, rows).pages]
-    backup_pages = [page for record in records[1:] for page in record.page_map().pages]
+    highest = records[0].highest if records else None
+    if highest is not None:
+        highest = max(
+            highest, *(page.number for page in live_pages if page.number not in sources.LIVE_NUMBERS)
+        )
     numbers = {page.number for page in live_pages}
-    if cached_map is None and name is not None:
-        # A map of the previous export, or from before the first: a crawler can have read that index.
-        cached_map = _read(name, caching.get(_newest_name(name)))
+    backup_pages = [page for record in records[1:] for page in record.page_map().pages]
     previous_pages = [
         page
-        for page in (*(cached_map.pages if cached_map else ()), *backup_pages)
+        for page in (*(previous.pages if previous else ()), *backup_pages)
         if page.number not in numbers
     ]
-    live = LiveMap(name, time.time(), tuple(live_pages), tuple(previous_pages))
-    live.keep()
+    live = LiveMap(name, time.time(), rows, highest, tuple(live_pages), tuple(previous_pages))
+    live.store()
+    logger.debug(
+        "Section %r: cut into %d pages in %.3f seconds",
+        section,
+        len(live_pages),
+        live.renewed_at - started,
+    )
     return live
 
 
-def _newest_name(name: str) -> str:
-    """Return the name of the newest map of a section, whichever export it belongs to."""
-    return name.rpartition(":")[0]
-
-
 def _measured_base(source: Source) -> str:
-    """Return the base for measuring the length of entries, which has the same length for all clients."""
-    if conf.base_url is None and not apps.is_installed("django.contrib.sites"):
+    """Return the base URL for measuring entries. Its length is the same for all clients."""
+    if is_host_from_client():
         return _HOST
     bases = source.bases if conf.base_url else [base._replace(scheme="https") for base in source.bases]
     return max(map(str, bases), key=len)
@@ -150,51 +197,23 @@ def _measured_base(source: Source) -> str:
 
 @contextmanager
 def _script_prefix() -> Iterator[None]:
-    """Set the script prefix of management commands: on some servers, a client can name another one."""
+    """Set the script prefix of management commands. On some servers, clients can change the current one."""
     prefix = get_script_prefix()
-    set_script_prefix(settings.FORCE_SCRIPT_NAME or "/")
+    set_script_prefix(configured_script_prefix())
     try:
         yield
     finally:
         set_script_prefix(prefix)
 
 
-def _read(name: str, value: Any) -> LiveMap | None:
-    """Read a map from a cached value, which can be anything; return `None` if it is not a map."""
+def _read_lastmods(value: Any) -> _Lastmods:
+    """Parse cached lastmods. Return an empty dict if the value is invalid."""
     try:
-        cut_at, page_values, previous_values = value
-        live = LiveMap(
-            name, float(cut_at), tuple(map(_page, page_values)), tuple(map(_page, previous_values))
-        )
-    except (TypeError, ValueError):
-        return None
-    bounds = [page.until for page in live.pages]
-    is_chain = [page.after for page in live.pages] == [None, *bounds[:-1]]
-    return live if is_chain and len({page.number for page in live.pages}) == len(bounds) else None
-
-
-def _page(value: Any) -> Page:
-    """Return a cached value as a page. Raise `ValueError` or `TypeError` if it is not one.
-
-    Some caches turn tuples into lists.
-    """
-    number, after, until = value
-    return Page(int(number), _key(after), _key(until))
-
-
-def _key(value: Iterable[object] | None) -> Key | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        raise TypeError(f"{value!r:.200} is not a key")
-    return tuple(map(str, value))
-
-
-def _lastmods(value: Any, cut_at: float) -> dict[Page, str | None]:
-    """Read the lastmods of the map that was cut at a time; an empty dict if they are of another map."""
-    try:
-        map_cut_at, page_values = value
-        pairs = [(_page(page), None if lastmod is None else str(lastmod)) for page, lastmod in page_values]
-    except (TypeError, ValueError):
-        return {}
-    return dict(pairs) if map_cut_at == cut_at else {}
+        read_at, page_values = value
+        pairs = [
+            (live_map.read_page(page), None if lastmod is None else str(lastmod))
+            for page, lastmod in page_values
+        ]
+        return float(read_at), dict(pairs)
+    except (OverflowError, TypeError, ValueError):
+        return 0.0, {}

@@ -1,42 +1,57 @@
-"""Helpers for compatibility and native views: access, the host, and `Last-Modified`."""
+"""Decorators, hosts and headers for both the compatibility views and the native views."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time, timezone
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.db import connections, transaction
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol import Base, parse_base
+from django_sitemaps09.views.caching import BusyError
 
 ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponseBase])
 
 
 def public(view: ViewT) -> ViewT:
-    """Decorate a view to be open under `LoginRequiredMiddleware`, and not to be indexed itself."""
+    """Exempt a view from `LoginRequiredMiddleware`, and add `X-Robots-Tag` as Django's views do."""
     return login_not_required(x_robots_tag(view))
 
 
+# Seconds after which a client may repeat a request.
+_RETRY_SECONDS = 30
+
+
 def native(view: ViewT) -> ViewT:
-    """Decorate a view to be public, and to accept only GET and HEAD."""
-    return public(require_safe(view))
+    """Decorate a view with `public`, accept only GET and HEAD, and respond with 503 to `BusyError`."""
+
+    @wraps(view)
+    def respond(*args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(*args, **kwargs)
+        except BusyError:
+            return HttpResponse(status=503, headers={"Retry-After": str(_RETRY_SECONDS)})
+
+    return cast("ViewT", public(require_safe(respond)))
 
 
 @contextmanager
 def savepoints() -> Iterator[None]:
-    """Keep a query that fails inside from breaking later queries, if a request is a transaction."""
+    """Open savepoints, so a failed query in the block does not break the request's transaction."""
     with ExitStack() as stack:
         for connection in connections.all(initialized_only=True):
             if connection.in_atomic_block and connection.settings_dict["ATOMIC_REQUESTS"]:
@@ -45,10 +60,9 @@ def savepoints() -> Iterator[None]:
 
 
 def current_base(request: HttpRequest) -> Base:
-    """Return `BASE_URL`, else the request's scheme with the domain of the current site or the request.
+    """Return `BASE_URL`, or else the scheme of the request with the domain of the current site.
 
-    The request's host is used without `BASE_URL` and without the sites framework. Django accepts it only if
-    it is in `ALLOWED_HOSTS`.
+    Without the sites framework, the domain is the host of the request. It must be in `ALLOWED_HOSTS`.
     """
     if conf.base_url is not None:
         return conf.base_url
@@ -62,8 +76,18 @@ def current_base(request: HttpRequest) -> Base:
         raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
 
 
+def is_host_from_client() -> bool:
+    """Return whether clients can choose any of the `ALLOWED_HOSTS` as the host of URLs."""
+    return conf.base_url is None and not apps.is_installed("django.contrib.sites")
+
+
+def configured_script_prefix() -> str:
+    """Return the script prefix of management commands. Some servers let clients change the current one."""
+    return settings.FORCE_SCRIPT_NAME or "/"
+
+
 def current_site(request: HttpRequest) -> Any:
-    """Return the site of a request, even if its domain is stored in Unicode: a request has it in IDNA."""
+    """Return the site of a request, even if its domain is stored as Unicode instead of IDNA."""
     try:
         return get_current_site(request)
     except ObjectDoesNotExist:
@@ -71,7 +95,7 @@ def current_site(request: HttpRequest) -> Any:
         domain = name
         with suppress(UnicodeError):
             domain = name.encode().decode("idna")
-        # In the order of get_current_site(): with the port, then without.
+        # As in get_current_site(), search with the port first, then without the port.
         sites = apps.get_model("sites", "Site").objects
         for site_domain in dict.fromkeys((f"{domain}{colon}{port}", domain)):
             site = sites.filter(domain__iexact=site_domain).first()
@@ -81,14 +105,14 @@ def current_site(request: HttpRequest) -> Any:
 
 
 def as_datetime(lastmod: date) -> datetime:
-    """Return a lastmod as an aware datetime: a date is midnight in UTC, a naive one is in `TIME_ZONE`."""
+    """Return an aware datetime. A date becomes midnight in UTC. A naive datetime is in `TIME_ZONE`."""
     if not isinstance(lastmod, datetime):
         return datetime.combine(lastmod, time.min, timezone.utc)
     return lastmod if lastmod.tzinfo else lastmod.replace(tzinfo=conf.zone)
 
 
-def last_modified(lastmods: list[Any]) -> dict[str, str] | None:
-    """Return the header for a response with these lastmods: the newest one, or `None` if one is missing."""
+def last_modified(lastmods: list[Any]) -> dict[str, str]:
+    """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
     if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
-        return None
+        return {}
     return {"Last-Modified": http_date(max(map(as_datetime, lastmods)).timestamp())}

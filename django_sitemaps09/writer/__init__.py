@@ -1,4 +1,4 @@
-"""Write batches and index entries as the bytes of documents."""
+"""Write batches and index entries as the bytes of sitemaps and indexes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from django_sitemaps09.protocol import Limits
 from django_sitemaps09.writer.document import Destination, Format, WriteResult, elements, write_documents
 from django_sitemaps09.writer.extensions import extension_text
 from django_sitemaps09.writer.index import index_document
-from django_sitemaps09.writer.media import image_elements, news_element, video_elements
+from django_sitemaps09.writer.styling import STYLESHEET_MARK, add_instruction, stylesheet
 from django_sitemaps09.writer.urls import TEXT
 from django_sitemaps09.writer.urlset import URLSET, urlset_head
 
-#: The formats of pages, by the values of `Sitemap.format`.
+#: The format of pages for each value of `Sitemap.format`.
 FORMATS = {"xml": URLSET, "text": TEXT}
+# A text file cannot contain a stylesheet instruction.
+_STYLED_URLSET = URLSET._replace(head=lambda namespaces: add_instruction(URLSET.head(namespaces)))
 
 __all__ = [
     "FORMATS",
+    "STYLESHEET_MARK",
     "TEXT",
     "URLSET",
     "Destination",
@@ -25,14 +28,18 @@ __all__ = [
     "WriteResult",
     "elements",
     "extension_text",
-    "image_elements",
     "index_document",
-    "news_element",
+    "page_format",
+    "stylesheet",
     "urlset_head",
-    "video_elements",
     "write_documents",
     "write_urlset",
 ]
+
+
+def page_format(name: str, *, styled: bool) -> Format:
+    """Return the format of pages for a value of `Sitemap.format`. `styled` adds a stylesheet to XML."""
+    return _STYLED_URLSET if styled and name == "xml" else FORMATS[name]
 
 
 def write_urlset(
@@ -43,6 +50,6 @@ def write_urlset(
     base: str = "",
     namespaces: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Write one urlset; see `write_documents`."""
+    """Write the entries of batches to one urlset. For several documents, see `write_documents()`."""
     [result] = write_documents(URLSET, batches, [Destination(write, base)], limits, namespaces)
     return result

@@ -9,18 +9,18 @@ from typing import NamedTuple, TypeAlias
 from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
 from django_sitemaps09.protocol import Limits
 
-# The most keys of a page that are remembered, from which `WriteResult.middle` is chosen.
+# Maximum number of keys that are stored to find `WriteResult.middle`.
 _MARKS = 1_000
 
-#: The text of elements in parts: literals that all share, and columns of texts that differ.
+#: XML in parts: literals that are the same for all items, and columns with one string for each item.
 Parts: TypeAlias = "Sequence[str | Sequence[str]]"
 
 
 class WriteResult(NamedTuple):
-    """The result of writing a document. `lastmod` is the newest one if all entries have one.
+    """The result of writing a document.
 
-    `cut` is the key of the last item written if the next one would exceed the limits. `middle` is then
-    the key of an item about halfway to it.
+    `lastmod` is the newest lastmod, or `None` if an entry has no lastmod. If the document is full, `cut` is
+    the key of the last written item, and `middle` is the key of an item about halfway through.
     """
 
     urls: int
@@ -32,9 +32,10 @@ class WriteResult(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A kind of document. `head` takes the namespaces that its entries can use, by prefix.
+    """A document format.
 
-    `parts` takes a batch and the base that its paths are joined to, and returns its entries in parts.
+    `head` takes the namespaces of the entries by prefix, and returns the first bytes. `parts` takes a batch
+    and the base URL for paths, and returns the entries of all items in parts.
     """
 
     head: Callable[[Mapping[str, str]], bytes]
@@ -43,7 +44,7 @@ class Format(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """The destination of a document, and the base of its locations: `https://www.example.com` or empty."""
+    """A function that writes the bytes of one document, and the base URL for its paths. It can be empty."""
 
     write: Callable[[bytes], object]
     base: str = ""
@@ -56,10 +57,10 @@ def write_documents(
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
 ) -> list[WriteResult]:
-    """Write the same entries to several documents that differ in their bases, until one of them is full.
+    """Write the same entries to several documents with different base URLs, until a document is full.
 
-    The entries of one item stay together; an item that does not fit on an empty page is skipped with an
-    error. Raise `TextError` for text that XML cannot contain.
+    All entries of an item are in the same document. An item that does not fit into an empty document is
+    skipped with an error. Raise `TextError` for a string that XML cannot contain.
     """
     documents = _Documents(kind, destinations, limits, kind.head(namespaces or {}))
     for batch in batches:
@@ -70,7 +71,7 @@ def write_documents(
 
 
 class _Documents:
-    """Documents that are written in lockstep."""
+    """Several documents that are filled with the same items."""
 
     def __init__(
         self, kind: Format, destinations: Sequence[Destination], limits: Limits | None, head: bytes
@@ -87,7 +88,8 @@ class _Documents:
         self._write([head] * len(destinations))
 
     def add(self, batch: Batch) -> None:
-        """Add all items of a batch, or as many as fit."""
+        """Write all items of a batch, or those that fit into every document."""
+        limits = self._limits
         self._errors += batch.errors
         texts = [
             _pieces(self._kind.parts(batch, destination.base), len(batch.keys))
@@ -95,40 +97,38 @@ class _Documents:
         ]
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
-        if self._limits is None:
-            # No keys are remembered: they can be the items themselves, which would stay in memory.
-            self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
-        elif self._has_room(chunks, sum(counts), self._limits):
-            self._marks.add(batch.keys)
+        if limits is None or self._has_room(chunks, sum(counts), limits):
+            if limits is not None:
+                # Without limits, no keys are stored: they can be the items, and would use much memory.
+                self._marks.add(batch.keys)
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         else:
             item_texts = [_join_pieces(pieces, len(batch.keys)) for pieces in texts]
-            self._add_what_fits(batch, item_texts, counts, self._limits)
+            self._add_fitting(batch, item_texts, counts, limits)
 
-    def _add_what_fits(
+    def _add_fitting(
         self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int], limits: Limits
     ) -> None:
-        start = 0
-        while start < len(batch.keys) and self.cut is None:
-            stop = _find_stop(texts, counts, start, limits, self._urls, self._sizes)
+        start, keys = 0, batch.keys
+        while start < len(keys) and self.cut is None:
+            stop = start + _count_fitting(islice(counts, start, None), limits.urls - self._urls)
+            for items, size in zip(texts, self._sizes, strict=True):
+                lengths = (len(text.encode()) for text in islice(items, start, stop))
+                stop = start + _count_fitting(lengths, limits.bytes - size)
             chunks = ["".join(items[start:stop]).encode() for items in texts]
-            self._marks.add(batch.keys[start:stop])
+            self._marks.add(keys[start:stop])
             self._take(chunks, sum(counts[start:stop]), batch.lastmods, start, stop)
-            if stop < len(batch.keys):
-                if self._urls:
-                    self.cut = self._marks.last
-                else:
-                    self._errors.append(
-                        ItemError(excerpt(batch.keys[stop]), "location", "does not fit on a page")
-                    )
-                    stop += 1
+            if stop < len(keys) and self._urls:
+                self.cut = self._marks.last
+            elif stop < len(keys):
+                reason = "its entries alone exceed the limits of a page"
+                self._errors.append(ItemError(excerpt(keys[stop]), "location", reason))
+                stop += 1
             start = stop
 
     def _has_room(self, chunks: Sequence[bytes], count: int, limits: Limits) -> bool:
-        sizes = zip(self._sizes, chunks, strict=True)
-        return self._urls + count <= limits.urls and all(
-            size + len(chunk) <= limits.bytes for size, chunk in sizes
-        )
+        sizes = (size + len(chunk) for size, chunk in zip(self._sizes, chunks, strict=True))
+        return self._urls + count <= limits.urls and all(size <= limits.bytes for size in sizes)
 
     def _take(self, chunks: Sequence[bytes], count: int, lastmods: Column, start: int, stop: int) -> None:
         self._write(chunks)
@@ -142,29 +142,29 @@ class _Documents:
                 self._sizes[place] += len(chunk)
 
     def end(self) -> list[WriteResult]:
-        """Write the last bytes and return the result for each document."""
+        """Write the closing tags, and return the result for each document."""
         for destination in self._destinations:
             destination.write(self._kind.tail)
         has_lastmods = bool(self._lastmods) and None not in self._lastmods
         newest = max(filter(None, self._lastmods)) if has_lastmods else None
         middle = None if self.cut is None else self._marks.middle()
-        # An error in a declaration is reported with each batch.
+        # Each batch repeats the errors of its declaration.
         errors = tuple(dict.fromkeys(self._errors))
         return [WriteResult(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:
-    """Return the text of each item of a batch: one entry for each of its listed locations."""
+    """Return the XML or text of each item: one entry for each listed location."""
     return items(kind.parts(batch, base), len(batch.keys))
 
 
 def items(parts: Parts, count: int) -> list[str]:
-    """Return the text of each of `count` items."""
+    """Join the parts to one string for each of `count` items."""
     return _join_pieces(_pieces(parts, count), count)
 
 
 class _Marks:
-    """Evenly spread keys of a page, remembered in case it has to be split."""
+    """Evenly spaced keys on a page. They are needed if the page must be split."""
 
     def __init__(self) -> None:
         self.last: Hashable | None = None
@@ -181,33 +181,16 @@ class _Marks:
             self._step *= 2
 
     def middle(self) -> Hashable:
-        """Return the key of the item halfway through the page, or of one shortly before it."""
+        """Return the key of an item halfway through the page, or slightly earlier."""
         return self._keys[max(self._count // 2 - 1, 0) // self._step]
 
 
-def _find_stop(
-    documents: Sequence[Sequence[str]],
-    counts: Sequence[int],
-    start: int,
-    limits: Limits,
-    urls: int,
-    sizes: Sequence[int],
-) -> int:
-    """Return the end of the items from `start` on that fit into all documents."""
-    stop = start + _count_fitting(islice(counts, start, None), limits.urls - urls)
-    for texts, size in zip(documents, sizes, strict=True):
-        lengths = (len(text.encode()) for text in islice(texts, start, stop))
-        stop = start + _count_fitting(lengths, limits.bytes - size)
-    return stop
-
-
 def _count_fitting(amounts: Iterable[int], room: int) -> int:
-    """Return how many of the first amounts fit into `room`."""
     return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
 
 
 def _newest_lastmods(lastmods: Column, start: int, stop: int) -> list[str | None]:
-    """Return a list with the newest lastmod of these items, or with `None` if one of them has none."""
+    """Return a list with the newest lastmod of these items. It contains `None` if a lastmod is missing."""
     if start == stop:
         return []
     part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
@@ -220,14 +203,14 @@ def _join_pieces(pieces: Sequence[str], count: int) -> list[str]:
 
 
 def _pieces(parts: Parts, count: int) -> list[str]:
-    """Return the pieces of all items in order, equally many for each. Joined, they are the text.
+    """Return the strings to concatenate for all items in order, the same number for each item.
 
-    Interleaving columns and literals takes a third of the time of formatting.
+    Interleaving columns and literals takes a third of the time of formatting each item.
     """
     pieces = [""] * (len(parts) * count)
     for place, part in enumerate(parts):
         column = [part] * count if isinstance(part, str) else part
         if len(column) != count:
-            raise ValueError(f"A column has {len(column)} texts for {count} items")
+            raise ValueError(f"A column has {len(column)} values for {count} items")
         pieces[place :: len(parts)] = column
     return pieces

@@ -1,6 +1,6 @@
-"""Rewrite XML that a project provides, so that it cannot break the document around it.
+"""Rewrite the XML of a project's extension, so it cannot break the document around it.
 
-The given text is never copied: it is parsed, and its elements are composed from the result.
+The XML of the project is never copied. It is parsed, and its elements are written again.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from django_sitemaps09.entries import NOT_XML, Extension
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from django_sitemaps09.writer.text import escape
 
-#: Levels of nested elements; no sitemap extension has a tenth of them.
+#: Maximum levels of nested elements: more than ten times as many as in any sitemap extension.
 MAX_LEVELS = 50
-#: Characters of one extension's XML for one item, and its elements and attributes together. Parsing
-#: that much takes about a millisecond.
+#: Limits of one extension's XML for one item: characters, and elements plus attributes. Parsing XML of
+#: this size takes about a millisecond.
 MAX_CHARACTERS = 16_384
 MAX_NODES = 400
 
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _XML_ATTRIBUTES = {"lang", "space"}
-# The white space of XML, which is less than Python's.
+# The white space characters of XML. Python has more such characters.
 _SPACE = " \t\r\n"
 
 
 def extension_text(extension: Extension, text: str) -> str:
-    """Return the elements of a text on one line, all of them with the extension's prefix.
+    """Rewrite the elements in a string of XML with the prefix of the extension.
 
-    Raise `ValueError` for XML that is not well-formed, another namespace, and text outside of elements.
-    Comments are dropped, and CDATA becomes text. A DTD or a processing instruction is refused.
+    Comments are dropped, and CDATA becomes text. Raise `ValueError` for XML that is not well-formed or too
+    large, other namespaces, text outside of elements, a DTD, and processing instructions.
     """
     if not isinstance(text, str):
         raise ValueError(f"the XML must be a string, not {type(text).__name__}")
@@ -47,14 +47,14 @@ class _Rewriter:
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
         self._pieces: list[str] = []
-        # Names of the open elements. The outermost one is our wrapper, which is not written.
+        # Names of the open elements. The outermost element is our wrapper, and is not written.
         self._open: list[str] = []
         self._empty = False
         self._nodes = 0
 
     def text(self, text: str) -> str:
         extension = self._extension
-        # A space separates namespace and name, since no name contains one.
+        # A space separates namespace and name, since no name contains a space.
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.ordered_attributes = True
@@ -62,8 +62,8 @@ class _Rewriter:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         parser.ProcessingInstructionHandler = self._instruction
-        # A DTD is not allowed within an element, so no entity can be declared either. The text begins
-        # on a line of its own, so that errors can name its lines and columns.
+        # Inside an element, a DTD is a syntax error, so entities cannot be declared. The text begins on
+        # a new line, so the lines and columns in errors are correct.
         [namespace] = _escape_texts([extension.namespace])
         start_tag = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
         try:

@@ -1,7 +1,7 @@
-"""Write images, videos and news as the XML of one entry, each extension on one line.
+"""Write the images, videos and news of an entry as XML.
 
-Elements are in the order of the XSDs. Locations are final: absolute URIs, or texts that `join` joins to
-`base`. `key` names the item in a `TextError`.
+Elements are in the order of the XSDs. Locations are absolute URIs, or strings that `join()` joins to
+`base`. `key` identifies the item in a `TextError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _is_bare = attrgetter("bare")
 
 
 class _Element(NamedTuple):
-    """One element with text; `attribute` is XML that begins with a space."""
+    """An element that contains text. `attribute` is empty or XML that begins with a space."""
 
     name: str
     text: str
@@ -31,8 +31,7 @@ def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
     """Return the `image:image` elements of an entry."""
     if not images:
         return ""
-    locations = [image.loc for image in images]
-    locations = [join(base, loc) for loc in locations]
+    locations = [join(base, image.loc) for image in images]
     if not all(map(_is_bare, images)):
         parts = map(_image, images, locations, repeat(base))
         return "".join(_group("image:image", _elements("image", elements, key)) for elements in parts)
@@ -54,7 +53,7 @@ def _image(image: Image, location: str, base: str) -> Iterator[_Element]:
 
 
 def video_elements(videos: Sequence[Video], base: str, key: Hashable) -> str:
-    """Return the `video:video` elements of an entry; datetimes must be aware."""
+    """Return the `video:video` elements of an entry. Datetimes must be aware."""
     parts = map(_video, videos, repeat(base), repeat(key))
     return "".join([_group("video:video", _elements("video", elements, key)) for elements in parts])
 
@@ -91,7 +90,7 @@ def _video(video: Video, base: str, key: Hashable) -> Iterator[_Element]:
 
 
 def news_element(news: News, key: Hashable) -> str:
-    """Return the `news:news` element of an entry. Its language must be in the XSD, and its time aware."""
+    """Return the `news:news` element of an entry. The language must be valid, and the datetime aware."""
     name, language, publication_date, title = _elements(
         "news",
         [
@@ -107,7 +106,7 @@ def news_element(news: News, key: Hashable) -> str:
 
 
 def _elements(prefix: str, elements: Iterable[_Element], key: Hashable) -> list[str]:
-    """Return the XML of elements. Escaping their texts in one step costs less than one by one."""
+    """Return the XML of elements. Escaping all strings together is faster than one by one."""
     element_list = list(elements)
     texts = escape([element.text for element in element_list], repeat(key))
     return [
@@ -138,7 +137,7 @@ def _yes_or_no(flag: bool) -> str:
 
 
 def _relationship_element(name: str, relationship: str, words: Iterable[str]) -> _Element:
-    """Return an element of words that need no escaping: from a closed set, or of a checked form."""
+    """Return a `restriction` or `platform` element. The words are already checked and need no escaping."""
     return _Element(name, " ".join(words), f' relationship="{relationship}"')
 
 

@@ -1,4 +1,4 @@
-"""Read the entries of an index that was published earlier."""
+"""Read the entries of a published index."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ _SPACE = f"{{{SITEMAP_NAMESPACE}}}"
 def read_index(content: bytes) -> list[IndexEntry]:
     """Return the entries of an index document. Raise `ValueError` for any other content."""
     text = content.decode()
-    # Entities, external ones too, can only come from a document type; an index has none.
+    # Only a document type can declare entities, and no index contains a document type.
     if "<!" in text:
-        raise ValueError("it has a document type or a comment")
+        raise ValueError("it contains a document type declaration, a comment or a CDATA section")
     try:
         root = ElementTree.fromstring(text)  # noqa: S314
     except ElementTree.ParseError as error:
         raise ValueError(str(error)) from error
     if root.tag != f"{_SPACE}sitemapindex":
-        raise ValueError(f"it is a {root.tag!r:.80}")
+        raise ValueError(
+            f"its root element is {root.tag!r:.80}, not sitemapindex in the namespace {SITEMAP_NAMESPACE}"
+        )
     return [
         IndexEntry(entry.findtext(f"{_SPACE}loc", "").strip(), entry.findtext(f"{_SPACE}lastmod"))
         for entry in root.iter(f"{_SPACE}sitemap")

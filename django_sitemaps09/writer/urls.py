@@ -1,4 +1,4 @@
-"""Write batches as a text file: one URL on each line and nothing else (the protocol, "Text file")."""
+"""Write batches as a text file with one URL on each line ("Text file" in the protocol)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django_sitemaps09.writer.document import Format, Parts
 
 
 def _lines(batch: Batch, base: str) -> Parts:
-    """Return a line for each location. Locations are URIs, which contain no line ends."""
+    """Return a line for each location. Locations are URIs and never contain line ends."""
     parts = []
     for version in batch.listed_versions:
         locations = version.locations

@@ -1,6 +1,6 @@
 """Write batches as a urlset.
 
-Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, then other namespaces.
+Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, other namespaces.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django_sitemaps09.writer.text import DECLARATION, escape
 
 
 def urlset_head(namespaces: Mapping[str, str]) -> bytes:
-    """Return the start of the document. Several parsers need the sitemap namespace without a prefix."""
+    """Return the start of a urlset. Several parsers require the sitemap namespace without a prefix."""
     names = sorted(namespaces)
     uris = escape([namespaces[name] for name in names], names)
     attributes = "".join(f' xmlns:{name}="{uri}"' for name, uri in zip(names, uris, strict=True))
@@ -24,7 +24,7 @@ def urlset_head(namespaces: Mapping[str, str]) -> bytes:
 
 
 def url_parts(batch: Batch, base: str) -> Parts:
-    """Return the `<url>` elements of each item in parts, with a line end after each element."""
+    """Return the `<url>` elements of all items in parts, each element on a separate line."""
     optional_parts = _optional_parts(batch)
     links, other_elements = _links(batch, base), _other_elements(batch, base)
     is_linked = any(version.language for version in batch.listed_versions)
@@ -37,28 +37,24 @@ def url_parts(batch: Batch, base: str) -> Parts:
             "</loc>",
             *optional_parts,
         ]
-        # A page without a language has no link leading back to it, so it is not part of the set.
+        # A page without a language has no links, since no other page links to it.
         version_parts += links if version.language or not is_linked else []
         version_parts += [*other_elements, "</url>\n"]
-        if not version.is_complete:
-            version_parts = [_localization_texts(version, version_parts, len(batch.keys))]
-        parts += version_parts
+        parts += _blank_missing(version, version_parts, len(batch.keys))
     return _merge_literals(parts)
 
 
-def _localization_texts(
-    version: Localization, parts: Sequence[str | Sequence[str]], count: int
-) -> list[str]:
-    """Return the text of one version of each item, empty for items that do not have it."""
+def _blank_missing(version: Localization, parts: Parts, count: int) -> Parts:
+    """Return the parts, or one column with an empty string for each item without the localization."""
+    if version.is_complete:
+        return parts
     columns = [[part] * count if isinstance(part, str) else part for part in parts]
     rows = zip(version.locations, *columns, strict=True)
-    return ["" if location is None else "".join(texts) for location, *texts in rows]
+    return [["" if location is None else "".join(texts) for location, *texts in rows]]
 
 
-def _location_parts(
-    version: Localization, base: str, keys: Sequence[Hashable]
-) -> list[str | Sequence[str]]:
-    """Return the URL of each item in parts, with the base before a path."""
+def _location_parts(version: Localization, base: str, keys: Sequence[Hashable]) -> Parts:
+    """Return the URL of each item in parts. Paths are joined to the base."""
     locations = version.locations
     if not isinstance(locations, TemplateColumn):
         texts = escape([text or "" for text in locations] if None in locations else locations, keys)  # type: ignore[arg-type]
@@ -66,15 +62,14 @@ def _location_parts(
             # The target of a link can lack a scheme.
             return [[join(base, text) for text in texts]]
         return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
-    literals = escape(locations.literals, repeat(next(iter(keys), "of an empty batch")))
+    literals = escape(locations.literals, repeat(keys[0]) if keys else ())
     parts: list[str | Sequence[str]] = [f"{base if literals[0][:1] == '/' else ''}{literals[0]}"]
     for column, literal in zip(locations.columns, literals[1:], strict=True):
         parts += [escape(column, keys), literal]
     return parts
 
 
-def _optional_parts(batch: Batch) -> list[str | Sequence[str]]:
-    """Return the optional elements in parts: `lastmod`, `changefreq` and `priority`."""
+def _optional_parts(batch: Batch) -> Parts:
     parts: list[str | Sequence[str]] = []
     optional = (
         ("lastmod", batch.lastmods),
@@ -83,7 +78,7 @@ def _optional_parts(batch: Batch) -> list[str | Sequence[str]]:
     )
     for name, texts in optional:
         if texts is None or isinstance(texts, str):
-            # A text that all entries share becomes part of the literals.
+            # A value that all items share becomes part of the literals.
             text = escape([texts], batch.keys)[0] if texts else ""
             parts += [f"<{name}>{text}</{name}>"] if text else []
         elif all(texts):
@@ -94,8 +89,8 @@ def _optional_parts(batch: Batch) -> list[str | Sequence[str]]:
     return parts
 
 
-def _merge_literals(parts: Sequence[str | Sequence[str]]) -> Parts:
-    """Return parts in which adjacent literals are merged into one."""
+def _merge_literals(parts: Parts) -> Parts:
+    """Merge adjacent literals, so fewer parts must be joined for each item."""
     result: list[str | Sequence[str]] = []
     for part in parts:
         if isinstance(part, str) and result and isinstance(result[-1], str):
@@ -106,7 +101,7 @@ def _merge_literals(parts: Sequence[str | Sequence[str]]) -> Parts:
 
 
 def _other_elements(batch: Batch, base: str) -> list[Sequence[str]]:
-    """Return the elements of each item in other namespaces, except links."""
+    """Return columns with the elements from other namespaces, except links."""
     keys = batch.keys
     columns: list[Sequence[str]] = []
     for write, values in ((image_elements, batch.images), (video_elements, batch.videos)):
@@ -130,9 +125,7 @@ def _links(batch: Batch, base: str) -> list[Sequence[str]]:
         if version.language:
             [language] = escape([version.language], keys)
             link_parts = [_LINK.format(language), *_location_parts(version, escaped_base, keys), '"/>']
-            parts += (
-                link_parts if version.is_complete else [_localization_texts(version, link_parts, len(keys))]
-            )
+            parts += _blank_missing(version, link_parts, len(keys))
     if parts:
         columns.append(items(_merge_literals(parts), len(keys)))
     if batch.alternates is not None:
@@ -144,7 +137,6 @@ _LINK = '<xhtml:link rel="alternate" hreflang="{}" href="'
 
 
 def _alternates(links: Sequence[Alternate], base: str, key: Hashable) -> str:
-    """Return the `xhtml:link` elements for the `alternates` that the project declares for one item."""
     texts = escape([text for link in links for text in link], repeat(key))
     urls = (join(base, url) for url in texts[1::2])
     return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], urls, strict=True))

@@ -1,4 +1,4 @@
-"""The published articles. Only columns are named, so that no article is ever loaded whole."""
+"""Sitemap of the published articles: only columns are declared, so no model instances are created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An article, and the picture that goes with it."""
+"""Views of articles and their images."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 9">
 
 def article(request: HttpRequest, category: str, slug: str) -> HttpResponse:
     articles = Article.objects.filter(published=True).select_related("category")
-    found = get_object_or_404(articles, category__slug=category, slug=slug)
-    return render(request, "articles/article.html", {"article": found})
+    article = get_object_or_404(articles, category__slug=category, slug=slug)
+    return render(request, "articles/article.html", {"article": article})
 
 
 def image(request: HttpRequest, number: int) -> HttpResponse:

@@ -1,1 +1,1 @@
-"""The benchmark: `run.py` says how to use it."""
+"""Benchmarks of exports and live pages; see `run.py`."""

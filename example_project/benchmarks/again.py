@@ -1,7 +1,7 @@
-"""Exports into a folder that holds one already: one line of JSON for each run of a scenario.
+"""Export into a folder that already contains an export; print a line of JSON for each scenario.
 
-`python -m benchmarks.again WORKERS FOLDER` in a process for itself, which starts another one for each run:
-the peak of memory is a process's own.
+`python -m benchmarks.again WORKERS FOLDER` starts a process for each scenario, since the memory peak is
+that of a whole process.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 from benchmarks import subjects
 
-# zlib alone, as everybody has it.
+# Without isal, as without the extra `fast`.
 sys.modules["isal"] = None  # type: ignore[assignment]
 
-#: What is run one after the other in one folder, and with what.
+#: Scenarios that run in this order in one folder, with the options of the export.
 SCENARIOS = (
     ("full", {}),
     ("full, nothing changed", {}),
-    ("the first with --changed-only", {"changed_only": True}),
+    ("the first run with --changed-only", {"changed_only": True}),
     ("--changed-only, nothing changed", {"changed_only": True}),
     ("--changed-only, 0.1 % changed", {"changed_only": True}),
     ("full, one row changed", {}),
@@ -42,7 +42,7 @@ def main(workers: str, folder: str) -> None:
 
 
 def one(workers: int, folder: Path, name: str) -> dict[str, Any]:
-    """One run, without the start of Python and Django."""
+    """Run one scenario, and return its measurements without the start of Python and Django."""
     import django
 
     django.setup()
@@ -72,7 +72,10 @@ def one(workers: int, folder: Path, name: str) -> dict[str, Any]:
 
 
 def change(name: str) -> Any:
-    """Makes the changes of a scenario; gives what takes them back. None of them is of these ten minutes."""
+    """Change the rows of a scenario, and return a function that undoes it.
+
+    No new `lastmod` is from the last ten minutes, since such pages are always rendered.
+    """
     from articles.models import Article
 
     published = Article.objects.filter(published=True)
@@ -83,12 +86,12 @@ def change(name: str) -> Any:
     else:
         return lambda: None
     changed = published.filter(pk__in=keys)
-    before = {article.pk: article for article in changed}
-    newest = max(article.updated for article in before.values()) + timedelta(days=1)
+    originals = {article.pk: article for article in changed}
+    newest = max(article.updated for article in originals.values()) + timedelta(days=1)
     for article in changed:
         article.slug, article.updated = f"{article.slug}-x", newest
         article.save()
-    return lambda: Article.objects.bulk_update(before.values(), ["slug", "updated"], batch_size=200)
+    return lambda: Article.objects.bulk_update(originals.values(), ["slug", "updated"], batch_size=200)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The benchmark's own virtual environment, and how a process is started in it."""
+"""The virtual environment of the benchmark, and processes in it."""
 
 from __future__ import annotations
 
@@ -13,57 +13,55 @@ from benchmarks import subjects
 
 EXAMPLE = Path(__file__).resolve().parent.parent
 CHECKOUT = EXAMPLE.parent
-#: What there may be no version of for this Python or this machine; then its subjects are left out.
+#: Packages that may not support this Python or this machine; their subjects are then skipped.
 OPTIONAL = ("psycopg[binary]", "mysqlclient", "isal", "django-static-sitemaps", "django-icv-sitemaps")
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The folder in which everything lies that the benchmark makes."""
+    """The folder of all files that the benchmark creates."""
 
     work: Path
 
     @property
     def python(self) -> Path:
-        """The interpreter of the virtual environment."""
         folder = self.work / "venv"
         return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
     @property
-    def _begun(self) -> Path:
-        """Stands where the folder is ours, whatever became of what was to be made in it."""
+    def _marker(self) -> Path:
+        """File that marks the folder as the benchmark's, even if the installation failed."""
         return self.work / ".sitemaps09-benchmark"
 
     @property
-    def ours(self) -> bool:
-        """Whether a benchmark has made anything here."""
-        return self._begun.exists()
+    def is_ours(self) -> bool:
+        """Whether a benchmark has created this folder."""
+        return self._marker.exists()
 
-    def forget(self) -> None:
-        """The folder is nobody's again."""
-        self._begun.unlink()
+    def unmark(self) -> None:
+        self._marker.unlink()
 
-    def make(self) -> None:
-        """What is not there yet. The newest Django, and the checkout as it is, without a copy."""
+    def create(self) -> None:
+        """Create the virtual environment with the newest Django and an editable checkout."""
         done = self.work / "venv" / "benchmark-is-installed"
         if done.exists():
             return
-        if (self.work / "venv").exists() and not self.ours:
+        if (self.work / "venv").exists() and not self.is_ours:
             raise FileExistsError(
-                f"{self.work / 'venv'} is not this benchmark's: give --work another folder"
+                f"{self.work / 'venv'} was not created by this benchmark. Set another --work folder."
             )
         self.work.mkdir(parents=True, exist_ok=True)
-        self._begun.touch()
-        sys.stderr.write(f"Making a virtual environment in {self.work / 'venv'}\n")
+        self._marker.touch()
+        sys.stderr.write(f"Creating a virtual environment in {self.work / 'venv'}\n")
         venv.create(self.work / "venv", with_pip=True, clear=True)
         self._install("--editable", str(CHECKOUT), "django", check=True)
         for name in OPTIONAL:
             if self._install(name, check=False):
-                sys.stderr.write(f"{name} cannot be installed here; what needs it is left out\n")
+                sys.stderr.write(f"{name} cannot be installed here; its subjects are skipped\n")
         done.touch()
 
-    def _install(self, *what: str, check: bool) -> int:
-        command = [str(self.python), "-m", "pip", "install", "--quiet", "--upgrade", *what]
+    def _install(self, *arguments: str, check: bool) -> int:
+        command = [str(self.python), "-m", "pip", "install", "--quiet", "--upgrade", *arguments]
         return subprocess.run(command, check=check, stdout=sys.stderr).returncode  # noqa: S603
 
     def run(
@@ -75,9 +73,10 @@ class Environment:
         subject: str = "",
         checkout: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """A module of the benchmark in a process of its own; what it prints is kept.
+        """Run a module of the benchmark in a new process, and capture its output.
 
-        `output` is the folder that a subject exports to; `checkout` has the package if not this one has.
+        `output` is the folder that a subject exports to. `checkout` contains the package, instead of this
+        checkout.
         """
         environ = {
             **os.environ,

@@ -1,4 +1,4 @@
-"""What no export can do without: the rows by the database's driver, and the compression of its pages."""
+"""The steps that every export needs: reading rows with the database driver, and compressing pages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from django.db import connection
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import ISAL_LEVEL, ZLIB_LEVEL
 
-# As many rows as ours asks for at once.
+# As many rows as `django_sitemaps09` reads at once.
 SLICES = {"sqlite": 1_500, "postgresql": 3_000, "mysql": 3_000}
-# About what a slice of rows comes to.
+# About the size of a slice of rows.
 CHUNK = 300_000
 QUERY = """
     SELECT article.id, category.slug, article.slug, CAST(article.updated AS text)
@@ -26,7 +26,7 @@ QUERY = """
 
 
 def driver(rows_a_query: int | None = None) -> Measured:
-    """Every row read and thrown away; Django takes no part but to say where the database is."""
+    """Measure reading all rows without Django, except for the settings of the connection."""
     rows_a_query = rows_a_query or SLICES[connection.vendor]
     if connection.vendor == "sqlite":
         opened: Any = sqlite3.connect(connection.settings_dict["NAME"])
@@ -50,7 +50,7 @@ def _parameters() -> dict[str, Any]:
 
 
 def compression(pages: Path, *, isal: bool) -> Measured:
-    """Pages in memory to gzip in one thread. Nothing else: no file, no checksum but gzip's own."""
+    """Measure compressing pages in memory, in one thread, without writing files."""
     watch = Stopwatch()
     size = urls = 0
     for path in sorted(pages.glob("sitemap-*.xml")):
@@ -67,7 +67,7 @@ def compression(pages: Path, *, isal: bool) -> Measured:
 
 def _compressor(*, isal: bool) -> Any:
     if isal:
-        # Not there, or not to be there, for others.
+        # It is installed and enabled only for these subjects.
         from isal import isal_zlib
 
         make: Callable[..., Any] = isal_zlib.compressobj

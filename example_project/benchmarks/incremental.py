@@ -1,11 +1,12 @@
-"""Measures exports into a folder that holds one already: one command, one table for each database.
+"""Measure exports into a folder that already contains an export, and print a table for each database.
 
     python example_project/benchmarks/incremental.py
 
-makes and fills what `run.py` does, 200,000 articles unless told otherwise, and exports them again and again
-into one folder: in full, after nothing has changed, with `--changed-only`, after one row in a thousand has,
-with 1 and 2 workers and stdlib zlib. The tables are written to standard output as Markdown. The same
-options hold as for `run.py`, and what either has made, the other uses too; `run.py --clean` removes it.
+creates the same environment and databases as `run.py`, by default with 200,000 articles. It exports them
+repeatedly into one folder: in full, after no change, with `--changed-only`, and after one row in a thousand
+has changed. All exports use zlib, with 1 and 2 workers. The tables are written to standard output as
+Markdown. The options are those of `run.py`. Both commands share what they create; `run.py --clean` removes
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-# The modules beside this one are a package, here and in the processes that are measured.
+# The modules next to this one are a package, here and in the processes that are measured.
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from benchmarks import run, subjects  # noqa: E402
@@ -30,44 +31,43 @@ from benchmarks.rounds import BenchmarkError, Database  # noqa: E402
 WORKERS = (1, 2)
 _HEAD = ("", "wall s", "of a full run", "rest ms", "URLs/s", "files written", "peak MB")
 _CAPTION = """\
-Medians of {rounds} rounds, each run in a process of its own; start-up of Python and Django, and the
-connection, are left out. "Of a full run" is the wall time in ratio to the first line of the same round and
-number of workers. "Rest" is all that is no rendering of a section: lock, manifest, journal, moving files.
-Peak is that of the largest process. {changed} were changed in what follows the lines before it.
+Medians of {rounds} rounds; each run is a separate process. The times do not include starting Python and
+Django, and connecting to the database. "Of a full run" is the ratio of the wall time to that of the first
+line with the same number of workers, in the same round. "Rest" is the time that is not spent on rendering:
+lock, manifest, journal, moving files. Peak is the memory of the largest process. Where rows changed, it was
+the most recent 0.1 % of them, or one row.
 """
 
-Found = dict[tuple[int, str], list[dict[str, Any]]]
+Measurements = dict[tuple[int, str], list[dict[str, Any]]]
 
 
 def main() -> int:
     options = run.parser().parse_args()
     environment = Environment(options.work.resolve())
     try:
-        environment.make()
+        environment.create()
     except FileExistsError as error:
         raise BenchmarkError(str(error)) from error
     databases = run.prepared(environment, options)
     if not databases:
-        raise BenchmarkError("There is no database to measure on")
+        raise BenchmarkError("No database is available.")
     date = datetime.now(timezone.utc).date().isoformat()
     version = databases[0].versions
     sys.stdout.write(
         f"## {date}, {options.rows:,} rows, Python {version['python']}, Django {version['django']}, "
         f"{os.cpu_count()} cores\n\n"
     )
-    sys.stdout.write(
-        f"{_CAPTION.format(rounds=options.rounds, changed='The most recent 0.1 % of the rows')}\n"
-    )
+    sys.stdout.write(f"{_CAPTION.format(rounds=options.rounds)}\n")
     for database in databases:
-        found = measured(environment, database, options.rounds)
-        sys.stdout.write(f"### {database.versions['database']}\n\n{table(found)}\n")
+        measurements = measured(environment, database, options.rounds)
+        sys.stdout.write(f"### {database.versions['database']}\n\n{table(measurements)}\n")
         sys.stdout.flush()
     return 0
 
 
-def measured(environment: Environment, database: Database, rounds: int) -> Found:
-    """All scenarios of all rounds, by workers and name."""
-    found: Found = defaultdict(list)
+def measured(environment: Environment, database: Database, rounds: int) -> Measurements:
+    """Return the measurements of all rounds by number of workers and scenario."""
+    measurements: Measurements = defaultdict(list)
     for number in range(1, rounds + 1):
         for workers in WORKERS:
             sys.stderr.write(f"round {number}, {database.label}, {workers} workers\n")
@@ -85,18 +85,18 @@ def measured(environment: Environment, database: Database, rounds: int) -> Found
             lines = [json.loads(line) for line in ended.stdout.splitlines()]
             for line in lines:
                 ratio = line["wall"] / lines[0]["wall"]
-                found[workers, line["scenario"]].append({**line, "ratio": ratio})
-    return found
+                measurements[workers, line["scenario"]].append({**line, "ratio": ratio})
+    return measurements
 
 
-def table(found: Found) -> str:
-    """The scenarios in their order, for each number of workers."""
+def table(measurements: Measurements) -> str:
+    """Return the table of all scenarios, for each number of workers."""
     lines = [_line(_HEAD), "|---|" + "---:|" * (len(_HEAD) - 1)]
-    for (workers, scenario), some in found.items():
+    for (workers, scenario), runs in measurements.items():
         name = scenario if workers == 1 else f"{scenario}, {workers} workers"
 
-        def middle(key: str, some: list[dict[str, Any]] = some) -> float:
-            return median(one[key] for one in some)
+        def middle(key: str, runs: list[dict[str, Any]] = runs) -> float:
+            return median(run[key] for run in runs)
 
         lines.append(
             _line(

@@ -1,4 +1,4 @@
-"""A stopwatch for wall and CPU, and the peak of memory."""
+"""Measurement of wall time, CPU time and peak memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Measured(NamedTuple):
-    """What came of one subject. Seconds and bytes; `urls` is counted in what was written."""
+    """Measurement of one subject, in seconds and bytes. `urls` is the number of URLs written or read."""
 
     wall: float
     cpu: float
@@ -19,7 +19,7 @@ class Measured(NamedTuple):
 
 
 class Stopwatch:
-    """Adds up what passes inside its `with` blocks, and remembers the peak at the end of the last one."""
+    """Context manager that adds up the times of its blocks, and records the peak memory."""
 
     def __init__(self) -> None:
         self.wall = self.cpu = 0.0
@@ -39,13 +39,13 @@ class Stopwatch:
 
 
 def cpu_seconds() -> float:
-    """Of this process with all its threads, and of its children that have ended."""
+    """Return the CPU seconds of this process with all threads, and of its children that have ended."""
     usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def peak_bytes() -> int:
-    """Of the largest process: this one, or one of its children that have ended."""
+    """Return the peak memory of the largest process: this one, or a child that has ended."""
     most = max(
         resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )

@@ -1,7 +1,7 @@
-"""The benchmark's databases: made, filled, dropped. Runs in the benchmark's own virtual environment.
+"""Create, fill and drop the databases of the benchmark, inside its virtual environment.
 
-`python -m benchmarks.prepare fill ROWS SLUGS`, `... pages FOLDER` or `... drop`; the database is told
-by the environment. `fill` prints what was found as one line of JSON.
+`python -m benchmarks.prepare fill ROWS SLUGS`, `... pages FOLDER` or `... drop`. An environment variable
+names the database. `fill` prints the versions that are measured as one line of JSON.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from django.db import connection, transaction
 from benchmarks import subjects
 from benchmarks.environment import OPTIONAL
 
-#: The exit status where a server does not answer.
+#: The exit status if a server does not answer.
 NO_SERVER = 3
 BATCH = 2_000
-#: What is said to drop a database, with all who use it.
+#: Statements that drop a database, even if it is in use.
 DROPS = {"postgresql": "DROP DATABASE {} WITH (FORCE)", "mysql": "DROP DATABASE {}"}
 CREATES = {
     "postgresql": "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'",
@@ -37,8 +37,8 @@ OURS = re.compile(r"sitemaps09_bench_[0-9]+_(ascii|mixed)")
 
 
 def server(url: str) -> Any:
-    """A connection to a server, apart from the database that is named."""
-    # The drivers are not there where only SQLite is wanted.
+    """Return a connection to the server of a URL, without selecting the database."""
+    # For SQLite alone, the drivers need not be installed.
     parts = urlsplit(url)
     if parts.scheme == "mysql":
         import MySQLdb
@@ -64,35 +64,35 @@ def server(url: str) -> Any:
 
 
 def create(url: str) -> None:
-    """The database of a URL, if it is a server's and not there."""
+    """Create the database of a URL if it is on a server and does not exist."""
     parts = urlsplit(url)
     if parts.scheme not in CREATES:
         return
     name = parts.path[1:]
     if not OURS.fullmatch(name):
-        raise ValueError(f"{name} is no name of a database of the benchmark")
-    with closing(server(url)) as there, closing(there.cursor()) as cursor:
+        raise ValueError(f"{name} is not the name of a benchmark database")
+    with closing(server(url)) as connected, closing(connected.cursor()) as cursor:
         if name not in names(cursor, parts.scheme):
             cursor.execute(CREATES[parts.scheme].format(name))
 
 
 def names(cursor: Any, scheme: str) -> list[str]:
-    """The databases of the benchmark on a server."""
+    """Return the names of all benchmark databases on a server."""
     cursor.execute("SHOW DATABASES" if scheme == "mysql" else "SELECT datname FROM pg_database")
     return [name for (name,) in cursor.fetchall() if OURS.fullmatch(name)]
 
 
 def drop(url: str) -> None:
-    """Every database of the benchmark on that server."""
+    """Drop all benchmark databases on a server."""
     scheme = urlsplit(url).scheme
-    with closing(server(url)) as there, closing(there.cursor()) as cursor:
+    with closing(server(url)) as connected, closing(connected.cursor()) as cursor:
         for name in names(cursor, scheme):
             cursor.execute(DROPS[scheme].format(name))
             sys.stderr.write(f"dropped {name}\n")
 
 
 def fill(published: int, slugs: Any) -> None:
-    """Tables and rows, where they are not there. All rows come in one transaction, so none or all are."""
+    """Create tables and rows that do not exist. All rows are created in one transaction."""
     from django.contrib.sites.models import Site
 
     from articles.models import Article, Category
@@ -101,15 +101,15 @@ def fill(published: int, slugs: Any) -> None:
     from demo.rows import categories
 
     call_command("migrate", verbosity=0)
-    # Apps without migrations, of which one refers to the tables of the others.
+    # Apps without migrations, with foreign keys to the tables of the other apps.
     call_command("migrate", run_syncdb=True, verbosity=0)
     with transaction.atomic():
         Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com", "name": "Example"})
         if not Article.objects.exists():
             Category.objects.bulk_create(categories())
             ids = list(Category.objects.order_by("slug").values_list("pk", flat=True))
-            made = rows.articles(published, slugs, ids)
-            while batch := list(islice(made, BATCH)):
+            articles = rows.articles(published, slugs, ids)
+            while batch := list(islice(articles, BATCH)):
                 Article.objects.bulk_create(batch)
         if not Seat.objects.exists():
             related()
@@ -119,15 +119,13 @@ def fill(published: int, slugs: Any) -> None:
             if connection.vendor == "mysql"
             else "ANALYZE"
         )
-    found = Article.objects.filter(published=True).count()
-    if found != published:
-        raise SystemExit(
-            f"The database holds {found:,} published articles, not {published:,}. Use --clean."
-        )
+    count = Article.objects.filter(published=True).count()
+    if count != published:
+        raise SystemExit(f"The database has {count:,} published articles, not {published:,}. Use --clean.")
 
 
 def related() -> None:
-    """What articles are joined to, by the database alone: two comments each, and as many seats."""
+    """Create two comments and a seat for each article, inside the database."""
     with connection.cursor() as cursor:
         for shown in (True, False):
             cursor.execute(
@@ -135,7 +133,7 @@ def related() -> None:
                 "SELECT id, %s FROM articles_article ORDER BY id",
                 [shown],
             )
-        # The remainder, since `/` is not the same everywhere.
+        # Not `/`, which differs between databases.
         cursor.execute(
             "INSERT INTO benchmark_related_seat (block, number, updated) "
             "SELECT id % 100, id, updated FROM articles_article WHERE published"
@@ -143,21 +141,21 @@ def related() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of all that is measured here."""
-    found = {"python": platform.python_version(), "django": django.get_version()}
+    """Return the versions of everything that is measured."""
+    numbers = {"python": platform.python_version(), "django": django.get_version()}
     for name in ("django-sitemaps09", *OPTIONAL):
         with suppress(PackageNotFoundError):
-            found[name] = version(name.partition("[")[0])
-    asked = {"sqlite": "sqlite_version()", "postgresql": "CURRENT_SETTING('server_version')"}
+            numbers[name] = version(name.partition("[")[0])
+    queries = {"sqlite": "sqlite_version()", "postgresql": "CURRENT_SETTING('server_version')"}
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {asked.get(connection.vendor, 'VERSION()')}")
+        cursor.execute(f"SELECT {queries.get(connection.vendor, 'VERSION()')}")
         number = cursor.fetchone()[0].split()[0].partition("-")[0]
-    found["database"] = f"{connection.display_name} {number}"
-    return found
+    numbers["database"] = f"{connection.display_name} {number}"
+    return numbers
 
 
 def pages(folder: str) -> None:
-    """Our pages, not compressed, for those that measure compression."""
+    """Export uncompressed pages, for the measurement of compression."""
     from django_sitemaps09.export import export
 
     report = export(output=folder, base_url="https://www.example.com", gzip=False)
@@ -173,7 +171,7 @@ def main(action: str, *arguments: str) -> None:
     if action == "fill":
         try:
             create(url)
-        except Exception as error:  # whatever a driver or a server that is not there makes of it
+        except Exception as error:  # each driver raises its own exceptions if it or the server is missing
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             raise SystemExit(NO_SERVER) from error
     django.setup()

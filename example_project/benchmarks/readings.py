@@ -1,4 +1,4 @@
-"""All rows of a section, read in one of three ways. CPU is that of this process and of its server."""
+"""Readings of all rows of a section, with the CPU time of this process and of the database server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django_sitemaps09.protocol import Base
 try:
     from django_sitemaps09.protocol import Limits
 except ImportError:
-    # A checkout that is measured beside this one can be older.
+    # The other checkout that is measured can be older.
     from django_sitemaps09.writer import Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
@@ -26,7 +26,7 @@ _BASE = Base("https", "www.example.com")
 
 
 def measure(subject: Subject) -> Measured:
-    """One reading; `urls` is how many rows it has come to."""
+    """Measure one reading; `urls` is the number of rows."""
     [section] = import_string(subject.sections).values()
     source = sources.source("articles", section, _BASE, _LIMITS)
     connection.ensure_connection()
@@ -38,13 +38,13 @@ def measure(subject: Subject) -> Measured:
 
 
 def rows(source: sources.Source) -> int:
-    """As an export does: pages are cut, and all rows of each are read."""
+    """Read rows as an export does: divide them into pages, and read each page."""
     pages = sources.page_map(source, _LIMITS).pages
     return sum(len(batch.keys) for page in pages for batch in source.batches(page))
 
 
 def index(source: sources.Source) -> int:
-    """As the live index does: where pages end, and the newest row of each."""
+    """Read rows as the live index does: find the bounds of pages, and the newest row of each page."""
     pages = sources.live_pages(source, sources.rows_on_page(source, _LIMITS)).pages
     for page in pages:
         if source.newest(page) is None:
@@ -53,22 +53,21 @@ def index(source: sources.Source) -> int:
 
 
 def fingerprints(source: sources.Source) -> int:
-    """As `--changed-only` does where nothing is known yet."""
-    # Those that others have cut, so that their time is not measured here.
+    """Read rows as `--changed-only` does in its first run."""
     pages = sources.page_map(source, _LIMITS).pages
     return sum(source.fingerprint(page.after, page.until).rows for page in pages)
 
 
 class Server:
-    """The CPU time of the server's process or thread for our connection, from now on."""
+    """Stopwatch for the CPU time of the server's process or thread that serves our connection."""
 
     def __init__(self) -> None:
         self.stat = self._stat()
-        self.begun = self._now()
+        self.start = self._now()
 
     def seconds(self) -> float:
-        """Seconds since then; 0 for SQLite, and for a server on another machine."""
-        return self._now() - self.begun
+        """Return the seconds since the start; 0 for SQLite, and for a server on another machine."""
+        return self._now() - self.start
 
     def _now(self) -> float:
         with suppress(OSError):
@@ -79,16 +78,15 @@ class Server:
 
     @staticmethod
     def _stat() -> Path | None:
-        asked = {
+        query = {
             "postgresql": "SELECT pg_backend_pid()",
             "mysql": "SELECT tid FROM information_schema.processlist WHERE id = CONNECTION_ID()",
         }.get(connection.vendor)
-        if asked is None:
+        if query is None:
             return None
         with connection.cursor() as cursor:
-            cursor.execute(asked)
+            cursor.execute(query)
             [number] = cursor.fetchone()
-        # Of a thread, too.
         return Path("/proc", str(number), "stat") if connection.vendor == "postgresql" else _thread(number)
 
 

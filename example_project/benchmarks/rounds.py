@@ -1,4 +1,4 @@
-"""The rounds: every subject in a process of its own, all of them one after the other, again and again."""
+"""Rounds of measurements: each round measures all subjects one after the other, each in a new process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from benchmarks.environment import Environment
 from benchmarks.measuring import Measured
 from benchmarks.subjects import Subject
 
-# So much of a share there may be more or less.
+# Tolerance for the number of rows of subjects that select a share of all rows.
 _ROUNDED = 0.03
 
 
 class BenchmarkError(Exception):
-    """Something without which nothing can be measured."""
+    """Error that prevents a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One that is filled. `pages` is the folder of our exported pages, not compressed.
+    """A filled database. `pages` is the folder of exported pages, not compressed.
 
-    `checkout` has the package that is measured there, `None` for this one.
+    `checkout` contains the package that is measured; `None` stands for this checkout.
     """
 
     label: str
@@ -37,15 +37,15 @@ class Database:
 
 @dataclass(slots=True)
 class Results:
-    """All measurements by database and subject, one a round; and who failed."""
+    """Measurements by database, subject and round, and the errors of subjects that failed."""
 
-    found: dict[tuple[str, str], dict[int, Measured]] = field(default_factory=dict)
+    measured: dict[tuple[str, str], dict[int, Measured]] = field(default_factory=dict)
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def of(self, label: str, subject: Subject) -> dict[int, Measured]:
-        """By the number of the round; empty for one that failed or was not measured."""
+        """Return the measurements of a subject by round; empty if it failed or was not measured."""
         key = label, subject.key
-        return {} if key in self.failed else self.found.get(key, {})
+        return {} if key in self.failed else self.measured.get(key, {})
 
 
 def run(
@@ -55,7 +55,7 @@ def run(
     rows: int,
     rounds: int,
 ) -> Results:
-    """Every round: all subjects on each database, every other time the other way round."""
+    """Measure all subjects on each database in each round, and reverse the order in every other round."""
     results = Results()
     plan = list(_plan(databases, chosen, rounds))
     for done, (number, database, subject) in enumerate(plan, 1):
@@ -68,10 +68,10 @@ def run(
             measured = _measure(environment, database, subject, rows)
         except BenchmarkError as error:
             results.failed[key] = str(error)
-            # The whole of it is said once, at the end.
+            # The whole message is printed at the end.
             sys.stderr.write(f"FAILED: {str(error).splitlines()[-1]}\n")
             continue
-        results.found.setdefault(key, {})[number] = measured
+        results.measured.setdefault(key, {})[number] = measured
         sys.stderr.write(f"{measured.wall:.3f} s\n")
     return results
 
@@ -80,7 +80,7 @@ def _plan(
     databases: Sequence[Database], chosen: Sequence[Subject], rounds: int
 ) -> Iterator[tuple[int, Database, Subject]]:
     for number in range(1, rounds + 1):
-        # A machine that gets slower or faster meanwhile favours nobody.
+        # If the machine becomes slower or faster, no subject has an advantage.
         order = list(chosen) if number % 2 == 0 else list(reversed(chosen))
         for database in databases:
             for subject in order:
@@ -89,7 +89,7 @@ def _plan(
 
 
 def _measure(environment: Environment, database: Database, subject: Subject, rows: int) -> Measured:
-    """One process. `BenchmarkError` if it fails, or does not bring all URLs."""
+    """Measure a subject in a new process; raise `BenchmarkError` if it fails or misses URLs."""
     with TemporaryDirectory(prefix="output-", dir=environment.work) as output:
         ended = environment.run(
             "subject",
@@ -103,8 +103,8 @@ def _measure(environment: Environment, database: Database, subject: Subject, row
         raise BenchmarkError(ended.stderr.strip() or f"exit status {ended.returncode}")
     measured = Measured(**json.loads(ended.stdout.splitlines()[-1]))
     expected = subject.urls(rows)
-    # A share is of each category, and rounded there.
+    # A share is rounded within each category of articles.
     if abs(measured.urls - expected) > (subject.share < 1) * _ROUNDED * expected:
-        said = ended.stderr.strip()
-        raise BenchmarkError(f"{said}\n{measured.urls:,} URLs instead of {expected:,}".strip())
+        output = ended.stderr.strip()
+        raise BenchmarkError(f"{output}\n{measured.urls:,} URLs instead of {expected:,}".strip())
     return measured

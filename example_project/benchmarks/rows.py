@@ -1,4 +1,4 @@
-"""What the database is filled with. A row follows from its number alone: no clock, no chance."""
+"""Rows of the database. They are the same in each run: each row is derived from its number."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SECONDS = 3 * 365 * 24 * 3600
 
 
 def scattered(number: int) -> int:
-    """48 bits that look like chance, so that neighbours share no pattern that compresses well."""
+    """Return 48 bits that look random, so that adjacent rows do not compress unusually well."""
     return (number + 1) * 0x9E3779B97F4A7C15 % 2**64 >> 16
 
 
 def ascii_slugs() -> Iterator[str]:
-    """About 44 characters each, none of which has to be quoted."""
+    """Yield slugs of about 44 characters that need no percent-encoding."""
     for number in count():
         bits = scattered(number)
         words = ADJECTIVES[bits & 7], NOUNS[bits >> 3 & 7], PLACES[bits >> 6 & 7], HOWS[bits >> 9 & 7]
@@ -35,14 +35,14 @@ def ascii_slugs() -> Iterator[str]:
 
 
 def mixed_slugs() -> Iterator[str]:
-    """Those of the example, more than half of which have letters to be percent-encoded."""
+    """Yield the slugs of the example; more than half need percent-encoding."""
     return (article.slug for article in demo.articles(10**12, [0]))
 
 
 def articles(published: int, slugs: Slugs, category_ids: list[int]) -> Iterator[Article]:
-    """So many published ones; one in fifty is not, so that the ids of the others have gaps."""
-    found = mixed_slugs() if slugs == "mixed" else ascii_slugs()
-    for number, slug in enumerate(found):
+    """Yield `published` published articles; one in fifty is unpublished, so that their ids have gaps."""
+    unique_slugs = mixed_slugs() if slugs == "mixed" else ascii_slugs()
+    for number, slug in enumerate(unique_slugs):
         shown = number % 50 != 25
         yield Article(
             pk=number + 1,

@@ -1,4 +1,4 @@
-"""The articles as one writes them for `django.contrib.sitemaps`."""
+"""Sitemap of the articles for `django.contrib.sitemaps`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The articles as one declares them for `django_sitemaps09`, and on the way there from contrib."""
+"""Sitemaps of the articles for `django_sitemaps09`, with columns and with classes written for contrib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DeclaredSitemap(ModelSitemap[Article]):
 
 
 class TranslatedSitemap(ModelSitemap[Article]):
-    """The first 50,000 articles in ten languages, each entry with a link to all of them."""
+    """The first 50,000 articles in ten languages; each entry links to all languages."""
 
     queryset = Article.objects.filter(published=True, pk__lte=51_020)
     location = Route("translated", category=F("category__slug"), slug=F("slug"))
@@ -28,7 +28,7 @@ class TranslatedSitemap(ModelSitemap[Article]):
 
 
 class ArticleSitemap(Sitemap):
-    """The class of `sections_contrib`, with nothing changed but the import."""
+    """The class of `sections_contrib`, with only the import changed."""
 
     def items(self) -> QuerySet[Article]:
         return Article.objects.filter(published=True).select_related("category").order_by("pk")
@@ -38,7 +38,7 @@ class ArticleSitemap(Sitemap):
 
 
 class RouteSitemap(ArticleSitemap):
-    """The same with one line more."""
+    """The class of `sections_contrib`, with a `Route` as its location."""
 
     location = Route("article", category=F("category__slug"), slug=F("slug"))
 

@@ -1,4 +1,4 @@
-"""The same columns of the same articles, by querysets of each form that is read in its own way."""
+"""Sitemaps with the same columns of the same articles, for each kind of queryset."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmarks.related.models import Comment, Seat
 from django_sitemaps09 import ModelSitemap, Route
 
 PUBLISHED = Article.objects.filter(published=True)
-#: Each article has a comment that is shown, and one that is not.
+#: Each article has a comment that is shown, and a comment that is not.
 COMMENTED = PUBLISHED.filter(comments__isnull=False)
-#: The oldest of each three neighbours.
+#: The oldest of every three adjacent articles.
 RANKED = PUBLISHED.alias(
     place=Window(RowNumber(), partition_by=F("pk") - Mod("pk", 3), order_by="updated"),
 ).filter(place=1)

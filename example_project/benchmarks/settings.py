@@ -1,4 +1,4 @@
-"""Settings of the processes that are measured: the same for all, but for the apps of the subject."""
+"""Settings of the processes that are measured; only the apps depend on the subject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP
 
 # django-icv-sitemaps has a relation to auth.Group.
 _ICV = ["django.contrib.auth", "icv_sitemaps"]
-# Each is installed alone: with our app before it, contrib's template would be replaced by ours.
+# Each subject has only its own apps, since templates of ours would replace those of contrib.
 _APPS = {
     "ours": ["django_sitemaps09", "benchmarks.related"],
     "contrib": ["django.contrib.sitemaps"],
@@ -38,7 +38,7 @@ INSTALLED_APPS = ["articles", "django.contrib.contenttypes", "django.contrib.sit
 if _SUBJECT is not None:
     INSTALLED_APPS += _APPS[_SUBJECT.family]
 else:
-    # Where the database is filled, by the example's rows.
+    # For the process that fills the database with the rows of the example.
     INSTALLED_APPS += [
         "products",
         "legacy",
@@ -46,20 +46,33 @@ else:
         *(_ICV if find_spec("icv_sitemaps") else []),
     ]
 
-# Ours: the sections by the setting, so that worker processes find them. The limit of bytes is the
-# protocol's, as the peers have it, so that pages are full whatever the slugs are.
+# The setting names the sections, so that worker processes find them. As with the other packages, the limit
+# of bytes is that of the protocol, so that pages are full with any slugs.
 SITEMAPS09 = {
     "SITEMAPS": _SUBJECT.sections if _SUBJECT is not None else None,
     "MAX_BYTES": 52_428_800,
 }
+# For requests to a server: a cache that its processes share, with keys that begin with this prefix.
+_PREFIX, _, _PAGES = os.environ.get("SITEMAPS09_BENCHMARK_CACHE", "").partition("+")
+if _PREFIX:
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:6379",
+            "KEY_PREFIX": _PREFIX,
+        }
+    }
+    SITEMAPS09["LIVE_SECONDS"] = int(os.environ["SITEMAPS09_BENCHMARK_LIVE_SECONDS"])
+    SITEMAPS09["LIVE_CACHE"] = "default" if _PAGES else None
+    SITEMAPS09["BASE_URL"] = "https://www.example.com"
 
-# django-static-sitemaps: what it asks for; everything else is its default. It joins this folder to the
-# names of its files, and Django's storages refuse absolute ones; so it is the current directory.
+# django-static-sitemaps: its required settings. It joins this folder to the names of its files. Django's
+# storages refuse absolute names, so the folder is the current directory.
 STATICSITEMAPS_ROOT_DIR = "."
 STATICSITEMAPS_ROOT_SITEMAP = "benchmarks.sections_contrib.SITEMAPS"
 STATICSITEMAPS_URL = "https://www.example.com/"
 
-# django-icv-sitemaps: the same.
+# django-icv-sitemaps: its required settings.
 MEDIA_ROOT = _OUTPUT
 ICV_SITEMAPS_BASE_URL = "https://www.example.com"
 if _SUBJECT is not None and _SUBJECT.family == "icv":

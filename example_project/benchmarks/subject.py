@@ -1,7 +1,7 @@
-"""One subject in a process of its own: one line of JSON on standard output.
+"""Measure one subject in this process, and print a line of JSON.
 
-`python -m benchmarks.subject PAGES`; the environment tells the subject, `PAGES` is the folder of our pages
-that are not compressed.
+`python -m benchmarks.subject PAGES`, where `PAGES` is the folder of uncompressed pages. An environment
+variable names the subject.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.measuring import Measured
 
 _SUBJECT = subjects.current()
 if _SUBJECT is None or not _SUBJECT.isal:
-    # First of all, and in worker processes too, which import this module anew.
+    # Before other imports, and also in worker processes, which import this module again.
     sys.modules["isal"] = None  # type: ignore[assignment]
 
 
@@ -29,7 +29,8 @@ def main(pages: Path) -> None:
 
 
 def measure(subject: subjects.Subject, folder: Path) -> Measured:
-    """What the subject came to, with the modules that need Django imported only here."""
+    """Measure a subject."""
+    # These modules need Django to be set up.
     from benchmarks import exports, floor, pages, readings
 
     warm_up()
@@ -45,7 +46,7 @@ def measure(subject: subjects.Subject, folder: Path) -> Measured:
 
 
 def warm_up() -> None:
-    """What a process does once in its life: connect, read its site, its routes and its language."""
+    """Do what a process does only once: connect, read the site, load the URLconf and the translations."""
     from django.conf import settings
     from django.contrib.sites.models import Site
     from django.urls import reverse

@@ -1,4 +1,4 @@
-"""What is measured: every subject with what it needs. Nothing but the standard library here."""
+"""All subjects of the benchmark. This module uses only the standard library."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Literal
 Kind = Literal["export", "page", "part", "read", "index", "fingerprints"]
 Family = Literal["ours", "contrib", "static", "icv"]
 
-#: The environment variables that tell a process what it is. Worker processes inherit them.
+#: Environment variables of the processes that are measured. Worker processes inherit them.
 SUBJECT = "SITEMAPS09_BENCHMARK_SUBJECT"
 DATABASE = "SITEMAPS09_BENCHMARK_DATABASE"
 OUTPUT = "SITEMAPS09_BENCHMARK_OUTPUT"
 
 PAGE_URLS = 50_000
-#: A page of ours is cut for 95 % of what it may have.
+#: A page of `django_sitemaps09` is filled to 95 %.
 OUR_PAGE_URLS = 47_500
 #: The defaults of `django_sitemaps09`, in its `compression.py`.
 ISAL_LEVEL = 2
@@ -26,18 +26,18 @@ _TRANSLATED = "benchmarks.sections_ours.TRANSLATED"
 _UNCHANGED = "benchmarks.sections_ours.UNCHANGED"
 _ROUTE = "benchmarks.sections_ours.WITH_ROUTE"
 _CONTRIB = "benchmarks.sections_contrib.SITEMAPS"
-_OUR_ROAD = "/sitemap-articles-1.xml"
-_OUR_ROAD_GZIPPED = "/sitemap-articles-1.xml.gz"
-_CONTRIBS_ROAD = "/contrib/sitemap-articles.xml?p=1"
+_NATIVE = "/sitemap-articles-1.xml"
+_NATIVE_GZIPPED = "/sitemap-articles-1.xml.gz"
+_COMPAT = "/contrib/sitemap-articles.xml?p=1"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One line of measurements.
 
-    `sections` is the dotted path of a dict of sitemaps, `path` what a page is asked for by, `cold` that
-    nothing was asked for before, `needs` the distribution without which there is nothing to measure.
-    `most_rows` is how many rows it takes, each in so many `languages`; `share` is how many of all, about.
+    `sections` is the dotted path of a dict of sitemaps, and `path` the path of a page. If `is_cold`, the
+    index is not requested before the page. `needs` is the distribution that the subject measures. The
+    subject has at most `most_rows` rows, or about a `share` of all rows, each in as many `languages`.
     """
 
     kind: Kind
@@ -47,41 +47,41 @@ class Subject:
     isal: bool = False
     workers: int = 1
     path: str = ""
-    cold: bool = False
+    is_cold: bool = False
     needs: str = "django-sitemaps09"
     most_rows: int | None = None
     languages: int = 1
     share: float = 1.0
 
     def urls(self, rows: int) -> int:
-        """How many URLs it has to bring of so many rows."""
+        """Return how many URLs the subject must have for a number of rows."""
         if self.kind == "page":
             return min(rows, self.page_urls)
         return int(min(rows, self.most_rows or rows) * self.share) * self.languages
 
     @property
     def page_urls(self) -> int:
-        """How many URLs the first page has, if there are enough."""
-        return PAGE_URLS if self.path == _CONTRIBS_ROAD else OUR_PAGE_URLS
+        """Number of URLs on the first page, if there are enough rows."""
+        return PAGE_URLS if self.path == _COMPAT else OUR_PAGE_URLS
 
     @property
     def index(self) -> str:
-        """Where the index is whose answer the page can make use of."""
-        return "" if self.cold or self.path == _CONTRIBS_ROAD else "/sitemap.xml"
+        """Path of the index whose cached bounds the page can use; empty if there is none."""
+        return "" if self.is_cold or self.path == _COMPAT else "/sitemap.xml"
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """Unique name of the subject."""
         return f"{self.kind}: {self.name}"
 
 
 DRIVER = Subject("part", "driver floor")
-#: The same with all rows of a page at once, as an export without slices reads them.
+#: The driver floor with one query for each page, as in an export without slices.
 DRIVER_PAGES = Subject("part", "driver floor, a query a page")
 COMPRESS_ISAL = Subject("part", f"compression, isal {ISAL_LEVEL}", isal=True, needs="isal")
 COMPRESS_ZLIB = Subject("part", f"compression, zlib {ZLIB_LEVEL}")
 
-#: How all rows of a queryset are read.
+#: The ways to read all rows of a queryset.
 READINGS: tuple[Kind, ...] = ("read", "index", "fingerprints")
 
 TEN_LANGUAGES: Any = {"sections": _TRANSLATED, "most_rows": 50_000, "languages": 10}
@@ -109,25 +109,25 @@ ALL = (
     DRIVER_PAGES,
     COMPRESS_ISAL,
     COMPRESS_ZLIB,
-    Subject("page", "ours", path=_OUR_ROAD),
-    Subject("page", "ours, its bounds not known yet", path=_OUR_ROAD, cold=True),
-    Subject("page", "ours, .xml.gz", path=_OUR_ROAD_GZIPPED),
-    Subject("page", "ours, .xml.gz, fast", path=_OUR_ROAD_GZIPPED, isal=True, needs="isal"),
-    Subject("page", "ours, contrib's class unchanged", sections=_UNCHANGED, path=_OUR_ROAD),
-    Subject("page", "ours, contrib's class, location a Route", sections=_ROUTE, path=_OUR_ROAD),
+    Subject("page", "ours", path=_NATIVE),
+    Subject("page", "ours, bounds not cached", path=_NATIVE, is_cold=True),
+    Subject("page", "ours, .xml.gz", path=_NATIVE_GZIPPED),
+    Subject("page", "ours, .xml.gz, fast", path=_NATIVE_GZIPPED, isal=True, needs="isal"),
+    Subject("page", "ours, contrib's class unchanged", sections=_UNCHANGED, path=_NATIVE),
+    Subject("page", "ours, contrib's class, location a Route", sections=_ROUTE, path=_NATIVE),
     Subject(
         "page",
-        "ours, contrib's class unchanged, contrib's road",
+        "ours, contrib's class unchanged, compatibility views",
         sections=_UNCHANGED,
-        path=_CONTRIBS_ROAD,
+        path=_COMPAT,
     ),
     Subject(
         "page",
-        "ours, contrib's class, location a Route, contrib's road",
+        "ours, contrib's class, location a Route, compatibility views",
         sections=_ROUTE,
-        path=_CONTRIBS_ROAD,
+        path=_COMPAT,
     ),
-    Subject("page", "django.contrib.sitemaps", "contrib", _CONTRIB, path=_CONTRIBS_ROAD),
+    Subject("page", "django.contrib.sitemaps", "contrib", _CONTRIB, path=_COMPAT),
     *(
         Subject(
             kind, f"querysets, {name}", sections=f"benchmarks.sections_querysets.{section}", share=share
@@ -150,13 +150,15 @@ ALL = (
             ("instances, a filter over a relation to many rows", "JOINED_INSTANCES", 1.0),
             ("instances, a filter by a window", "RANKED_INSTANCES", 1 / 3),
         )
-        # Methods have neither a newest row nor a fingerprint.
+        # Sections with methods have neither a newest row nor a fingerprint.
         if kind == "read" or "instances" not in name
     ),
 )
-#: What every ratio is to, for each of the tables.
-BASELINES = {kind: next(one for one in ALL if one.kind == kind) for kind in ("export", "page", *READINGS)}
-#: Rows of the table of exports that are sums of parts.
+#: The subject that ratios relate to, for each table.
+BASELINES = {
+    kind: next(subject for subject in ALL if subject.kind == kind) for kind in ("export", "page", *READINGS)
+}
+#: Rows of the table of exports that are sums of other subjects.
 FLOORS: dict[str, tuple[Subject, ...]] = {
     DRIVER.name: (DRIVER,),
     f"{DRIVER.name} + isal {ISAL_LEVEL}": (DRIVER, COMPRESS_ISAL),
@@ -166,23 +168,22 @@ FLOORS: dict[str, tuple[Subject, ...]] = {
 
 
 def find(key: str) -> Subject:
-    """The subject of a key."""
     return next(subject for subject in ALL if subject.key == key)
 
 
 def current() -> Subject | None:
-    """The subject of this process, `None` in one that measures nothing."""
+    """Return the subject of this process; `None` if it measures nothing."""
     key = os.environ.get(SUBJECT)
     return find(key) if key else None
 
 
 def table(subject: Subject) -> str:
-    """The kind of table that a subject is in."""
+    """Return the kind of the table that lists a subject."""
     return "export" if subject.kind == "part" else subject.kind
 
 
 def chosen(words: list[str]) -> list[Subject]:
-    """Those whose key holds one of the words, or all; with what their ratios are to."""
-    picked = [one for one in ALL if not words or any(word in one.key for word in words)]
-    baselines = {BASELINES[table(one)] for one in picked}
-    return [one for one in ALL if one in picked or one in baselines]
+    """Return the subjects whose key contains one of the words, or all subjects, with their baselines."""
+    picked = [subject for subject in ALL if not words or any(word in subject.key for word in words)]
+    baselines = {BASELINES[table(subject)] for subject in picked}
+    return [subject for subject in ALL if subject in picked or subject in baselines]

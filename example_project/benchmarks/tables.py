@@ -1,4 +1,4 @@
-"""The results as Markdown."""
+"""Markdown tables of the results."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from benchmarks.subjects import Subject
 
 _COLUMNS = ("", "wall s", "CPU s", "us/URL", "peak MB", "MB", "times ours")
 _CAPTION = """\
-Medians of {rounds} interleaved rounds, each measurement in a process of its own. Start-up of Python and
-Django, the connection and the first use of the routes are left out for all alike. Before our pages, and
-only there, the index was asked for, whose bounds of pages Django's cache keeps; "not known yet" is without
-that. CPU is that of all processes of the subject, without a database server's; peak is that of its largest
-process. MB is what was written, or the body of the page; django-static-sitemaps writes each page twice,
-as it is and gzipped. Peers have their defaults: gzip at level 9, where ours has 6; and ours has the byte
-limit of the protocol. Its pages hold 47,500 URLs, 95 % of what they may, those of others 50,000. "Driver
-floor" reads rows in slices as ours does. "Times ours" is the wall time for each URL in ratio to "ours" of
-the same table and round, the median of that. Of querysets, CPU has that of our connection's server in it,
-and the ratio is of CPU, to the plain queryset."""
+Medians of {rounds} interleaved rounds; each measurement is a separate process. The times do not include
+starting Python and Django, connecting to the database and loading the URLconf. Before each page of the
+native views, the index was requested, which caches the bounds of pages, except for "bounds not cached".
+
+CPU is the time of all processes of the subject, without the database server. Peak is the memory of the
+largest process. MB is the size of all files, or of the response; django-static-sitemaps writes each page
+twice, as it is and gzipped. The other packages have their defaults, such as gzip at level 9; "ours" has
+level 6, and the byte limit of the protocol. Its pages have 47,500 URLs, 95 % of the limit; those of the
+others have 50,000.
+
+"Driver floor" reads rows in slices of the same size as "ours". "Times ours" is the median of the ratio of
+wall time for each URL to "ours" in the same table and round. For querysets, CPU includes the server process
+of the connection, and the ratio is that of CPU time to the plain queryset."""
 
 
 def heading(
     date: str, rows: int, slugs: str, rounds: int, cores: int, databases: Sequence[Database]
 ) -> str:
-    """What was measured, with what, and how."""
+    """Return the heading and the caption: date, versions, machine and method."""
     versions = databases[0].versions
     names = ("django-static-sitemaps", "django-icv-sitemaps", "isal", "psycopg[binary]")
     parts = [
@@ -43,7 +46,7 @@ def heading(
 
 
 def table(title: str, kind: str, database: Database, chosen: Sequence[Subject], results: Results) -> str:
-    """One table: the exports with the floors, or what was read or asked for."""
+    """Return a table of exports with the floors, of pages, or of readings."""
     baseline = results.of(database.label, subjects.BASELINES[kind])
     by = "cpu" if kind in subjects.READINGS else "wall"
     lines = [
@@ -60,7 +63,7 @@ def table(title: str, kind: str, database: Database, chosen: Sequence[Subject], 
 def _rows(
     kind: str, database: Database, chosen: Sequence[Subject], results: Results
 ) -> Iterator[tuple[str, dict[int, Measured]]]:
-    """The name of each row, with its measurements by round."""
+    """Yield the name of each row, with its measurements by round."""
     for subject in chosen:
         if subject.kind == kind:
             yield subject.name, results.of(database.label, subject)
@@ -71,7 +74,7 @@ def _rows(
 
 
 def _sums(parts: Sequence[dict[int, Measured]]) -> dict[int, Measured]:
-    """Parts that follow each other: times and bytes add up, the peak is the highest."""
+    """Return the sums of several steps: times and bytes add up, the peak is the highest."""
     rounds = set.intersection(*(set(part) for part in parts))
     return {number: _sum([part[number] for part in parts]) for number in sorted(rounds)}
 
@@ -87,21 +90,21 @@ def _sum(parts: Sequence[Measured]) -> Measured:
 
 
 def _figures(rounds: dict[int, Measured], baseline: dict[int, Measured], *, by: str) -> list[str]:
-    """The cells of a row; one dash each, where there is nothing."""
+    """Return the cells of a row; a dash if there is no value."""
     if not rounds:
         return ["not measured"] + ["-"] * (len(_COLUMNS) - 2)
-    found = list(rounds.values())
+    measurements = list(rounds.values())
     ratios = [
-        getattr(one, by) / one.urls / (getattr(baseline[number], by) / baseline[number].urls)
-        for number, one in rounds.items()
+        getattr(measured, by) / measured.urls / (getattr(baseline[number], by) / baseline[number].urls)
+        for number, measured in rounds.items()
         if number in baseline
     ]
-    size = median(one.bytes for one in found)
+    size = median(measured.bytes for measured in measurements)
     return [
-        f"{median(one.wall for one in found):.3f}",
-        f"{median(one.cpu for one in found):.3f}",
-        f"{median(one.wall / one.urls for one in found) * 1e6:.2f}",
-        f"{median(one.peak for one in found) / 1e6:.0f}",
+        f"{median(measured.wall for measured in measurements):.3f}",
+        f"{median(measured.cpu for measured in measurements):.3f}",
+        f"{median(measured.wall / measured.urls for measured in measurements) * 1e6:.2f}",
+        f"{median(measured.peak for measured in measurements) / 1e6:.0f}",
         f"{size / 1e6:.2f}" if size else "-",
         f"{median(ratios):.2f}" if ratios else "-",
     ]

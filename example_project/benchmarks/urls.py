@@ -1,4 +1,4 @@
-"""A URLconf as long as a real site's: the example's article, the subject's sitemaps, and 60 others."""
+"""URLconf as long as that of a real site: articles, the sitemaps of the subject, and 60 other patterns."""
 
 from __future__ import annotations
 

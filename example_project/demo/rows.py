@@ -1,4 +1,4 @@
-"""What `populate` writes. A row follows from its number alone: no clock, no chance."""
+"""Rows that `populate` creates. They are the same in each run: each row is derived from its number."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TITLES = [
     "{place}: {noun} < 2 hours away",
     "{place}'s {adjective} {noun}",
 ]
-# What a product code may hold where a route says `<str:code>`: anything but a slash.
+# With `<str:code>` in the URL pattern, a product code can contain anything except a slash.
 CODES = [
     "AB-{:06}",
     "Größe-{:06}",
@@ -65,7 +65,7 @@ MINUTES = 3 * 365 * 24 * 60
 
 
 def moment(number: int) -> datetime:
-    """A time within the three years from START, in no order that follows the numbers."""
+    """Return a time within three years after START; consecutive numbers are not in chronological order."""
     return START + timedelta(minutes=number * 7_919 % MINUTES)
 
 
@@ -76,7 +76,7 @@ def categories() -> Iterator[Category]:
 
 
 def articles(count: int, category_ids: list[int]) -> Iterator[Article]:
-    """Article number 0, 1, ...; one in fifty is not published, so that listed ids have gaps."""
+    """Yield articles; one in fifty is not published, so that the listed ids have gaps."""
     for number in range(count):
         adjective = ADJECTIVES[number % len(ADJECTIVES)]
         noun = NOUNS[number // 7 % len(NOUNS)]
@@ -105,7 +105,7 @@ def products(count: int) -> Iterator[Product]:
 
 
 def events() -> Iterator[Event]:
-    """A quarter is in the archive."""
+    """Yield events, of which a quarter is archived."""
     for number in range(EVENTS):
         yield Event(
             title=f'Open day {number} at the {NOUNS[number % len(NOUNS)]} & "gardens" <free>',

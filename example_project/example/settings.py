@@ -14,12 +14,13 @@ from urllib.parse import unquote, urlsplit
 BASE_DIR = Path(__file__).resolve().parent.parent
 BASE_URL = os.environ.get("EXAMPLE_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 
-# An export has no request to take a host from. Live pages are those of the export in ROOT.
-SITEMAPS09 = {"BASE_URL": BASE_URL, "ROOT": BASE_DIR / "public"}
+# An export has no request, so it needs BASE_URL. With ROOT, live pages follow the export in this folder.
+# A stylesheet makes /sitemap.xml and the .xml pages readable in a browser.
+SITEMAPS09 = {"BASE_URL": BASE_URL, "ROOT": BASE_DIR / "public", "STYLESHEET": True}
 
 SECRET_KEY = os.environ.get("EXAMPLE_SECRET_KEY", "for the example only, never for a real site")
-# Off by default: with DEBUG on, Django keeps the SQL of thousands of queries in memory,
-# and `populate` writes megabytes in each.
+# Off by default: with DEBUG, Django keeps the SQL of queries in memory, and `populate` runs queries of
+# several megabytes.
 DEBUG = os.environ.get("EXAMPLE_DEBUG") == "1"
 ALLOWED_HOSTS = [urlsplit(BASE_URL).hostname, "127.0.0.1", "localhost"]
 
@@ -27,7 +28,7 @@ INSTALLED_APPS = [
     "articles",
     "products",
     "pages",
-    "legacy",  # before django_sitemaps09, so that its sitemap.xml is the template that is found
+    "legacy",  # before django_sitemaps09, so that Django finds its sitemap.xml first
     "demo",
     "django_sitemaps09",
     "django.contrib.contenttypes",
@@ -57,9 +58,9 @@ TIME_ZONE = "UTC"
 
 
 def database(url: str) -> dict[str, Any]:
-    """An entry of `DATABASES` from `sqlite:////path` or `postgresql://user:password@host:port/name`.
+    """Return the entry of `DATABASES` for a URL.
 
-    MariaDB is `mysql://...`.
+    `sqlite:////path`, `postgresql://user:password@host:port/name` or, for MariaDB, `mysql://...`.
     """
     engines = {"sqlite": "sqlite3", "postgresql": "postgresql", "mysql": "mysql"}
     parts = urlsplit(url)

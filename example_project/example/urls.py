@@ -1,4 +1,4 @@
-"""Every URL of the site. The sitemaps take two lines: the include and robots.txt."""
+"""URLconf of the site. The sitemaps need two lines: the include and robots.txt."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ urlpatterns = [
     path("legacy/", include("legacy.urls")),
 ]
 
-# English at /products/..., German at /de/products/...: without a prefix for the default language,
-# x-default is the English page itself and not a redirect.
+# English at /products/..., German at /de/products/... Without a prefix for the default language, x-default
+# is the English page itself, not a redirect.
 urlpatterns += i18n_patterns(
     path("products/<str:code>/", products.product, name="product"),
     prefix_default_language=False,

@@ -1,4 +1,4 @@
-"""Events, as an app had them before it knew of django_sitemaps09."""
+"""Events, an app that was written for django.contrib.sitemaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Written for django.contrib.sitemaps, and changed in one line: where two classes come from.
+"""Sitemaps that were written for django.contrib.sitemaps. Only one line is changed, the import.
 
 That line was `from django.contrib.sitemaps import GenericSitemap, Sitemap`.
 """

@@ -1,9 +1,9 @@
-"""Written for django.contrib.sitemaps, and changed in one line: where `views` comes from.
+"""URLconf that was written for django.contrib.sitemaps. Only one line is changed, the import of `views`.
 
 That line was `from django.contrib.sitemaps import views`.
 
-A template can be named, as for the index, or overridden: `templates/sitemap.xml` of this app serves
-every view of contrib's kind in the project. The pages of `django_sitemaps09.urls` have no template.
+You can name a template, as for the index here, or override it: all compatibility views of the project use
+`templates/sitemap.xml` of this app. The native views in `django_sitemaps09.urls` have no templates.
 """
 
 from __future__ import annotations

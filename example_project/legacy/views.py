@@ -1,4 +1,4 @@
-"""An event."""
+"""Page of an event."""
 
 from __future__ import annotations
 

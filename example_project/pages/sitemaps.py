@@ -1,4 +1,4 @@
-"""The pages without a model, and the flatpages through the class that Django has for them."""
+"""Sitemaps of the pages without a model, and of the flatpages, with Django's own class."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ class PageSitemap(StaticViewSitemap):
     changefreq = "weekly"
 
 
-# Written for django.contrib.sitemaps, and taken as it is.
+# Django's class extends django.contrib.sitemaps. It works unchanged.
 register("flatpages", FlatPageSitemap)

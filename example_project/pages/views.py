@@ -1,4 +1,4 @@
-"""The pages without a model."""
+"""Pages without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The products: a URL for each language, each naming the other as its alternate."""
+"""Sitemap of the products, with a URL for each language; the URLs link to each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product, in the language of its URL."""
+"""Page of a product, in the language of its URL."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from products.models import Product
 
 
 def product(request: HttpRequest, code: str) -> HttpResponse:
-    found = get_object_or_404(Product, code=code)
-    return render(request, "products/product.html", {"product": found})
+    product = get_object_or_404(Product, code=code)
+    return render(request, "products/product.html", {"product": product})

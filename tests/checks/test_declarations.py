@@ -242,7 +242,7 @@ def test_each_class_is_told_once_and_instances_are_judged_too() -> None:
     assert ids(*alike) == ["W012"]
 
 
-def test_the_guard_of_these_tests_blocks_all_that_asks() -> None:
+def test_the_guard_of_these_tests_blocks_all_queries_and_calls() -> None:
     with pytest.raises(AssertionError, match="opened a connection"):
         connections["default"].cursor()
     with pytest.raises(AssertionError, match="made a compiler"):

@@ -24,7 +24,7 @@ def test_a_method_that_contrib_does_not_know_is_a_warning_on_a_class_without_exp
 
 
 @pytest.mark.parametrize("name", ["images", "videos", "news"])
-def test_what_is_no_method_is_told_to_be_ignored(name: str) -> None:
+def test_what_is_not_a_method_is_reported_as_ignored(name: str) -> None:
     (message,) = checks.check_declarations([declaration(location=SLUG, **{name: ["/a.png"]})])
     assert ids_of([message]) == ["W053"]
     assert f"def {name}(self, item)" in str(message.hint)

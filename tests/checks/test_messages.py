@@ -128,7 +128,7 @@ def test_an_id_has_one_meaning_since_it_is_told_at_one_place() -> None:
 
 def test_an_error_and_a_warning_of_one_number_are_one_rule() -> None:
     numbers = Counter(code[1:] for code in CODES)
-    both = {number for number, told in numbers.items() if told > 1}
+    both = {number for number, count in numbers.items() if count > 1}
     assert both == {"010", "011", "012", "013", "040", "050", "051", "054", "056"}
 
 

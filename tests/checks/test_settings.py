@@ -29,6 +29,13 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
         ({"STORAGE": "nowhere"}, ["E004"]),
         ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
+        ({"LIVE_CACHE": "nowhere"}, ["E004"]),
+        ({"LIVE_CACHE": 7, "LIVE_SECONDS": -1}, ["E003", "E003"]),
+        ({"LIVE_SECONDS": float("nan")}, ["E003"]),
+        ({"CACHE_CONTROL": "public, max-age=60"}, ["E003"]),
+        ({"CACHE_CONTROL": {"max_age": "60\r\nX: y"}}, ["E003"]),
+        ({"CACHE_CONTROL": {"max_age=1\r\nX": True}}, ["E003"]),
+        ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
     ],
 )
@@ -84,7 +91,7 @@ def test_an_engine_that_is_none_is_an_error(settings: Any, engine: str) -> None:
 @pytest.mark.parametrize(
     "engine", ["serial", "processes", "django_sitemaps09.export.engines.processes.Processes"]
 )
-def test_an_engine_that_is_one_is_none(settings: Any, engine: str) -> None:
+def test_a_valid_engine_is_not_reported(settings: Any, engine: str) -> None:
     settings.SITEMAPS09 = {"ENGINE": engine}
     assert checks.check_settings() == []
 

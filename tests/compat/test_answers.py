@@ -112,7 +112,7 @@ class TestEveryAnswer:
             assert compat_answer(url, method=method) == contrib_answer(url, method=method)
 
     @pytest.mark.parametrize("name", ["items_as_a_queryset", "generic", "flatpages", "limits"])
-    def test_asks_the_database_no_more_than_contribs(self, name: str) -> None:
+    def test_runs_no_more_queries_than_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             asked = []
             for project in (COMPAT, projects.CONTRIB):
@@ -220,7 +220,7 @@ class TestIndex:
         found = projects.texts(answer(COMPAT, "/sitemap.xml").body, "loc")
         assert "http://example.com/sitemap-two.xml?p=4" in found
 
-    def test_asks_the_attribute_protocol_not_the_method(self) -> None:
+    def test_reads_the_attribute_protocol_not_the_method(self) -> None:
         found = projects.texts(answer(COMPAT, "/overridden_get_protocol/index.xml").body, "loc")
         assert found == ["http://example.com/overridden_get_protocol/sitemap-one.xml"]
 

@@ -79,7 +79,7 @@ def test_a_text_that_no_xml_can_hold_is_refused_with_its_item(bad: str) -> None:
         (True, (7, "yesterday")),
     ],
 )
-def test_a_lastmod_that_is_no_date_may_stand_beside_others(i18n: bool, others: tuple[Any, ...]) -> None:
+def test_a_lastmod_that_is_not_a_date_may_stand_next_to_others(i18n: bool, others: tuple[Any, ...]) -> None:
     """Deviation 6: contrib compares them, which fails."""
     lastmods = (datetime(2026, 1, 2, tzinfo=timezone.utc), *others)
 
@@ -122,7 +122,7 @@ def test_a_location_that_becomes_part_of_the_host_is_skipped(
     assert "location" in caplog.text
 
 
-def test_a_lastmod_that_is_no_date_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     """Deviation 6: contrib's index fails, and its sitemap too where there is a `Last-Modified` to send."""
     assert b"lastmod" not in body(views.sitemap, Dated)
     with pytest.raises(TypeError):

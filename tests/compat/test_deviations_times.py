@@ -147,7 +147,7 @@ class TestDeviation2:
         assert set(projects.texts(found.content, "lastmod")) == {text}
         assert found.headers["Last-Modified"] == header
 
-    def test_a_time_is_written_alike_whoever_renders_it(
+    def test_a_time_is_written_the_same_by_all_renderers(
         self, view: Any, section: Any, settings: Any
     ) -> None:
         """Deviation 2: also where contrib's own stock template is found first."""

@@ -75,7 +75,7 @@ class TestGetUrls:
         for url in section.get_urls():
             assert (url["lastmod"], url["changefreq"], url["priority"]) == (None, None, "")
 
-    def test_asks_nothing_for_https_and_the_current_site(self, leaves: Any) -> None:
+    def test_queries_nothing_for_https_and_the_current_site(self, leaves: Any) -> None:
         assert leaves().get_urls()[0]["location"] == "https://example.com/leaf/oak/"
 
     def test_takes_page_site_and_protocol_by_position(self, leaves: Any) -> None:
@@ -124,7 +124,7 @@ class TestGetUrls:
         section = leaves()
         assert section.get_urls() == section.get_urls()
 
-    def test_asks_for_its_items_once_a_page(self, leaves: Any) -> None:
+    def test_calls_items_once_a_page(self, leaves: Any) -> None:
         asked: list[int] = []
 
         class Counting(leaves):
@@ -278,7 +278,7 @@ class TestGenericSitemap:
         assert (section.priority, section.changefreq) == (0.9, "never")
         assert section.protocol == "https"
 
-    def test_asks_nothing_when_it_is_made(self, bases: Bases) -> None:
+    def test_queries_nothing_when_it_is_made(self, bases: Bases) -> None:
         with CaptureQueriesContext(connection) as queries:
             bases.GenericSitemap({"queryset": Article.objects.all(), "date_field": "updated"})
         assert len(queries) == 0
@@ -293,7 +293,7 @@ class TestGenericSitemap:
         assert section.queryset is rows
         assert rows._result_cache is None
 
-    def test_asks_the_database_for_the_newest_time(self, bases: Bases) -> None:
+    def test_queries_the_database_for_the_newest_time(self, bases: Bases) -> None:
         section = bases.GenericSitemap(
             {"queryset": Article.objects.order_by("pk"), "date_field": "updated"}
         )

@@ -120,7 +120,7 @@ class TestOverriddenInternalsOfAModelSitemap:
 
         assert len(Section().get_urls()) == 4
 
-    def test_expressions_on_items_that_are_no_queryset_are_refused_clearly(self) -> None:
+    def test_expressions_on_items_that_are_not_a_queryset_are_refused_clearly(self) -> None:
         class Section(Sitemap[Article]):
             lastmod = F("updated")
 

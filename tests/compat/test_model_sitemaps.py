@@ -75,7 +75,7 @@ class TestModelSitemap:
         made = views.sitemap(RequestFactory().get("/"), {"one": Shop}).render()
         assert "<news:title>gamma-ü</news:title>".encode() in made.content
 
-    def test_asks_for_the_rows_of_a_page_once(self) -> None:
+    def test_queries_the_rows_of_a_page_once(self) -> None:
         with CaptureQueriesContext(connection) as queries:
             Shop().get_urls(site=Host())
         assert len(queries) == 2  # the paginator's count, and the rows
@@ -124,7 +124,7 @@ class TestModelSitemap:
         ArticleFactory(slug="later", category=articles[0].category)
         assert len(Shop().get_urls()) == before + 1
 
-    def test_takes_methods_beside_expressions(self) -> None:
+    def test_takes_methods_with_expressions(self) -> None:
         class Mixed(Shop):
             def priority(self, item: Article) -> float:
                 return 0.5 if item.code == "c0" else 0.1

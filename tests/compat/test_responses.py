@@ -132,7 +132,7 @@ class TestViews:
         assert (sitemap.template_name, sitemap["Content-Type"]) == ("s.xml", "text/plain")
 
     @pytest.mark.parametrize("view", ["index", "sitemap"])
-    def test_make_a_class_anew_once_for_each_request(self, view: str) -> None:
+    def test_create_a_class_once_for_each_request(self, view: str) -> None:
         with override_settings(ROOT_URLCONF=COMPAT.urlconf):
             for _ in range(3):
                 before = Section.made
@@ -212,7 +212,7 @@ class TestViews:
 
 class TestCaching:
     @pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
-    def test_by_cache_page_asks_the_section_once(self, path: str) -> None:
+    def test_with_cache_page_calls_the_section_once(self, path: str) -> None:
         url = f"/cached/{path}"
         made = resolve(url, urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"].made
         made.clear()
@@ -229,7 +229,7 @@ class TestCaching:
         cached = answer(COMPAT, f"/cached/{path}").body
         assert cached == answer(COMPAT, f"/counted/{path}").body.replace(b"/counted/", b"/cached/")
 
-    def test_of_the_whole_site_asks_the_section_once(self, settings: Any) -> None:
+    def test_of_the_whole_site_calls_the_section_once(self, settings: Any) -> None:
         settings.MIDDLEWARE = [
             "django.middleware.cache.UpdateCacheMiddleware",
             "django.middleware.gzip.GZipMiddleware",

@@ -100,7 +100,7 @@ class TestTemplates:
         assert found.body == compat_answer("/times_with_zones/sitemap.xml").body
 
     @pytest.mark.parametrize("place", ["before", "after"])
-    def test_may_stand_beside_contribs_app(self, place: str, settings: Any) -> None:
+    def test_may_stand_next_to_contribs_app(self, place: str, settings: Any) -> None:
         """`django.contrib.sitemaps` may stay among the installed apps, in either place."""
         apps = list(settings.INSTALLED_APPS)
         at = apps.index("django_sitemaps09") + (place == "after")

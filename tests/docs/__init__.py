@@ -1,1 +1,1 @@
-"""Tests of the documentation: what it shows works, and what the package has is described."""
+"""Tests of the documentation: its examples work, and it describes all public names."""

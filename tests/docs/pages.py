@@ -86,7 +86,7 @@ def headings(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class Snippet:
-    """A block of Python, to be run as it stands; `ran` says whether it was."""
+    """A block of Python; `ran` is true after it was run."""
 
     block: Block
     modules: list[str] = field(default_factory=list)

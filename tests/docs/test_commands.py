@@ -1,4 +1,4 @@
-"""Commands in the documentation: `manage.py` accepts each of them with its options."""
+"""Commands in the documentation: `manage.py` accepts them with their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that somebody meets who makes a mistake in a new project, as `manage.py` shows them."""
+"""Messages of `manage.py` for typical mistakes in a new project."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Project:
         return self.folder / "shop" / "sitemaps.py"
 
     def declare(self, text: str) -> int:
-        """Write the app's `sitemaps.py`, and give the number of its last line."""
+        """Write the app's `sitemaps.py`, and return the number of its last line."""
         content = f"{HEAD}{text}\n"
         self.sitemaps.write_text(content)
         return len(content.splitlines())
 
     def manage(self, *arguments: object) -> tuple[int, str, str]:
-        """Exit status, standard output and standard error."""
+        """Run `manage.py`, and return exit status, standard output and standard error."""
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         done = subprocess.run(  # noqa: S603 our own interpreter and arguments
             [sys.executable, "manage.py", *map(str, arguments)],
@@ -94,7 +94,7 @@ class Project:
         return done.returncode, done.stdout, done.stderr
 
     def is_refused(self, *arguments: object) -> str:
-        """What the command says, without a traceback."""
+        """Run a command that must fail, and return its errors, which have no traceback."""
         status, out, err = self.manage(*arguments)
         assert status == 1, (out, err)
         assert "Traceback" not in err
@@ -243,16 +243,29 @@ class TestAnOutputFolder:
         said = project.is_refused("export_sitemaps", "--output", f"taken{below}")
         assert said == (
             f"CommandError: Cannot export to taken{below}: taken is a file, not a folder. Choose "
-            "another folder with --output, SITEMAPS09['ROOT'] or the storage.\n"
+            "another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'].\n"
         )
         assert (project.folder / "taken").read_text() == "mine"
+
+
+def test_the_header_of_the_settings_page_is_sent(project: Project) -> None:
+    [block] = blocks("python", "docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
+    (project.folder / "site_settings.py").write_text(f"{SETTINGS}{block.text}\n")
+    project.declare(
+        '@register("home")\nclass Home(Sitemap):\n'
+        ' def items(self): return ["/"]\n def location(self, item): return item'
+    )
+    code = "from django.test import Client; print(Client().get('/sitemap.xml').headers['Cache-Control'])"
+    status, out, err = project.manage("shell", "-c", code)
+    assert status == 0, err
+    assert out.splitlines()[-1] == "public, max-age=3600, stale-while-revalidate=86400"
 
 
 class TestBaseUrl:
     @pytest.mark.parametrize(
         ("debug", "host"), [(True, "http://127.0.0.1:8000"), (False, "https://www.example.com")]
     )
-    def test_of_the_recipe_is_left_out_in_development_alone(
+    def test_of_the_recipe_is_omitted_only_in_development(
         self, project: Project, host: str, *, debug: bool
     ) -> None:
         [block] = blocks("python", "docs/reference/settings.md", "Settings")
@@ -281,6 +294,6 @@ class TestInstalledApps:
         assert status == 1
         assert err.rstrip().splitlines()[-1] == (
             "django.core.exceptions.ImproperlyConfigured: django_sitemaps09.urls is included in a URLconf, "
-            "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS, which also provides "
-            "the command export_sitemaps."
+            "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS. This also makes "
+            "the command export_sitemaps available."
         )

@@ -1,4 +1,4 @@
-"""Links in the documentation lead somewhere, on a site for source code as in the HTML."""
+"""Links in the documentation have targets, both in the repository and in the HTML."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def locations(content: bytes) -> list[str]:
 
 
 def crawl(fetch: Fetch) -> dict[str, set[str]]:
-    """The paths of each section, by the index, as a strict crawler reads them."""
+    """Return the paths of each section as a strict crawler reads them, starting at the index."""
     found: dict[str, set[str]] = {}
     for location in locations(checked(fetch, "sitemap.xml")):
         assert location.startswith(f"{BASE}/")
@@ -204,7 +204,7 @@ def crawl(fetch: Fetch) -> dict[str, set[str]]:
 
 
 def checked(fetch: Fetch, name: str) -> bytes:
-    """The content of a file whose headers every known reader of sitemaps understands."""
+    """Return the content of a file, and check that all known sitemap readers understand its headers."""
     content, headers = fetch(name)
     length = headers.get("Content-Length")
     assert length is None or int(length) == len(content)
@@ -245,7 +245,7 @@ def recipe(language: str) -> str:
 
 @contextmanager
 def nginx(recipe: str, folder: Path) -> Iterator[str]:
-    """The address of an nginx with that recipe in its server block."""
+    """Run nginx with a recipe in its server block, and yield the address."""
     program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if program is None:
         missing("nginx is not installed")
@@ -334,7 +334,7 @@ class Quiet(WSGIRequestHandler):
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The address of this project, started anew as by a restart of its processes."""
+    """Serve this project, as after a restart of its processes, and yield the address."""
     with make_server("127.0.0.1", 0, WSGIHandler(), handler_class=Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -347,7 +347,7 @@ def served() -> Iterator[str]:
 
 @pytest.fixture
 def white_noise(settings: Any) -> None:
-    """The middleware in the order that the page names."""
+    """Set the middleware in the order of the documentation."""
     require_packages("whitenoise")
     settings.STATIC_URL = "/static/"
     text = PAGES[SERVING]
@@ -435,7 +435,7 @@ def test_the_views_serve_every_kind_of_section(tmp_path: Path, settings: Any, cl
 
 @pytest.fixture
 def aws(s3: str, bucket: Callable[..., Any], tmp_path: Path) -> Callable[[], Fetch]:
-    """Runs the recipe's commands on a bucket, and gives what answers for it."""
+    """Run the commands of the recipe on a bucket, and return a function that fetches from it."""
     program = shutil.which("aws", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if program is None:
         missing(

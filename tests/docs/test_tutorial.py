@@ -41,7 +41,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def follow(block: Block, project: Path, environment: dict[str, str]) -> str:
-    """Do what a block says, and return the output of a shell."""
+    """Write or run a block, and return the output of a shell."""
     if block.place.language == "python":
         name, append = re.findall(r"\A# (\S+)( \(append\))?\n", block.text)[0]
         file = project / name

@@ -157,7 +157,7 @@ def test_extensions_are_equal_hashable_and_the_same_behind_a_pickle() -> None:
         ("<geo:ü>é</geo:ü>", "<geo:ü>é</geo:ü>"),
     ],
 )
-def test_elements_are_written_anew_on_one_line(given_text: str, expected: str) -> None:
+def test_elements_are_rewritten_on_one_line(given_text: str, expected: str) -> None:
     assert extension_text(EXTENSION, given_text) == expected
     read(expected)
 
@@ -366,7 +366,7 @@ def test_any_text_is_refused_or_leaves_the_document_as_it_was(text: str) -> None
 
 
 @given(wholes)
-def test_what_is_well_formed_says_the_same_when_it_is_written_anew(text: str) -> None:
+def test_what_is_well_formed_says_the_same_when_it_is_rewritten(text: str) -> None:
     written = extension_text(EXTENSION, text)
     whole = etree.fromstring(f'<url xmlns:geo="{GEO}">{text}</url>'.encode())
     assert shape(read(written)) == shape([each for each in whole if each.tag != etree.Comment])

@@ -1,4 +1,4 @@
-"""What a caller asks of an export: sections, target, base, a dry run."""
+"""The options of an export: sections, target, base, dry run."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ class TestTheTarget:
         assert export(sitemaps={"a": Numbers(1)}).index_url == f"{BASE}/sitemap.xml"
         assert b"/never/used/" not in plain(folder, "sitemap.xml")
 
-    def test_is_asked_for_where_none_is_set(self) -> None:
+    def test_is_required_if_none_is_set(self) -> None:
         with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_named_where_it_is_no_alias(self, configure: Callable[..., None]) -> None:
+    def test_is_named_where_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
         configure(STORAGE="sitmaps")
         with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
             export(sitemaps={"a": Numbers(1)})
@@ -170,14 +170,14 @@ class TestTheBase:
         site.objects.clear_cache()
 
     @pytest.mark.django_db
-    def test_is_asked_for_where_the_site_is_not_there(self, folder: Path, settings: Any) -> None:
+    def test_is_required_if_the_site_is_missing(self, folder: Path, settings: Any) -> None:
         settings.SITEMAPS09 = {}
         settings.SITE_ID = 99
         with pytest.raises(ImproperlyConfigured, match=r"'BASE_URL'.*--base-url.*does not exist"):
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
 
-    def test_is_asked_for_where_there_are_no_sites(self, folder: Path, settings: Any) -> None:
+    def test_is_required_without_sites(self, folder: Path, settings: Any) -> None:
         settings.SITEMAPS09 = {}
         settings.INSTALLED_APPS = [
             app for app in settings.INSTALLED_APPS if app.rpartition(".")[2] not in ("sites", "flatpages")
@@ -190,7 +190,7 @@ class TestTheBase:
         "url",
         ["www.example.com", "ftp://example.com", "https://", "https://example.com/path", "https://a b"],
     )
-    def test_is_refused_by_name_where_it_is_no_base(
+    def test_is_refused_by_name_if_it_is_not_a_base(
         self, folder: Path, configure: Callable[..., None], url: str
     ) -> None:
         with pytest.raises(ImproperlyConfigured, match="--base-url: "):
@@ -326,7 +326,7 @@ class TestSectionsAsArguments:
             assert content(folder) == whole
         else:
             with pytest.raises(
-                ExportError, match=rf"{folder}: sitemap\.xml is not an index.*remove the file"
+                ExportError, match=rf"{folder}: sitemap\.xml is not a sitemap index.*remove the file"
             ):
                 export(["a"], output=folder, sitemaps=sitemaps)
             assert touched(folder) == before

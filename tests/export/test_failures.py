@@ -123,7 +123,7 @@ class TestAFailedSection:
 @pytest.mark.django_db
 class TestADatabaseThatFails:
     @pytest.mark.parametrize("call", range(1, 21))
-    def test_once_is_asked_again_wherever_it_was(
+    def test_once_is_retried_wherever_it_was(
         self, folder: Path, configure: Callable[..., None], call: int
     ) -> None:
         configure(MAX_URLS=4)
@@ -133,7 +133,7 @@ class TestADatabaseThatFails:
         assert (report.failures, paths(folder)) == ([], numbers(10))
         assert (report.urls, report.sections[0].left_out) == (10, 0)
 
-    def test_once_for_each_of_two_pages_is_asked_again_each_time(
+    def test_once_for_each_of_two_pages_is_retried_each_time(
         self, folder: Path, configure: Callable[..., None]
     ) -> None:
         configure(MAX_URLS=4)

@@ -1,4 +1,4 @@
-"""Hints: what made a section slow is measured by step, named, and told what to declare instead."""
+"""Hints: they name what made a section slow, as measured by step, and what to declare instead."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def costs_of(sitemap: object) -> Costs:
     return costs
 
 
-def told(sitemap: object, folder: Path) -> Sequence[str]:
-    """The hints of an export."""
+def export_hints(sitemap: object, folder: Path) -> Sequence[str]:
+    """Return the hints of an export."""
     report = export(output=folder, base_url=BASE, dry_run=True, sitemaps={"a": sitemap})
     assert report.failures == []
     return report.sections[0].hints
@@ -175,7 +175,7 @@ def said(folder: Path, *arguments: str) -> str:
 
 
 def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[str, ...]:
-    """The hints where steps take so much of a second."""
+    """Return the hints for steps that take these seconds."""
     steps: dict[Any, Cost] = {name: Cost(taken) for name, taken in seconds.items()}
     next(iter(steps.values())).items = count
     return hints(source, Costs(1.0, steps))
@@ -184,8 +184,8 @@ def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[
 @pytest.mark.usefixtures("rows")
 class TestQueriesPerItem:
     def test_are_counted_by_hook_and_named_with_their_sql(self, tmp_path: Path) -> None:
-        (hint,) = told(Related, tmp_path)
-        assert hint.startswith("location ran 1.0 queries per item, which took ")
+        (hint,) = export_hints(Related, tmp_path)
+        assert hint.startswith("location runs 1.0 queries per item and takes ")
         assert (
             ': SELECT "tests_category"."id", "tests_category"."slug" FROM "tests_category" WHERE ' in hint
         )
@@ -195,23 +195,23 @@ class TestQueriesPerItem:
         )
 
     def test_are_none_where_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
-        assert told(Joined, tmp_path) == ()
-        assert told(Prefetched, tmp_path) == ()
+        assert export_hints(Joined, tmp_path) == ()
+        assert export_hints(Prefetched, tmp_path) == ()
         assert costs_of(Prefetched).steps["instances"].queries == 2
 
     def test_are_none_in_a_declared_section_which_has_no_step_at_all(self, tmp_path: Path) -> None:
         assert costs_of(Declared).steps == {}
-        assert told(Declared, tmp_path) == ()
+        assert export_hints(Declared, tmp_path) == ()
 
     def test_of_fields_that_are_loaded_late_are_those_of_get_absolute_url(self, tmp_path: Path) -> None:
-        (hint,) = told(Deferred, tmp_path)
-        assert hint.startswith("get_absolute_url() ran 1.0 queries per item, ")
+        (hint,) = export_hints(Deferred, tmp_path)
+        assert hint.startswith("get_absolute_url() runs 1.0 queries per item and takes ")
 
     def test_of_two_hooks_are_two_hints(self, tmp_path: Path) -> None:
-        found = told(TwoHooks, tmp_path)
+        found = export_hints(TwoHooks, tmp_path)
         assert sorted(hint.split(" queries")[0] for hint in found) == [
-            "location ran 1.0",
-            "priority ran 1.0",
+            "location runs 1.0",
+            "priority runs 1.0",
         ]
         (priority,) = [hint for hint in found if hint.startswith("priority")]
         assert 'FROM "tests_comment"' in priority
@@ -231,7 +231,7 @@ class TestQueriesPerItem:
     def test_are_not_looked_for_below_ten(self, tmp_path: Path) -> None:
         Article.objects.filter(slug__endswith="9").delete()
         few = Article.objects.filter(pk__in=list(Article.objects.values_list("pk", flat=True)[:9]))
-        assert told(type("Few", (Related,), {"queryset": few}), tmp_path) == ()
+        assert export_hints(type("Few", (Related,), {"queryset": few}), tmp_path) == ()
 
     def test_are_not_those_that_run_once_for_many_items(self) -> None:
         source = source_of(Default)
@@ -242,10 +242,10 @@ class TestQueriesPerItem:
     def test_of_languages_are_counted_by_item_whatever_the_number_of_languages(
         self, tmp_path: Path
     ) -> None:
-        found = sorted(told(Translated, tmp_path))
+        found = sorted(export_hints(Translated, tmp_path))
         assert [hint.split(" queries")[0] for hint in found] == [
-            "get_languages_for_item() ran 1.0",
-            "location ran 1.0",
+            "get_languages_for_item() runs 1.0",
+            "location runs 1.0",
         ]
         assert 'FROM "tests_comment"' in found[0]
         assert "declare" not in found[0]
@@ -253,22 +253,22 @@ class TestQueriesPerItem:
     @pytest.mark.parametrize("kind", [OwnRoad, Written])
     def test_of_a_get_urls_of_its_own_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
         related = type("Own", (kind,), {"location": Related.location})
-        (hint,) = told(related, tmp_path)
-        assert hint.startswith("get_urls() ran 1.")
+        (hint,) = export_hints(related, tmp_path)
+        assert hint.startswith("get_urls() runs 1.")
         assert 'FROM "tests_category"' in hint
         assert "Route" not in hint
 
     def test_by_position_are_counted_too(self, tmp_path: Path) -> None:
-        (hint,) = told(Sliced, tmp_path)
-        assert hint.startswith("location ran 1.0 queries per item, ")
+        (hint,) = export_hints(Sliced, tmp_path)
+        assert hint.startswith("location runs 1.0 queries per item and takes ")
 
     def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
         """Its expressions are asked for once a slice, and not once a row."""
-        assert told(United, tmp_path) == ()
+        assert export_hints(United, tmp_path) == ()
 
     def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
-        (hint,) = told(Listed, tmp_path)
-        assert hint.startswith("items() ran 1.0 queries per item, ")
+        (hint,) = export_hints(Listed, tmp_path)
+        assert hint.startswith("items() runs 1.0 queries per item and takes ")
         assert "tests_category" in hint
 
     def test_of_the_model_itself_are_those_of_reading_rows(self, tmp_path: Path) -> None:
@@ -277,10 +277,10 @@ class TestQueriesPerItem:
 
         post_init.connect(curious, sender=Article)
         try:
-            (hint,) = told(Default, tmp_path)
+            (hint,) = export_hints(Default, tmp_path)
         finally:
             post_init.disconnect(curious, sender=Article)
-        assert hint.startswith("reading rows ran 1.0 queries per item, ")
+        assert hint.startswith("reading rows runs 1.0 queries per item and takes ")
         assert "signals of the model" in hint
 
     def test_are_one_line_of_printable_ascii_whatever_the_query_holds(self, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ class TestQueriesPerItem:
                     cursor.execute("SELECT\n  '\x1b[31m\u202e\u00e9\r\x07' -- red\n")
                 return f"/{item.slug}/"
 
-        (hint,) = told(Raw, tmp_path)
+        (hint,) = export_hints(Raw, tmp_path)
         assert hint.isascii()
         assert hint.isprintable()
         assert r": SELECT '\x1b[31m\u202e\xe9 \x07' -- red. " in hint
@@ -341,16 +341,17 @@ class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
 class TestAStepThatTakesLong:
     def test_is_named_with_its_time_and_what_to_declare(self) -> None:
         assert slow(source_of(Default), instances=0.3, location=0.4) == (
-            "location is a method, get_absolute_url(): 400.0 of 1000.0 microseconds per item. "
+            "location calls get_absolute_url() for each item: this takes 400.0 of the 1000.0 microseconds "
+            "spent per item. "
             'Declare location = Route("viewname", ...) with F() expressions.',
             "model instances are created, because location is a method: "
-            "300.0 of 1000.0 microseconds per item. "
+            "this takes 300.0 of the 1000.0 microseconds spent per item. "
             "If every hook is a constant or an expression, only columns are read.",
         )
 
     def test_is_a_hook_by_its_name(self) -> None:
         assert slow(source_of(Prefetched), instances=0.01, location=0.01, priority=0.2) == (
-            "priority is a method: 200.0 of 1000.0 microseconds per item. "
+            "priority is a method: this takes 200.0 of the 1000.0 microseconds spent per item. "
             'Declare priority = F("field"), another expression, or a constant.',
         )
         (hint,) = slow(source_of(Related), instances=0.01, location=0.2)
@@ -371,18 +372,19 @@ class TestAStepThatTakesLong:
 
     def test_can_be_languages_which_nothing_declares(self) -> None:
         (hint,) = slow(source_of(Translated), instances=0.01, languages=0.2)
-        assert hint.startswith("get_languages_for_item() is a method: 200.0 of ")
+        assert hint.startswith("get_languages_for_item() is called for each item: this takes 200.0 of ")
         assert "Declare" not in hint
 
     def test_can_be_a_get_urls_with_the_reason_why_it_is_used(self) -> None:
         (written,) = slow(source_of(Written()), get_urls=0.9)
         assert written.startswith(
-            "read through its own get_urls(), because Written is not a Sitemap of django_sitemaps09: "
-            "900.0 of "
+            "the section is read through get_urls(), because Written does not inherit from "
+            "django_sitemaps09's Sitemap: this takes 900.0 of "
         )
         (own,) = slow(source_of(OwnRoad), get_urls=0.9)
         assert own.startswith(
-            "read through its own get_urls(), because OwnRoad overrides get_urls: 900.0 of "
+            "the section is read through get_urls(), because OwnRoad overrides get_urls: this takes "
+            "900.0 of "
         )
 
         class More(OwnRoad):
@@ -415,7 +417,8 @@ class TestAStepThatTakesLong:
         source = source_of(Positions)
         assert slow(source, positions=0.25) == (
             f"items() returns {what}, which is paginated by position: "
-            "250.0 of 1000.0 microseconds per item. A plain queryset is read by key ranges.",
+            "this takes 250.0 of the 1000.0 microseconds spent per item. Return a plain queryset, which is "
+            "read by key ranges.",
         )
         assert slow(source, positions=0.24) == ()
 
@@ -428,7 +431,7 @@ class TestAStepThatTakesLong:
 
     def test_can_be_items_that_are_made_a_list(self) -> None:
         assert slow(source_of(Listed), positions=0.01, items=0.25) == (
-            "items() returns a list: 250.0 of 1000.0 microseconds per item. "
+            "items() returns a list: this takes 250.0 of the 1000.0 microseconds spent per item. "
             "If its items are rows, return the queryset instead.",
         )
         assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
@@ -494,8 +497,8 @@ class TestTheCommand:
     def test_says_hints_at_verbosity_2_alone(self, tmp_path: Path) -> None:
         loud = said(tmp_path, "--verbosity", "2").splitlines()
         named = [line.split(" queries")[0] for line in loud if "queries per item" in line]
-        assert "related: location ran 1.0" in named
-        assert not any(line.startswith(("declared: ", "joined: ")) for line in loud if "ran" in line)
+        assert "related: location runs 1.0" in named
+        assert not any(line.startswith(("declared: ", "joined: ")) for line in loud if " runs " in line)
         for arguments in ((), ("--verbosity", "0"), ("--verbosity", "1")):
             assert "queries per item" not in said(tmp_path, *arguments)
 
@@ -504,7 +507,7 @@ class TestTheCommand:
             report = json.loads(said(tmp_path, "--format", "json", "--verbosity", verbosity))
             found = {section["section"]: section["hints"] for section in report["sections"]}
             assert found["declared"] == found["joined"] == []
-            assert found["related"][0].startswith("location ran 1.0 queries per item")
+            assert found["related"][0].startswith("location runs 1.0 queries per item")
 
 
 #: In a database that several processes can open; before models are imported, there are settings.
@@ -515,8 +518,8 @@ name = sys.argv[1] + "/db.sqlite3"
 settings.DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": name}}}}
 settings.SITEMAPS09 = {{"BASE_URL": "{BASE}", "SITEMAPS": "tests.export.test_hints.SECTIONS"}}
 django.setup()
-from tests.export.test_hints import told_by_processes
-print(json.dumps(told_by_processes(sys.argv[1])))
+from tests.export.test_hints import hints_by_processes
+print(json.dumps(hints_by_processes(sys.argv[1])))
 """
 
 
@@ -534,18 +537,18 @@ def test_hints_are_the_same_from_several_processes(tmp_path: Path) -> None:
     assert len(one["twohooks"]) == len(one["translated"]) == 2
 
 
-def told_by_processes(folder: str) -> list[dict[str, list[str]]]:
-    """The hints of all sections, less their times, by one worker and by two."""
+def hints_by_processes(folder: str) -> list[dict[str, list[str]]]:
+    """Return the hints of all sections, without times, from one worker and from two."""
     call_command("migrate", run_syncdb=True, verbosity=0)
     populate()
     reports = [export(output=folder, workers=1)]
-    # Beside an open connection workers would be started, which know nothing of what is set here.
+    # With an open connection, workers would be spawned, which do not have these settings.
     connections.close_all()
     reports.append(export(output=folder, workers=2))
     return [
         {
             section.section: sorted(
-                re.sub(r", which took .*? microseconds", "", hint) for hint in section.hints
+                re.sub(r" and takes .*? microseconds spent per item", "", hint) for hint in section.hints
             )
             for section in report.sections
         }

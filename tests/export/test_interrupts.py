@@ -149,7 +149,7 @@ class Site:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Status, output and errors of a process that ends, or else is ended."""
+    """Return status, output and errors of a process, which is killed after a timeout."""
     try:
         out, err = process.communicate(timeout=DEADLINE)
     finally:
@@ -192,7 +192,10 @@ def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(
         process.send_signal(number)
         code, _, errors = ended(process)
     name = signal.Signals(number).name
-    assert (code, errors) == (status, f"CommandError: Interrupted by {name}: nothing more is published.\n")
+    assert (code, errors) == (
+        status,
+        f"CommandError: Interrupted by {name}: nothing further was published.\n",
+    )
     assert (site.pages, site.left_over) == (0, [])
     until(lambda: not any(lives(pid) for pid in inside if pid != process.pid), "a worker is left")
     (site.gate / "open").touch()
@@ -213,12 +216,12 @@ def test_a_signal_while_files_are_published_waits_for_the_end_of_it(
         code, _, errors = ended(process)
     assert code == status
     assert errors.count("\n") == 1
-    assert "publishing is complete" in errors
+    assert "was completed first" in errors
     assert (site.pages, site.left_over) == (PAGES, [])
     assert not (site.public / ".sitemaps09" / "journal.json").exists()
     code, out, errors = site.run()
     assert (code, errors) == (0, "")
-    assert "finished" not in out
+    assert "completed" not in out
 
 
 def test_a_second_signal_breaks_publishing_off_and_the_next_run_finishes_it(site: Site) -> None:
@@ -230,7 +233,7 @@ def test_a_second_signal_breaks_publishing_off_and_the_next_run_finishes_it(site
         code, _, errors = ended(process)
     assert code == 143
     assert errors.count("\n") == 1
-    assert "the next export finishes publishing" in errors
+    assert "the next export will finish it" in errors
     assert (site.public / ".sitemaps09" / "journal.json").exists()
     (site.gate / "open").touch()
     assert site.run()[0] == 0
@@ -268,7 +271,7 @@ class TestHandlers:
         assert seen[0] not in before
         assert handlers() == before
 
-    def test_of_somebody_else_stay(self, tmp_path: Path, settings: Any) -> None:
+    def test_of_other_programs_stay(self, tmp_path: Path, settings: Any) -> None:
         seen: list[Any] = []
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
         SPIES["spy"] = Spy(seen)
@@ -307,7 +310,7 @@ class TestHandlers:
         assert raised.value.returncode == status
         assert handlers() == before
 
-    def test_are_nobodys_where_export_is_called(self, tmp_path: Path, settings: Any) -> None:
+    def test_are_not_handled_where_export_is_called(self, tmp_path: Path, settings: Any) -> None:
         seen: list[Any] = []
         settings.SITEMAPS09 = {"BASE_URL": BASE}
         before = handlers()

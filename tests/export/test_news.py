@@ -1,4 +1,4 @@
-"""Files of news: they are updated and not multiplied, whatever ends an export."""
+"""Files of news: they are updated in place, and do not multiply after a crash."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class TestFilesOfNews:
         export()
         assert live_pages == [exported(folder, name) for name in first(2)]
 
-    def test_that_came_and_went_are_told(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_that_were_added_and_removed_are_reported(self, stopped_clock: Clock, folder: Path) -> None:
         """An article that only moves to another page has not changed."""
         write(15, NOW - HOUR, HOUR)
         report = self.run(folder, Small, changes=True)
@@ -384,7 +384,7 @@ class TestFilesOfNews:
         # The rest of a page has the number behind all others.
         assert sorted(names(folder)) == files(folder) == first(len(names(folder)))
 
-    def test_take_nobody_elses_place(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_replace_no_foreign_file(self, stopped_clock: Clock, folder: Path) -> None:
         folder.mkdir()
         (folder / first(2)[1]).write_bytes(b"of somebody")
         write(15, NOW)
@@ -426,7 +426,7 @@ class TestFilesOfNews:
 
 
 class Killed(BaseException):
-    """What nothing catches, like a power cut."""
+    """Error that no code catches, like a power cut."""
 
 
 class TestAnExportOfNewsThatIsKilled:

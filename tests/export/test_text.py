@@ -44,8 +44,8 @@ def digests(folder: Path) -> dict[str, str]:
     return found
 
 
-class Told:
-    """What is told after publishing; URLs are asked for meanwhile."""
+class Notifications:
+    """Receiver that records its notifications, and reads the URLs while it is called."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -145,14 +145,16 @@ class TestAnExportOfText:
     def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, configure: Callable[..., None]) -> None:
         configure(MAX_BYTES=100)
         report = self.run(folder, of("/a", "/" + "b" * 90, "/c"))
-        assert [error.reason for error in report.sections[0].errors] == ["does not fit on a page"]
+        assert [error.reason for error in report.sections[0].errors] == [
+            "its entries alone exceed the limits of a page"
+        ]
         assert indexed(folder) == {f"{BASE}/a", f"{BASE}/c"}
 
     def test_tells_which_urls_have_changed(self, folder: Path) -> None:
-        told = Told()
+        notifications = Notifications()
         write(0, 25)
-        report = self.run(folder, changes=True, on_published=told)
-        assert told.changes()["added"] == {f"/articles/s{n}/" for n in range(25)}
+        report = self.run(folder, changes=True, on_published=notifications)
+        assert notifications.changes()["added"] == {f"/articles/s{n}/" for n in range(25)}
         assert report.changes == {"added": 25, "removed": 0, "changed": 0}
         Article.objects.filter(slug="s3").update(slug="s-three")
         Article.objects.filter(slug="s14").delete()
@@ -160,21 +162,21 @@ class TestAnExportOfText:
         # Into the first page, which is parted.
         for n in (1, 2, 3):
             ArticleFactory(pk=2 * n, slug=f"even{n}")
-        report = self.run(folder, changes=True, on_published=told)
+        report = self.run(folder, changes=True, on_published=notifications)
         assert report.sections[0].split == 1
-        assert told.changes() == {
+        assert notifications.changes() == {
             "added": {"/articles/s-three/", *(f"/articles/even{n}/" for n in (1, 2, 3))},
             "removed": {"/articles/s3/", "/articles/s14/"},
             "changed": set(),
         }
-        assert all(name.endswith(".txt") for name in told.written[:-1])
+        assert all(name.endswith(".txt") for name in notifications.written[:-1])
 
     def test_tells_of_urls_as_they_are_in_text(self, folder: Path) -> None:
-        told = Told()
-        self.run(folder, of("/?a=1&b=2", "/&amp;", "/ü", "/x"), changes=True, on_published=told)
-        assert told.changes()["added"] == {"/?a=1&b=2", "/&amp;", "/%C3%BC", "/x"}
-        self.run(folder, of("/?a=1&b=2", "/&amp;", "/&"), changes=True, on_published=told)
-        assert told.changes() == {"added": {"/&"}, "removed": {"/%C3%BC", "/x"}, "changed": set()}
+        notifications = Notifications()
+        self.run(folder, of("/?a=1&b=2", "/&amp;", "/ü", "/x"), changes=True, on_published=notifications)
+        assert notifications.changes()["added"] == {"/?a=1&b=2", "/&amp;", "/%C3%BC", "/x"}
+        self.run(folder, of("/?a=1&b=2", "/&amp;", "/&"), changes=True, on_published=notifications)
+        assert notifications.changes() == {"added": {"/&"}, "removed": {"/%C3%BC", "/x"}, "changed": set()}
 
     def test_is_named_in_robots_txt_by_its_index(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
@@ -211,7 +213,7 @@ class TestAnExportOfText:
         assert {(folder / name).read_bytes() for name in foreign} == {b"of somebody"}
 
     @pytest.mark.parametrize("to", ["text", "gzip"])
-    def test_takes_nobody_elses_place_when_the_suffix_changes(
+    def test_replaces_no_foreign_file_when_the_suffix_changes(
         self, folder: Path, configure: Callable[..., None], to: str
     ) -> None:
         write(0, 5)
@@ -242,7 +244,7 @@ WAYS = {
 
 
 class Killed(BaseException):
-    """What nothing catches, like a power cut."""
+    """Error that no code catches, like a power cut."""
 
 
 class TestASectionThatChangesItsFormat:
@@ -395,18 +397,18 @@ class TestASectionThatChangesItsFormat:
         assert set(self.run(folder, then).deleted) == before
 
     def test_tells_of_no_url_that_only_its_compression_changes(self, folder: Path) -> None:
-        told = Told()
+        notifications = Notifications()
         write(0, 25)
         self.run(folder, "xml.gz")
-        report = self.run(folder, "xml", changes=True, on_published=told)
+        report = self.run(folder, "xml", changes=True, on_published=notifications)
         assert report.changes == {"added": 0, "removed": 0, "changed": 0}
-        assert len(told.removed) == 3
+        assert len(notifications.removed) == 3
 
     def test_tells_of_the_format_as_of_elements_that_have_changed(self, folder: Path) -> None:
-        told = Told()
+        notifications = Notifications()
         write(0, 25)
         self.run(folder, "xml.gz")
-        report = self.run(folder, "txt", changes=True, on_published=told)
+        report = self.run(folder, "txt", changes=True, on_published=notifications)
         assert report.changes == {"added": 0, "removed": 0, "changed": 25}
 
 

@@ -134,7 +134,7 @@ def test_items_carry_what_is_declared_so_that_a_value_costs_no_query(articles: l
     ]
 
 
-def test_items_without_a_declared_expression_are_left_as_they_are() -> None:
+def test_items_without_a_declared_expression_are_not_changed() -> None:
     rows = Article.objects.all()
     assert annotate(declare()(), rows) is rows
     assert annotate(declare(Sitemap)(), [1, 2]) == [1, 2]
@@ -150,7 +150,7 @@ def test_fields_and_annotations_of_the_project_stay_what_they_were(articles: lis
 
 
 @pytest.mark.parametrize("items", [[Article()], (), iter([])], ids=lambda value: type(value).__name__)
-def test_expressions_on_items_that_are_no_queryset_are_refused_with_the_ways_out(items: Any) -> None:
+def test_expressions_on_items_that_are_not_a_queryset_are_refused_with_the_ways_out(items: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"Declared.*queryset.*methods that take the item"):
         annotate(declare(Sitemap, lastmod=F("updated"))(), items)
 
@@ -165,7 +165,7 @@ def unannotated(item: Article) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("expression", [name for name in EXPRESSIONS if name != "aggregate"])
-def test_a_row_without_annotations_is_asked_for_the_same_values_once(
+def test_a_row_without_annotations_is_queried_for_the_same_values_once(
     expression: str, articles: list[Article]
 ) -> None:
     value = EXPRESSIONS[expression]
@@ -178,7 +178,7 @@ def test_a_row_without_annotations_is_asked_for_the_same_values_once(
         assert len(queries) == 0
 
 
-def test_a_row_without_annotations_may_be_asked_for_an_aggregate(articles: list[Article]) -> None:
+def test_a_row_without_annotations_may_have_an_aggregate(articles: list[Article]) -> None:
     articles[0].visits.create(at=UPDATED)
     articles[0].visits.create(at=UPDATED.replace(day=1))
     for item in unannotated(articles[0]):

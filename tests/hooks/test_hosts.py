@@ -29,7 +29,7 @@ ROOM = MAX_LOCATION - len(str(BASE))
 
 
 def page(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """What a location leads to."""
+    """View of all locations."""
     return HttpResponse()
 
 
@@ -48,9 +48,9 @@ def done(urls: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> 
 def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> str | None:
     """What a section lists for a location; what it leaves out, it names once."""
     pages = done([url], base, **attributes)
-    found, left_out = locations(pages), errors(pages)
-    assert len(found) + len(left_out) == 1
-    assert [error[:2] for error in left_out] in ([], [("1", "location")])
+    found, skipped = locations(pages), errors(pages)
+    assert len(found) + len(skipped) == 1
+    assert [error[:2] for error in skipped] in ([], [("1", "location")])
     return found[0] if found else None
 
 
@@ -58,7 +58,7 @@ def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) 
 
 
 class Opaque(ContribSitemap):  # type: ignore[type-arg]
-    """As others write them for contrib."""
+    """Section that was written for contrib."""
 
     def items(self) -> list[str]:
         return ["/a/", ".evil.com/", "@evil.com/", ":8443/", "b/", "?c"]
@@ -120,8 +120,8 @@ def written(origin: tuple[str, str, str]) -> str:
     return f"{scheme}://{name}{port}"
 
 
-def told(origin: tuple[str, str, str]) -> tuple[str, str, str]:
-    """An origin as browsers compare it."""
+def with_port(origin: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Return an origin as browsers compare it."""
     scheme, name, port = origin
     return scheme, name, port or {"http": ":80", "https": ":443"}[scheme]
 
@@ -132,7 +132,7 @@ class TestHosts:
         self, hosts: list[Any], url: tuple[str, str, str], kind: Any
     ) -> None:
         found = admitted(f"{written(url)}/a", hosts=kind(map(written, hosts)))
-        is_one = told(url) in {told(host) for host in [*hosts, ("https", "www.example.com", "")]}
+        is_one = with_port(url) in {with_port(host) for host in [*hosts, ("https", "www.example.com", "")]}
         assert found == (f"{written(url)}/a" if is_one else None)
 
     @pytest.mark.parametrize("scheme", SCHEMES)
@@ -140,7 +140,7 @@ class TestHosts:
     def test_without_a_scheme_take_the_bases(self, scheme: str, host: Any, url: Any) -> None:
         base = Base(scheme, "base.example")
         found = admitted(f"{written(url)}/a", base, hosts=["".join(host)])
-        assert (found is not None) == (told(url) == told((scheme, *host)))
+        assert (found is not None) == (with_port(url) == with_port((scheme, *host)))
 
     @pytest.mark.parametrize(
         "host",
@@ -164,7 +164,7 @@ class TestHosts:
             "HTTPS://shop.example.com/a",
         ],
     )
-    def test_are_the_same_in_whatever_spelling(self, host: str, url: str) -> None:
+    def test_are_the_same_in_any_spelling(self, host: str, url: str) -> None:
         found = admitted(url, hosts=[host])
         assert found in ("https://shop.example.com/a", "https://shop.example.com:443/a")
 
@@ -247,7 +247,7 @@ class TestHosts:
         ],
         ids=repr,
     )
-    def test_that_are_none_of_ours_are_left_out_and_named(self, url: Any) -> None:
+    def test_that_are_not_allowed_are_skipped_and_reported(self, url: Any) -> None:
         """Whatever else there is in the section stands."""
         pages = done(["/before", url, "/after"], hosts=["https://shop.example.com"])
         assert locations(pages) == [f"{BASE}/before", f"{BASE}/after"]
@@ -288,7 +288,7 @@ class TestHosts:
         ],
         ids=repr,
     )
-    def test_that_cannot_be_are_refused_beside_expressions(self, hosts: Any) -> None:
+    def test_that_cannot_be_are_refused_with_expressions(self, hosts: Any) -> None:
         """What cannot have been written for contrib is an error, and names its class."""
         section = declaration(model=Article, location=Route("page", slug=F("slug")), hosts=hosts)
         with pytest.raises(ImproperlyConfigured, match=r"Declared\.hosts: "):
@@ -474,9 +474,9 @@ class TestTheBase:
     def test_names_what_is_elsewhere_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING, "django_sitemaps09"):
             answered(self.section(), secure=True)
-        left_out = [record.getMessage() for record in caplog.records]
-        assert len(left_out) == 2
-        assert all("is not on https://example.com" in text for text in left_out)
+        skipped = [record.getMessage() for record in caplog.records]
+        assert len(skipped) == 2
+        assert all("is not on https://example.com" in text for text in skipped)
 
 
 # Classes that were written for contrib.
@@ -544,6 +544,7 @@ def test_the_other_hosts_are_in_one_order() -> None:
     """Sets have none: the same declaration is the same digest in each process."""
     names = [f"h{n}.example" for n in range(20)]
     orders = [
-        AllowedHosts.of(listing("a", hosts=hosts)(), (BASE,)) for hosts in (names, names[::-1], {*names})
+        AllowedHosts.from_sitemap(listing("a", hosts=hosts)(), (BASE,))
+        for hosts in (names, names[::-1], {*names})
     ]
     assert orders[0] == orders[1] == orders[2]

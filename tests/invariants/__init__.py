@@ -1,1 +1,1 @@
-"""Tests of what must hold always, whatever is killed, refused or declared."""
+"""Tests of invariants: they hold for any crash, any error and any declaration."""

@@ -1,4 +1,4 @@
-"""An export of what changed publishes the same as one of everything."""
+"""An export with `--changed-only` publishes the same files as a full one."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ DECLARED: dict[str, Callable[[Twins], object]] = {
     "lower MAX_BYTES": keys(MAX_BYTES=900),
     "no gzip": keys(GZIP=False),
     "another codec": keys(GZIP_LEVEL=9),
+    "a stylesheet": keys(STYLESHEET=True),
     "another zone": setting("TIME_ZONE", "Asia/Tokyo"),
     "another language": setting("LANGUAGE_CODE", "de"),
     "rebalance": lambda twins: twins.options.update(rebalance=True),
@@ -153,7 +154,7 @@ class TestWhatIsPublished:
         assert twins.same
 
     @pytest.mark.parametrize("harm", ["gone", "cut", "longer"])
-    def test_is_whole_again_where_somebody_harmed_a_file(self, twins: Twins, harm: str) -> None:
+    def test_repairs_a_file_that_was_damaged(self, twins: Twins, harm: str) -> None:
         twins.settled()
         path = twins.folder / "changed" / "sitemap-a-4.xml.gz"
         whole = path.read_bytes()

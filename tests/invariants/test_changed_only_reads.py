@@ -1,4 +1,4 @@
-"""An export of what changed reads less than one of everything, also from replicas."""
+"""An export with `--changed-only` reads less than a full one, also from replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, check_declaration, render_page
+from django_sitemaps09.export.rendering.page import (
+    RenderedPage,
+    Renderer,
+    Task,
+    check_declaration,
+    render_page,
+)
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
@@ -121,7 +127,7 @@ class InThisProcess:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         self.tasks.append(task)
         aliases = ("default", "replica")
         captured = {alias: CaptureQueriesContext(connections[alias]) for alias in aliases}
@@ -173,7 +179,7 @@ class TestRowsOfReplicas:
         assert {alias for alias, asked in InThisProcess.asked.items() if asked} == {using}
 
 
-def test_what_is_left_out_is_told_each_time(twins: Twins) -> None:
+def test_skipped_items_are_reported_each_time(twins: Twins) -> None:
     from tests.models import Article
 
     twins.settled()

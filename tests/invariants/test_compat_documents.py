@@ -39,7 +39,7 @@ def _wrong_always(self: Any, item: Article) -> Any:
 
 
 class Uncompiled(ModelSitemap[Article]):
-    """A project's own machinery, if only in name."""
+    """Opaque sitemap whose `get_urls()` changes nothing."""
 
     def get_urls(self, *args: Any, **options: Any) -> list[dict[str, Any]]:
         return super().get_urls(*args, **options)
@@ -55,7 +55,7 @@ class TestASitemapWithItsOwnGetUrls:
         assert list(map(canonical, entries(live()))) == list(map(canonical, entries(expected)))
 
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "lastmod"])
-    def test_leaves_out_counts_and_names_what_is_bad(self, kind: str, tmp_path: Path) -> None:
+    def test_skips_counts_and_reports_invalid_values(self, kind: str, tmp_path: Path) -> None:
         declared = vars(section(Combination(), **KINDS[kind]))
         sitemaps = {"x": type("Own", (Uncompiled,), {**declared})}
         [found] = export(output=tmp_path, sitemaps=sitemaps, strict=True).sections
@@ -71,8 +71,8 @@ class TestASitemapWithItsOwnGetUrls:
         assert texts(live(), "xhtml:link") == []
 
 
-def on_both_roads(serve: Any, declared: Any) -> tuple[Any, Any]:
-    """The entries of a section by ours and by contrib's."""
+def by_both_packages(serve: Any, declared: Any) -> tuple[Any, Any]:
+    """Return the entries of a section from this package and from contrib."""
     serve(declared)
     return list(map(canonical, entries(live()))), list(map(canonical, entries(by_contrib(declared))))
 
@@ -81,9 +81,9 @@ LINKED: dict[str, Any] = {"i18n": True, "alternates": True, "queryset": Article.
 
 
 @pytest.mark.usefixtures("articles")
-class TestByTheRoadOfContrib:
+class TestCompatibilityViews:
     def test_all_urls_are_absolute(self, serve: Any) -> None:
-        ours, theirs = on_both_roads(
+        ours, theirs = by_both_packages(
             serve,
             section(
                 Combination(),
@@ -96,7 +96,7 @@ class TestByTheRoadOfContrib:
         assert theirs == ours
 
     def test_links_stand_where_a_path_has_to_be_quoted(self, serve: Any) -> None:
-        ours, theirs = on_both_roads(serve, section(Combination(alternates="method")))
+        ours, theirs = by_both_packages(serve, section(Combination(alternates="method")))
         assert theirs == ours
 
     @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ class TestByTheRoadOfContrib:
         ],
     )
     def test_an_item_in_several_languages_is_as_by_ours(self, serve: Any, declared: dict[str, Any]) -> None:
-        ours, theirs = on_both_roads(serve, section(Combination(), **LINKED | declared))
+        ours, theirs = by_both_packages(serve, section(Combination(), **LINKED | declared))
         assert theirs == ours
 
     @pytest.mark.parametrize(
@@ -165,7 +165,9 @@ class TestByTheRoadOfContrib:
             ),
         ],
     )
-    def test_the_bytes_are_the_same_whether_somebody_looked_or_not(self, declared: dict[str, Any]) -> None:
+    def test_the_bytes_are_the_same_whether_the_urlset_is_read_or_not(
+        self, declared: dict[str, Any]
+    ) -> None:
         found = section(Combination(), **declared)
         response: Any = views.sitemap(RequestFactory().get("/"), {"0": found})
         assert len(response.context_data["urlset"]) > 0

@@ -86,7 +86,7 @@ BAD_XML = {
 
 class TestAnExtension:
     @pytest.mark.parametrize("bad", BAD_XML)
-    def test_that_is_bad_xml_is_left_out_and_named(self, schema: Any, bad: str) -> None:
+    def test_that_is_bad_xml_is_skipped_and_reported(self, schema: Any, bad: str) -> None:
         document, errors = with_extension(lambda item: BAD_XML[bad] if item else "<shop:ok/>")
         assert [(error.key, error.field) for error in errors] == [("2", "shop")]
         assert texts(document, "loc") == [f"{BASE}/{item}/" for item in (False, True, False)]
@@ -108,7 +108,7 @@ class TestAnExtension:
         assert parsed(document).nsmap == {None: SITEMAP_NAMESPACE, "shop": SHOP}
         assert document.count(b'<shop:a shop:b="c"/>') == 3
 
-    def test_differs_from_item_to_item_and_stands_beside_another_one(self, schema: Any) -> None:
+    def test_differs_from_item_to_item_and_stands_next_to_another_one(self, schema: Any) -> None:
         other = "https://example.org/other"
         document, errors = with_extension(
             lambda item: "<shop:price>1</shop:price>" if item else "<shop:gone/>",

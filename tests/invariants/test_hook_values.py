@@ -30,9 +30,9 @@ from tests.support.documents import (
     entries,
     hook,
     parsed,
+    render_item,
     second,
     texts,
-    told,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
@@ -138,21 +138,21 @@ def values(document: bytes, prefix: str) -> dict[str, str]:
     }
 
 
-def told_or_left_out(document: bytes, errors: list[ItemError], field: str, prefix: str) -> dict[str, str]:
-    """What is written of an item, or nothing, and then one error that names it."""
+def written_or_skipped(document: bytes, errors: list[ItemError], field: str, prefix: str) -> dict[str, str]:
+    """Return the elements written for an item; if there are none, check that one error names it."""
     found = values(document, prefix)
-    event("written" if found else "left out")
+    event("written" if found else "skipped")
     assert errors_of(errors, field) == len(errors) == (0 if found else 1)
     return found
 
 
-class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
+class TestAnyValueOfAHookIsWrittenOrSkippedAndReportedOnce:
     @given(url=urls, caption=prose, title=prose)
     @example(url="a.png", caption="\r\n", title="\x85")
     def test_of_an_image(self, schema: Any, url: str, caption: str, title: str) -> None:
-        document, errors = told(images=lambda: [Image(url, caption=caption, title=title)])
+        document, errors = render_item(images=lambda: [Image(url, caption=caption, title=title)])
         schema.assertValid(parsed(document))
-        if found := told_or_left_out(document, errors, "images", "image"):
+        if found := written_or_skipped(document, errors, "images", "image"):
             assert same_url(found.pop("loc"), url)
             assert found == {name: text for name, text in (("caption", caption), ("title", title)) if text}
 
@@ -178,7 +178,7 @@ class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
         expires: date | None,
         tags: list[str],
     ) -> None:
-        document, errors = told(
+        document, errors = render_item(
             videos=lambda: [
                 Video(
                     thumbnail,
@@ -193,7 +193,7 @@ class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
             ]
         )
         schema.assertValid(parsed(document))
-        if found := told_or_left_out(document, errors, "videos", "video"):
+        if found := written_or_skipped(document, errors, "videos", "video"):
             assert (found["title"], found["description"]) == (title, description)
             assert same_url(found["thumbnail_loc"], thumbnail)
             assert ("content_loc" in found) == bool(content)
@@ -209,12 +209,12 @@ class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
     @example(name="a", language="en", published=NOW, title="t")
     @example(name="a", language="zh", published=NOW, title="t")
     def test_of_news(self, schema: Any, name: str, language: str, published: date, title: str) -> None:
-        """News that are older than two days are left out without a word."""
-        document, errors = told(news=lambda: News(name, language, published, title))
+        """News older than two days are omitted without an error."""
+        document, errors = render_item(news=lambda: News(name, language, published, title))
         schema.assertValid(parsed(document))
         found = values(document, "news")
         assert errors_of(errors, "news") == len(errors) <= 1
-        event("written" if found else "left out")
+        event("written" if found else "skipped")
         if found:
             assert not errors
             assert (found["name"], found["title"]) == (name, title)
@@ -227,12 +227,12 @@ class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
     @given(code=languages, url=urls)
     @example(code="de_AT", url="/")
     def test_of_an_alternate(self, schema: Any, code: str, url: str) -> None:
-        document, errors = told(alternates=lambda: [("en", "/second/"), Alternate(code, url)])
+        document, errors = render_item(alternates=lambda: [("en", "/second/"), Alternate(code, url)])
         schema.assertValid(parsed(document))
         links = [dict(found) for name, _, found in second(document) if name == "xhtml:link"]
         assert errors_of(errors, "alternates") == len(errors) == (0 if links else 1)
         assert len(links) in (0, 2)
-        event("written" if links else "left out")
+        event("written" if links else "skipped")
         for link in links[1:]:
             assert url.startswith("//") or same_url(link["href"], url)
             if "@" not in code:
@@ -244,7 +244,7 @@ class TestAnyValueOfAHookIsWrittenAsItWasOrLeftOutAndNamedOnce:
         self, schema: Any, location: str, moment: Any, word: str
     ) -> None:
         """The only ones where an item can go: for want of a location."""
-        document, errors = told(
+        document, errors = render_item(
             lambda: location, lastmod=lambda: moment, changefreq=lambda: word, priority=lambda: "0.1"
         )
         schema.assertValid(parsed(document))
@@ -272,7 +272,7 @@ IMAGE = Image("/a.png")
 VIDEO = Video("/t.png", "Title", "Description", content_loc="/v.mp4")
 ONE: dict[str, Any] = {"images": IMAGE, "videos": VIDEO, "alternates": ITSELF}
 
-#: What a hook gives, how much of it is written, and how much is left out.
+#: What a hook returns, how many of its values are written, and how many are skipped.
 ANSWERS: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "None": (lambda one: None, 0, 0),
     "an empty list": (lambda one: [], 0, 0),
@@ -299,11 +299,11 @@ SEVERAL = [(name, answer) for name in ONE for answer in ANSWERS]
 
 @pytest.mark.parametrize(("name", "answer"), SEVERAL)
 def test_whatever_a_hook_gives_costs_no_more_than_itself(schema: Any, name: str, answer: str) -> None:
-    give, count, left_out = ANSWERS[answer]
-    document, errors = told(**{name: partial(give, ONE[name])})
+    give, count, skipped = ANSWERS[answer]
+    document, errors = render_item(**{name: partial(give, ONE[name])})
     schema.assertValid(parsed(document))
     assert len(texts(document, ELEMENT[name])) == count
-    assert [(error.key, error.field) for error in errors] == [("2", name)] * left_out
+    assert [(error.key, error.field) for error in errors] == [("2", name)] * skipped
 
 
 @pytest.mark.parametrize("answer", ["a list", "a number", "a text", "an image", "no", "an error"])
@@ -316,7 +316,7 @@ def test_news_are_one_object_or_none(schema: Any, answer: str) -> None:
         "no": lambda: False,
         "an error": lambda: News("The Times", "en", NOW, ""),
     }
-    document, errors = told(news=give[answer])
+    document, errors = render_item(news=give[answer])
     schema.assertValid(parsed(document))
     assert texts(document, "news:news") == []
     assert [(error.key, error.field) for error in errors] == [("2", "news")]
@@ -325,7 +325,7 @@ def test_news_are_one_object_or_none(schema: Any, answer: str) -> None:
 @pytest.mark.parametrize("name", ["content_loc", "player_loc"])
 def test_an_empty_location_of_a_video_is_none(name: str) -> None:
     locations = {"content_loc": "/v.mp4", "player_loc": "/p", name: ""}
-    document, errors = told(videos=lambda: [Video("/t.png", "T", "D", **locations)])
+    document, errors = render_item(videos=lambda: [Video("/t.png", "T", "D", **locations)])
     assert errors == []
     assert len(texts(document, "video:content_loc") + texts(document, "video:player_loc")) == 1
     assert texts(document, f"video:{name}") == []
@@ -333,14 +333,14 @@ def test_an_empty_location_of_a_video_is_none(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["images", "videos"])
 def test_one_bad_value_of_several_costs_itself(name: str) -> None:
-    document, errors = told(**{name: lambda: [ONE[name], None, ONE[name]]})
+    document, errors = render_item(**{name: lambda: [ONE[name], None, ONE[name]]})
     assert len(texts(document, ELEMENT[name])) == 2
     assert [(error.key, error.field) for error in errors] == [("2", name)]
 
 
 def test_one_bad_link_costs_all_of_its_item() -> None:
     """A set of links is whole, or one that crawlers ignore."""
-    document, errors = told(alternates=lambda: [ITSELF, ("de", "nowhere"), ("fr", "/fr/")])
+    document, errors = render_item(alternates=lambda: [ITSELF, ("de", "nowhere"), ("fr", "/fr/")])
     assert texts(document, "xhtml:link") == []
     assert [(error.key, error.field) for error in errors] == [("2", "alternates")]
 
@@ -356,21 +356,23 @@ def test_one_bad_link_costs_all_of_its_item() -> None:
     ids=["a language twice", "not itself", "a language in two forms", "itself without its slash"],
 )
 def test_links_that_crawlers_ignore_are_not_written(links: Any) -> None:
-    document, errors = told(alternates=lambda: links)
+    document, errors = render_item(alternates=lambda: links)
     assert texts(document, "xhtml:link") == []
     assert [(error.key, error.field) for error in errors] == [("2", "alternates")]
 
 
 def test_of_more_images_than_a_page_may_have_the_first_ones_are_written(schema: Any) -> None:
-    document, errors = told(images=lambda: (Image(f"/{number}.png") for number in range(1_001)))
+    document, errors = render_item(images=lambda: (Image(f"/{number}.png") for number in range(1_001)))
     schema.assertValid(parsed(document))
     assert texts(document, "image:loc") == [f"{BASE}/{number}.png" for number in range(1_000)]
     assert [(error.key, error.field) for error in errors] == [("2", "images")]
 
 
-def test_a_video_of_the_page_itself_is_left_out() -> None:
+def test_a_video_of_the_page_itself_is_skipped() -> None:
     for url in ("/second/", f"{BASE}/second/", "//www.example.com/second/"):
-        document, errors = told(videos=lambda url=url: [Video("/t.png", "T", "D", content_loc=url), VIDEO])
+        document, errors = render_item(
+            videos=lambda url=url: [Video("/t.png", "T", "D", content_loc=url), VIDEO]
+        )
         assert len(texts(document, "video:video")) == 1
         assert [(error.key, error.field) for error in errors] == [("2", "videos")]
 
@@ -392,7 +394,7 @@ def test_an_item_in_several_languages_is_named_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "links", "left_out"),
+    ("answer", "links", "skipped"),
     [
         (True, f"{BASE}/second/", 0),
         (False, None, 0),
@@ -405,7 +407,7 @@ def test_an_item_in_several_languages_is_named_once() -> None:
     ],
 )
 def test_a_method_says_whether_an_item_has_a_link_for_all_others_or_which(
-    answer: Any, links: str | None, left_out: int
+    answer: Any, links: str | None, skipped: int
 ) -> None:
     one = Given(lambda: "/second/", {"x_default": lambda: answer})
     declared = {"one": one, "i18n": True, "alternates": True, "x_default": hook("x_default")}
@@ -416,4 +418,4 @@ def test_a_method_says_whether_an_item_has_a_link_for_all_others_or_which(
         }
         assert found.pop("x-default", None) == links
         assert set(found) == {"en", "de", "pt-BR"}
-    assert [(error.key, error.field) for error in written.errors] == [("2", "x_default")] * left_out
+    assert [(error.key, error.field) for error in written.errors] == [("2", "x_default")] * skipped

@@ -253,7 +253,7 @@ def test_no_argument_of_a_route_costs_more_than_a_yardstick(argument: str) -> No
     words = type(
         "Words", (ModelSitemap,), {"model": Word, "location": Route(argument, **{name: F("word")})}
     )
-    declared = Declaration.of(words(), (BASE,))
+    declared = Declaration.from_sitemap(words(), (BASE,))
     rows = {key: Rows([1], None, {alias("location"): [value]}) for key, value in TEXTS.items()}
     costs = {key: cost(partial(declared.batch, found)) for key, found in rows.items()}
     assert {key: ratio for key, ratio in costs.items() if ratio > 1} == {}
@@ -261,7 +261,7 @@ def test_no_argument_of_a_route_costs_more_than_a_yardstick(argument: str) -> No
 
 def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named() -> None:
     words = type("Words", (ModelSitemap,), {"model": Word, "location": Route("word", word=F("word"))})
-    declared = Declaration.of(words(), (BASE,))
+    declared = Declaration.from_sitemap(words(), (BASE,))
     found = declared.batch(Rows([1, 2], None, {alias("location"): ["short", "a" * 2_048]}))
     assert [*found.keys] == [1]
     [error] = found.errors

@@ -25,10 +25,10 @@ from tests.support.documents import (
     entries,
     exported,
     live,
+    render_item,
     second,
     section,
     texts,
-    told,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
@@ -78,8 +78,8 @@ class TestABadOneIsLeftOutCountedAndNamedAndItsUrlStays:
         pytest.param("/a.png", id="a text"),
     ],
 )
-def test_what_is_no_list_is_left_out_and_named_once(name: str, answer: Any) -> None:
-    document, errors = told(**{name: lambda: answer})
+def test_what_is_not_a_list_is_skipped_and_reported_once(name: str, answer: Any) -> None:
+    document, errors = render_item(**{name: lambda: answer})
     assert texts(document, ELEMENT[name]) == []
     assert [(error.key, error.field) for error in errors] == [("2", name)]
 
@@ -103,7 +103,7 @@ def test_an_error_without_words_costs_its_item_alone() -> None:
     def failing() -> None:
         raise Unspeakable
 
-    _, errors = told(images=failing)
+    _, errors = render_item(images=failing)
     assert [(error.key, error.field) for error in errors] == [("2", "images")]
 
 
@@ -111,7 +111,7 @@ def test_an_error_without_words_costs_its_item_alone() -> None:
     "given_url", ["/terms ä", "https://example.org/terms ä", "nowhere at all", "ftp://a/b"]
 )
 def test_every_url_of_an_extension_is_made_a_uri_or_refused(given_url: str) -> None:
-    document, errors = told(
+    document, errors = render_item(
         images=lambda: [Image("/a.png", license=given_url)],
         videos=lambda: [Video("/t.png", "T", "D", player_loc="/p", uploader="U", uploader_info=given_url)],
     )
@@ -125,20 +125,20 @@ def test_every_url_of_an_extension_is_made_a_uri_or_refused(given_url: str) -> N
     "url", ["ftp://a.example/a.png", "data:image/png;base64,AA==", "http://", "https:///a.png"]
 )
 def test_an_image_that_no_crawler_can_ask_for_is_refused(url: str) -> None:
-    document, errors = told(images=lambda: [Image(url)])
+    document, errors = render_item(images=lambda: [Image(url)])
     assert texts(document, "image:loc") == []
     assert [(error.key, error.field) for error in errors] == [("2", "images")]
 
 
 @pytest.mark.parametrize("space", [" ", "\u3000", "\u2028"])
 def test_space_around_the_url_of_an_image_makes_no_other_url_of_it(space: str) -> None:
-    document, errors = told(images=lambda: [Image(f"{space}https://cdn.example.net/a.png")])
+    document, errors = render_item(images=lambda: [Image(f"{space}https://cdn.example.net/a.png")])
     assert texts(document, "image:loc") in ([], ["https://cdn.example.net/a.png"])
     assert len(texts(document, "image:loc")) + len(errors) == 1
 
 
-def test_a_url_without_a_scheme_is_on_its_host_wherever_it_stands() -> None:
-    document, _ = told(
+def test_a_url_without_a_scheme_is_on_its_host_anywhere() -> None:
+    document, _ = render_item(
         videos=lambda: [Video("//cdn.example.net/t", "T", "D", player_loc="//player.example.net/")],
         alternates=lambda: [ITSELF, ("de", "//www.example.de/")],
     )
@@ -174,7 +174,7 @@ def test_the_page_itself_is_that_of_any_of_several_hosts(
 
 
 @pytest.mark.usefixtures("articles")
-def test_what_is_left_out_twice_in_the_same_words_is_counted_once(tmp_path: Path) -> None:
+def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Path) -> None:
     """A page that is cut reads some rows twice."""
     declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
     [found] = export(output=tmp_path, sitemaps={"x": declared}).sections

@@ -303,19 +303,19 @@ def check_apart(section: Any) -> None:
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("name", APART)
-def test_a_slice_or_a_union_beside_an_aggregate_has_its_own_rows(
+def test_a_slice_or_a_union_with_an_aggregate_has_its_own_rows(
     name: str, aggregate: str, shelf: QuerySet[Article]
 ) -> None:
     check_apart(declare(APART[name](shelf), lastmod=AGGREGATES[aggregate]()))
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_distinct_fields_beside_an_aggregate_have_their_own_rows(shelf: QuerySet[Article]) -> None:
+def test_distinct_fields_with_an_aggregate_have_their_own_rows(shelf: QuerySet[Article]) -> None:
     queryset = shelf.order_by("category", "slug").distinct("category")
     check_apart(declare(queryset, lastmod=Max("visits__at"), limit=1))
 
 
-def test_a_slice_asks_for_its_lastmods_at_once(
+def test_a_slice_queries_its_lastmods_at_once(
     shelf: QuerySet[Article], using: str, django_assert_max_num_queries: Any
 ) -> None:
     section = declare(shelf.order_by("pk")[:10], lastmod=Max("visits__at"), limit=50)
@@ -463,7 +463,7 @@ def test_no_rows_have_no_newest_lastmod(trunc: Any, using: str) -> None:
 
 @pytest.mark.parametrize("value", ["10000-01-01 00:00:00", "yesterday", "2020-02-30 10:00:00"])
 @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-def test_an_aggregate_of_a_text_that_is_no_time_costs_its_row_alone(
+def test_an_aggregate_of_a_text_that_is_not_a_time_costs_its_row_alone(
     value: str, shelf: QuerySet[Article], using: str, tmp_path: Path
 ) -> None:
     """Django looks for the zone of what it could not read."""

@@ -72,7 +72,7 @@ class TestAStorageThatRefusesAWrite:
         from tests.models import Article
 
         # The cache of the tests is shared by nobody but this process.
-        monkeypatch.setattr(lease, "_UNFIT", {})
+        monkeypatch.setattr(lease, "_UNSUITABLE", {})
         settings.STORAGES = {
             **settings.STORAGES,
             "sitemaps": {"BACKEND": f"{__name__}.Refusing", "OPTIONS": {"location": "/invariants"}},
@@ -125,7 +125,7 @@ class TestAStorageThatRefusesAWrite:
     def is_clean(storage: Any) -> None:
         folders, files = storage.listdir(".sitemaps09")
         assert [name for name in (*folders, *files) if name.startswith(("run-", "probe-", "journal"))] == []
-        manifest = manifests.read(stores.state(stores.target(None)))
+        manifest = manifests.read(stores.state_store(stores.target_store(None)))
         assert manifest is not None
         found = storage.contents()
         for name, record in manifest.sections.items():

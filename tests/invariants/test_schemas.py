@@ -1,4 +1,4 @@
-"""Invariants of the schemas that other tests ask: they admit what the protocol does, and nothing else."""
+"""The schemas that other tests use accept exactly what the protocol allows."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Site:
         return changed
 
     def section(self) -> SectionRecord:
-        manifest = manifests.read(stores.state(stores.target(self.folder)))
+        manifest = manifests.read(stores.state_store(stores.target_store(self.folder)))
         return SectionRecord() if manifest is None else manifest.sections["a"]
 
     def pages(self) -> tuple[PageRecord, ...]:
@@ -484,7 +484,7 @@ class TestWhatChanges:
         kept = {name: state for name, state in old.items() if name != "sitemap.xml"}
         assert looked_at.states(folder).items() >= kept.items()
         assert run(Child) == [f"sitemap-a-{n}.xml.gz" for n in (5, 6, 7, 8)]
-        manifest = manifests.read(stores.state(stores.target(folder)))
+        manifest = manifests.read(stores.state_store(stores.target_store(folder)))
         assert manifest is not None
         assert manifest.removed.keys() == kept.keys()
 

@@ -1,4 +1,4 @@
-"""The strict readers accept what is right, give it back, and refuse what is not."""
+"""The strict readers accept and return valid documents, and reject invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not published changes nothing that is: failures, guards, dry runs and lost databases."""
+"""Runs that publish nothing change nothing: failures, guards, dry runs and lost databases."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ class TestWhatIsNotPublished:
         export(output=tmp_path, sitemaps={"a": articles()})
         write(*range(36, 60))
         before = published.states(tmp_path, hidden=True)
-        with stores.only_one(stores.target(tmp_path)), pytest.raises(ExportRunningError):
+        with stores.exclusive_lock(stores.target_store(tmp_path)), pytest.raises(ExportRunningError):
             export(output=tmp_path, sitemaps={"a": articles()})
         assert published.states(tmp_path, hidden=True) == before
 
 
 def kept_state(folder: Path) -> list[str]:
-    manifest = manifests.read_root(stores.state(stores.target(folder)))
+    manifest = manifests.read_root(stores.state_store(stores.target_store(folder)))
     assert manifest is not None
     return sorted(["lock", "manifest.json", *manifest.files.values()])
 

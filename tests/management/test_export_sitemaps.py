@@ -1,4 +1,4 @@
-"""`manage.py export_sitemaps`: what it says, where it says it, and how it ends."""
+"""`manage.py export_sitemaps`: its output, its errors, and its exit status."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def use(settings: Any) -> Callable[..., None]:
 
 
 def said(*arguments: object, **options: Any) -> tuple[str, str]:
-    """What the command writes to its two outputs."""
+    """Return standard output and standard error of the command."""
     out, err = StringIO(), StringIO()
     call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err, **options)
     return out.getvalue(), err.getvalue()
 
 
 def failed(*arguments: object) -> tuple[str, str, CommandError]:
-    """The same of one that fails, and how."""
+    """Return the outputs of a command that fails, and its exit status."""
     out, err = StringIO(), StringIO()
     with pytest.raises(CommandError) as raised:
         call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
@@ -77,7 +77,7 @@ class TestTheTable:
         assert [line[7] for line in lines[3:6]] == [f"{size:,}" for size in (*sizes, sum(sizes))]
         assert all(float(line[8]) >= 0 for line in lines[3:6])
         assert lines[6][1:4] == ["URLs", "per", "second,"]
-        assert lines[7] == [f"{BASE}/sitemap.xml", "in", str(folder)]
+        assert lines[7] == ["Published", f"{BASE}/sitemap.xml", "to", str(folder)]
         assert len(lines) == 8
 
     def test_tells_what_became_of_pages(self, folder: Path) -> None:
@@ -113,10 +113,13 @@ class TestTheTable:
         call_command("export_sitemaps", "--output", str(folder), stdout=out)
         assert seen == ["a: 3 URLs\n"]
 
-    def test_names_what_was_left_out(self, folder: Path, use: Callable[..., None]) -> None:
+    def test_names_skipped_items(self, folder: Path, use: Callable[..., None]) -> None:
         use("LAME")
         out, _ = said("--output", folder)
-        assert "bad: 1 skipped, the first: item 2, location: ValueError: 'https://elsewhere" in out
+        assert (
+            "bad: 1 item or element skipped; first error: item 2, location: ValueError: 'https://elsewhere"
+            in out
+        )
         assert "a: 0 skipped" not in out
 
     def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
@@ -179,7 +182,7 @@ class TestTheTable:
         assert row[:6] == ["products", "1,234", "1", "0", "1", "0"]
         [total] = [line.split() for line in out.splitlines() if line.startswith("all  ")]
         assert total[:6] == ["all", "1,237", "2", "0", "2", "0"]
-        kept = "products: failed; the published files stay: 1,234 URLs on 1 page\n"
+        kept = "products: failed; the published files are kept (1,234 URLs on 1 page)\n"
         assert kept in out
         assert "it would shrink from 1,234 to 1 URL, which is more than" in str(error)
         [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
@@ -220,7 +223,7 @@ class TestJson:
             assert (folder / file["name"]).stat().st_size == file["size"] == section["size"]
             assert section["failure"] is None
 
-    def test_has_what_was_left_out(self, folder: Path, use: Callable[..., None]) -> None:
+    def test_has_the_number_of_skipped_items(self, folder: Path, use: Callable[..., None]) -> None:
         use("LAME")
         out, _ = said("--output", folder, "--format", "json")
         a, bad = json.loads(out)["sections"]
@@ -419,7 +422,7 @@ class Shell:
         )
 
     def run(self, sections: str, *arguments: object) -> tuple[int, str, str]:
-        """Exit status, standard output and standard error."""
+        """Run `manage.py`, and return exit status, standard output and standard error."""
         with self.start(sections, *arguments) as process:
             out, err = process.communicate(timeout=60)
         return process.returncode, out, err
@@ -450,7 +453,7 @@ class TestTheExitStatus:
         assert (status, err) == (0, "")
         assert "products: 1,234 URLs" in out
 
-    def test_is_0_where_an_item_is_left_out_and_json_stays_json(self, shell: Shell, folder: Path) -> None:
+    def test_is_0_if_an_item_is_skipped_and_json_stays_json(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--format=json")
         assert status == 0
         assert json.loads(out)["urls"] == 6

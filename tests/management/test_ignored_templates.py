@@ -64,7 +64,7 @@ def engine(*folders: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def warnings(tmp_path: Path) -> Callable[..., str]:
-    """Returns what the command says on standard error."""
+    """Return the standard error of the command."""
 
     def warned(*urlpatterns: Any, sitemaps: str = "SECTIONS", **settings: Any) -> str:
         settings["SITEMAPS09"] = {"SITEMAPS": f"{__name__}.{sitemaps}"}

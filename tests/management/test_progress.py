@@ -66,7 +66,7 @@ def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.services
-def test_a_terminal_that_goes_away_is_no_error() -> None:
+def test_a_terminal_that_goes_away_is_not_an_error() -> None:
     require_packages("tqdm")
 
     class Gone(Terminal):
@@ -91,7 +91,7 @@ class Site:
         )
 
     def terminal(self, sections: str, *arguments: object) -> str:
-        """What the command writes to a terminal, byte for byte."""
+        """The output of the command on a terminal, byte for byte."""
         ours, theirs = pty.openpty()
         environ = os.environ | {
             "DJANGO_SETTINGS_MODULE": "terminal_settings",

@@ -59,7 +59,7 @@ class TestAStreamThatFails:
         assert (tmp_path / "sitemap.xml").exists()
 
     @pytest.mark.parametrize("arguments", FORMATS)
-    def test_as_a_pipe_does_that_nobody_reads_is_no_word_worth(
+    def test_like_a_pipe_without_a_reader_prints_nothing(
         self, tmp_path: Path, arguments: list[str]
     ) -> None:
         reader, writer = os.pipe()

@@ -84,9 +84,7 @@ SILENT = ["\t", "\r", "\n", "\r\n", "\x00", " ", "\x1f", "\x7f", "\x85"]
 @pytest.mark.parametrize(
     "url", ["{}https://ab", "https{}://ab", "https:/{}/ab", "https://a{}b", "https://ab{}", "https://ab/{}"]
 )
-def test_a_base_with_a_control_character_or_a_space_is_refused_wherever_it_stands(
-    url: str, character: str
-) -> None:
+def test_a_base_with_a_control_character_or_a_space_is_refused_anywhere(url: str, character: str) -> None:
     with pytest.raises(ValueError, match="https"):
         parse_base(url.format(character))
 

@@ -182,7 +182,7 @@ def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_wher
     "odd",
     ["", "a", "\n", "a\n/b", "ä", "a b", "%", "%2", "%2\n", "#", "[", "]", "[]", "\\", "^", "\x7f", "\x00"],
 )
-def test_one_text_that_is_not_plain_is_found_wherever_it_stands(start: str, odd: str) -> None:
+def test_one_text_that_is_not_plain_is_found_anywhere(start: str, odd: str) -> None:
     good = f"{start}a?b=%C3%A4"
     for column in ([odd], [good, odd], [odd, good], [good, odd, good]):
         assert not are_plain(column, start, MAX_LOCATION)

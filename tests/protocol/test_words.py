@@ -107,7 +107,7 @@ def test_a_priority_may_be_the_text_of_a_number_as_contribs_get_urls_gives_it(te
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_what_is_no_number_from_0_to_1_is_refused_as_a_priority(value: object) -> None:
+def test_what_is_not_a_number_from_0_to_1_is_refused_as_a_priority(value: object) -> None:
     with pytest.raises(ValueError, match="is not a priority"):
         priority_text(value)
 
@@ -165,7 +165,7 @@ def test_a_language_code_is_written_as_it_is(code: str) -> None:
 @pytest.mark.parametrize(
     "value", ["", " ", "en ", "en\n", "-en", "en-", "e--n", "dé", 'en"', "en,de", None, 7, b"en"], ids=ascii
 )
-def test_what_is_no_language_code_is_refused(value: object) -> None:
+def test_what_is_not_a_language_code_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="is not a language code"):
         language_text(value)
 
@@ -331,6 +331,6 @@ def test_which_chinese_has_to_be_told_and_both_are_named(code: str) -> None:
     ],
     ids=ascii,
 )
-def test_what_is_no_language_is_none_of_news(code: object) -> None:
+def test_what_is_not_a_language_is_invalid_for_news(code: object) -> None:
     with pytest.raises(ValueError, match=rf"^{re.escape(repr(code))} is not a language"):
         news_language(code)

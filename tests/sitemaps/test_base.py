@@ -26,7 +26,7 @@ def test_a_location_is_that_of_the_item_where_nothing_else_is_declared() -> None
         assert section.location(item) == section.default_location(item) == "/articles/a/"
 
 
-def test_the_default_location_may_be_overridden_and_asked_for() -> None:
+def test_the_default_location_may_be_overridden_and_called() -> None:
     class Longer(Sitemap[Article]):
         def location(self, item: Article) -> str:
             return f"{self.default_location(item)}?from=sitemap"

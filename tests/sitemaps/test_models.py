@@ -51,7 +51,7 @@ def test_rows_are_those_of_model_queryset_or_method(rows: str, articles: list[Ar
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_rows_are_asked_for_anew_each_time(rows: str, articles: list[Article]) -> None:
+def test_rows_are_queried_each_time(rows: str, articles: list[Article]) -> None:
     section = declare(**ROWS[rows])()
     assert len(section.items()) == 3
     ArticleFactory(slug="later")
@@ -61,7 +61,7 @@ def test_rows_are_asked_for_anew_each_time(rows: str, articles: list[Article]) -
 
 @pytest.mark.usefixtures("no_queries")
 @pytest.mark.parametrize("rows", ROWS)
-def test_making_a_sitemap_and_its_items_asks_the_database_nothing(rows: str) -> None:
+def test_making_a_sitemap_and_its_items_does_not_query_the_database(rows: str) -> None:
     section = declare(**ROWS[rows], lastmod=F("updated"))()
     assert isinstance(section.items(), QuerySet)
     assert isinstance(annotate(section, section.items()), QuerySet)

@@ -1,4 +1,4 @@
-"""News: what is recent, and what is said of it."""
+"""News: which articles are recent, and their elements."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(EN
 NEWS = f"{{{NAMESPACES['news']}}}"
 
 
-def told(data: bytes) -> dict[str, dict[str, str] | None]:
-    """What a document says of each URL as news, `None` where it says nothing."""
+def news_by_slug(data: bytes) -> dict[str, dict[str, str] | None]:
+    """Return the news elements of each URL; `None` for a URL without news."""
     found: dict[str, dict[str, str] | None] = {}
     for loc in etree.fromstring(data).iter(LOC):
         news = loc.getparent().find(f"{NEWS}news")
@@ -79,7 +79,7 @@ class TestNewsOfTheLastTwoDays:
             never=None,
         )
         assert listed(Fresh) == ["now", "oldest"]
-        assert None not in told(live(Fresh)).values()
+        assert None not in news_by_slug(live(Fresh)).values()
         stopped_clock.time += SECOND
         assert listed(Fresh) == ["future", "now"]
 
@@ -106,7 +106,7 @@ class TestNewsOfTheLastTwoDays:
         now = stopped_clock.show()
         publish(too_old=now - TWO_DAYS - SECOND, oldest=now - TWO_DAYS, now=now, future=now + SECOND)
         assert listed(Fresh) == ["now", "oldest"]
-        data = told(live(Fresh))
+        data = news_by_slug(live(Fresh))
         assert data["now"] is not None
         assert data["oldest"] is not None
         assert data["now"]["publication_date"] == "2026-09-10T12:00:00Z"
@@ -119,15 +119,15 @@ class TestNewsOfTheLastTwoDays:
     def test_are_today_and_yesterday_where_these_are_dates_of_the_zone_of_the_site(
         self, stopped_clock: Clock, settings: Any, hour: int, today: date, use_tz: bool
     ) -> None:
-        """A date is its midnight; that of the day before yesterday is more than two days ago."""
+        """A date counts as its midnight; the day before yesterday is more than two days ago."""
         settings.USE_TZ = use_tz
         stopped_clock.time = NOW.replace(hour=hour, minute=30)
-        days = [today + ahead * DAY for ahead in (-2, -1, 0, 1)]
+        days = [today + days_ahead * DAY for days_ahead in (-2, -1, 0, 1)]
         for day in days:
             ArticleFactory(slug=f"d{day:%d}", day=day)
         sitemap = type("Dated", (Fresh,), {"date_field": "day"})
         assert listed(sitemap) == [f"d{day:%d}" for day in (days[2], days[1])]
-        data = told(live(sitemap))
+        data = news_by_slug(live(sitemap))
         assert [said and said["publication_date"] for said in data.values()] == [
             days[2].isoformat(),
             days[1].isoformat(),
@@ -168,7 +168,7 @@ class TestNewsOfTheLastTwoDays:
 class TestWhatIsSaidOfNews:
     def test_has_all_tags_that_are_required(self, stopped_clock: Clock) -> None:
         publish(a=NOW - HOUR)
-        assert told(live(Fresh)) == {
+        assert news_by_slug(live(Fresh)) == {
             "a": {
                 "name": "The Example Times",
                 "language": "en",
@@ -182,7 +182,7 @@ class TestWhatIsSaidOfNews:
     ) -> None:
         publish(a=NOW)
         sitemap = type("Bare", (Fresh,), {"title": NewsSitemap.title})
-        [said] = told(live(sitemap)).values()
+        [said] = news_by_slug(live(sitemap)).values()
         assert said is not None
         assert said["title"] == str(Article.objects.get())
 
@@ -190,7 +190,7 @@ class TestWhatIsSaidOfNews:
         publish(a=NOW)
         odd = "Grüße & <b>\"'\u2028\U0001f600]]>"
         sitemap = type("Odd", (Fresh,), {"title": lambda self, item: odd, "publication_name": odd})
-        [said] = told(live(sitemap)).values()
+        [said] = news_by_slug(live(sitemap)).values()
         assert said is not None
         assert (said["title"], said["name"]) == (odd, odd)
 
@@ -212,19 +212,19 @@ class TestWhatIsSaidOfNews:
     ) -> None:
         settings.LANGUAGE_CODE = site
         publish(a=NOW)
-        [said] = told(live(type("Own", (Fresh,), {"publication_language": own}))).values()
+        [said] = news_by_slug(live(type("Own", (Fresh,), {"publication_language": own}))).values()
         assert said is not None
         assert said["language"] == language
 
     @pytest.mark.parametrize("code", ["zh", "english", "e", "en us", "12", 7])
-    def test_is_left_out_and_named_where_the_language_is_none(
+    def test_is_skipped_and_reported_if_the_language_is_invalid(
         self, stopped_clock: Clock, folder: Path, code: Any
     ) -> None:
         publish(a=NOW, b=NOW)
         report = export(
             output=folder, sitemaps={"news": type("Own", (Fresh,), {"publication_language": code})}
         )
-        assert told(exported(folder, first(1)[0])) == {"a": None, "b": None}
+        assert news_by_slug(exported(folder, first(1)[0])) == {"a": None, "b": None}
         [section] = report.sections
         assert (section.left_out, section.failure) == (2, None)
         assert {error.field for error in section.errors} == {"news"}
@@ -240,13 +240,13 @@ class TestWhatIsSaidOfNews:
             {"news": lambda self, item: [item]},
         ],
     )
-    def test_is_left_out_and_named_where_something_is_wrong_and_the_url_stays(
+    def test_is_skipped_and_reported_where_something_is_wrong_and_the_url_stays(
         self, stopped_clock: Clock, folder: Path, attributes: dict[str, Any]
     ) -> None:
         publish(a=NOW)
         sitemaps = {"news": type("Wrong", (Fresh,), attributes)}
         report = export(output=folder, sitemaps=sitemaps)
-        assert told(exported(folder, first(1)[0])) == {"a": None}
+        assert news_by_slug(exported(folder, first(1)[0])) == {"a": None}
         assert [error.field for error in report.sections[0].errors] == ["news"]
         before = looked_at.states(folder)
         publish(b=NOW)
@@ -262,15 +262,15 @@ class TestWhatIsSaidOfNews:
                 return super().news(item) if item.slug == "b" else None
 
         report = export(output=folder, sitemaps={"news": Chosen}, strict=True)
-        found = told(exported(folder, first(1)[0]))
+        found = news_by_slug(exported(folder, first(1)[0]))
         assert [slug for slug, said in found.items() if said] == ["b"]
         assert set(found) == {"a", "b"}
         assert report.sections[0].left_out == 0
 
     @pytest.mark.parametrize("declared", [None, True, "news"])
-    def test_is_nothing_where_news_is_no_method(self, stopped_clock: Clock, declared: Any) -> None:
+    def test_is_nothing_if_news_is_not_a_method(self, stopped_clock: Clock, declared: Any) -> None:
         publish(a=NOW)
-        assert told(live(type("Switched", (Fresh,), {"news": declared}))) == {"a": None}
+        assert news_by_slug(live(type("Switched", (Fresh,), {"news": declared}))) == {"a": None}
 
 
 class TestNewsOfAnySitemap:
@@ -289,7 +289,7 @@ class TestNewsOfAnySitemap:
         report = export(output=folder, sitemaps={"news": self.Articles}, strict=True)
         assert report.published
         assert report.sections[0].left_out == 0
-        found = told(exported(folder, first(1)[0]))
+        found = news_by_slug(exported(folder, first(1)[0]))
         assert {slug: said is not None for slug, said in found.items()} == {
             "new": True,
             "old": False,
@@ -306,7 +306,7 @@ class TestNewsOfAnySitemap:
                 return News("Times", "en", item.updated.astimezone(conf.zone).replace(tzinfo=None), "t")
 
         publish(new=NOW - TWO_DAYS, old=NOW - TWO_DAYS - SECOND)
-        found = told(live(Naive))
+        found = news_by_slug(live(Naive))
         assert found["old"] is None
         assert found["new"] is not None
         assert found["new"]["publication_date"] == "2026-09-08T12:00:00Z"
@@ -318,7 +318,7 @@ class TestNewsOfAnySitemap:
                 return News("Times", "en", item.updated.date(), "t")
 
         publish(today=NOW, yesterday=NOW - DAY, before=NOW - TWO_DAYS)
-        found = told(live(Dated))
+        found = news_by_slug(live(Dated))
         assert [slug for slug, said in found.items() if said] == ["today", "yesterday"]
 
     @pytest.mark.parametrize("limit", [1_001, 50_000])
@@ -359,7 +359,7 @@ class TestNewsOfAnySitemap:
     def test_on_compat_views_are_as_recent_as_on_native_views(self, stopped_clock: Clock) -> None:
         publish(new=NOW - TWO_DAYS, old=NOW - TWO_DAYS - SECOND)
         response: Any = views.sitemap(RequestFactory().get("/"), {"news": self.Articles}, section="news")
-        found = told(response.render().content)
+        found = news_by_slug(response.render().content)
         assert [said is not None for said in found.values()] == [True, False]
         response = views.sitemap(RequestFactory().get("/"), {"news": Fresh}, section="news")
         assert slugs(response.render().content) == ["new"]

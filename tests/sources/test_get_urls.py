@@ -166,7 +166,7 @@ def test_pages_of_a_paginator_are_split_where_they_hold_too_much(counts: Sequenc
     assert {part.page.number for part in done} >= set(range(1, section.paginator.num_pages + 1))
 
 
-def test_get_urls_is_asked_for_each_page_as_contrib_asks() -> None:
+def test_get_urls_is_called_for_each_page_as_in_contrib() -> None:
     section = tree(1, 1, 1, 1)
     rendered(compiled(section))
     assert section.asked == [(1, BASE.domain, BASE.scheme), (2, BASE.domain, BASE.scheme)]
@@ -206,7 +206,7 @@ def test_keys_of_an_entry_but_its_location_may_be_missing() -> None:
     ]
 
 
-def test_a_bad_entry_is_left_out_and_named_and_a_bad_element_alone() -> None:
+def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone() -> None:
     entries: list[dict[str, Any]] = [
         {"item": "first"},
         {"location": None, "item": "second"},
@@ -229,7 +229,7 @@ def test_a_bad_entry_is_left_out_and_named_and_a_bad_element_alone() -> None:
 
 
 @pytest.mark.parametrize("link", [{"lang_code": "de"}, {"lang_code": "de", "location": "/\x00"}])
-def test_a_bad_alternate_of_an_entry_is_left_out_alone_and_named(link: dict[str, str]) -> None:
+def test_a_bad_alternate_of_an_entry_is_skipped_and_reported(link: dict[str, str]) -> None:
     (done,) = rendered(compiled(Tree([[{"location": "/a/", "alternates": [link]}]])))
     assert done.locations == [f"{BASE}/a/"]
     assert [field for _, field, _ in errors([done])] == ["alternates"]

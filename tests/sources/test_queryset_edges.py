@@ -230,7 +230,7 @@ def test_combined_querysets_list_each_row_of_theirs_once(name: str, shelf: Query
 
 
 @pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)
-def test_what_is_compared_beside_an_aggregate_repeats_no_row(shelf: QuerySet[Article]) -> None:
+def test_what_is_compared_with_an_aggregate_repeats_no_row(shelf: QuerySet[Article]) -> None:
     """It is grouped by, too, so that `list(queryset)` has a row once a comment. MariaDB fails on it."""
     queryset = tagged(shelf).filter(n__gt=0) | shelf.filter(comments__pk__gt=0)
     listed = Counter(f"{BASE}/articles/{row.slug}/" for row in queryset)
@@ -257,9 +257,7 @@ COMPARED = {
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_what_is_compared_beside_an_aggregate_is_read_or_refused(
-    name: str, shelf: QuerySet[Article]
-) -> None:
+def test_what_is_compared_with_an_aggregate_is_read_or_refused(name: str, shelf: QuerySet[Article]) -> None:
     """Where the database cannot count the rows, the section is refused before a request fails."""
     counted, made = COMPARED[name]
     queryset = made(tagged(shelf))

@@ -169,10 +169,10 @@ def test_a_page_of_any_queryset_is_read_without_an_offset(
     source = compiled(declaration(queryset=QUERYSETS[name].build(articles), limit=3, **COLUMNS))
     with CaptureQueriesContext(connections[using]) as cutting:
         found = page_map(source).pages
-    jumps = [query["sql"] for query in cutting if "OFFSET" in query["sql"]]
-    assert len(jumps) == len(found)
+    offset_queries = [query["sql"] for query in cutting if "OFFSET" in query["sql"]]
+    assert len(offset_queries) == len(found)
     # The key, and nothing that would have to be read for each row that is jumped over.
-    selected = {re.sub(r'["`]', "", sql).partition(" FROM ")[0] for sql in jumps}
+    selected = {re.sub(r'["`]', "", sql).partition(" FROM ")[0] for sql in offset_queries}
     assert selected <= {"SELECT tests_article.id AS pk"}
     for page in found:
         with CaptureQueriesContext(connections[using]) as reading:
@@ -198,7 +198,7 @@ def test_distinct_on_fields_is_read_by_position_in_its_own_order(
 
 
 @pytest.mark.usefixtures("small_slices")
-def test_rows_that_are_no_instances_are_read_by_position(articles: QuerySet[Article]) -> None:
+def test_rows_that_are_not_instances_are_read_by_position(articles: QuerySet[Article]) -> None:
     expected = [f"{BASE}/articles/{row.slug}/" for row in articles.order_by("day")]
     readers: dict[str, tuple[QuerySet[Any], Callable[[Any], str]]] = {
         "values": (articles.order_by("day").values("slug"), lambda row: row["slug"]),
@@ -368,7 +368,7 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
 ) -> None:
     monkeypatch.setattr(slices, "SLICE", 2)
     monkeypatch.setattr(slices, "SERVER_SLICE", 2)
-    monkeypatch.setattr(KeyColumns, "filter_after", lambda self, rows, after: rows)
+    monkeypatch.setattr(KeyColumns, "filter_range", lambda self, rows, after, until: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))
     with pytest.raises(KeyOrderError):

@@ -137,11 +137,9 @@ def test_the_last_page_is_open_for_what_is_appended(name: str, using: str) -> No
 def test_page_n_is_found_by_its_number_and_read_alone(using: str) -> None:
     make_articles(using, range(FIRST))
     source = source_of(KINDS["integer"], using, 4)
-    found = page_map(source)
-    page = found.find(5)
-    assert page is not None
-    assert keys_of(source, page) == [3 * number + 1 for number in range(16, 20)]
-    assert found.find(8) is None
+    found = {page.number: page for page in page_map(source).pages}
+    assert keys_of(source, found[5]) == [3 * number + 1 for number in range(16, 20)]
+    assert 8 not in found
 
 
 def test_pages_fit_their_bytes_too(using: str) -> None:
@@ -191,7 +189,7 @@ def test_a_field_that_cannot_be_a_key_is_refused_by_name_and_with_the_way_out(na
     assert "Set `key` to" in message
 
 
-def test_a_key_that_is_no_field_is_refused_by_name() -> None:
+def test_a_key_that_is_not_a_field_is_refused_by_name() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"Article.*'nothing'"):
         compiled(declaration(model=Article, key="nothing", location="/"))
 

@@ -68,7 +68,7 @@ class OnlyWhereItIs(Func):
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
-def test_a_digest_is_of_the_sql_of_the_database_that_holds_the_rows(articles: QuerySet[Article]) -> None:
+def test_a_digest_covers_the_sql_of_the_database_of_the_rows(articles: QuerySet[Article]) -> None:
     queryset = articles.alias(lowered=OnlyWhereItIs("slug")).filter(lowered="s1")
     assert compiled(declaration(queryset=queryset, **COLUMNS)).map_cache_key
 
@@ -95,7 +95,7 @@ def test_a_lastmod_of_the_future_says_nothing_of_a_page(articles: QuerySet[Artic
     assert source.newest(page) is None
 
 
-def test_a_column_that_is_no_date_says_nothing_of_a_page(articles: QuerySet[Article]) -> None:
+def test_a_column_that_is_not_a_date_says_nothing_of_a_page(articles: QuerySet[Article]) -> None:
     source = compiled(declaration(queryset=articles, **{**COLUMNS, "lastmod": F("slug")}))
     (done,) = rendered(source)
     assert source.newest(done.page) is None

@@ -112,7 +112,7 @@ class TestAView:
         assert live(url.format(name)) == [f"{BASE_URL}/of-0/"]
         is_request_site(CMS.seen[-1])
 
-    def test_asks_one_query_for_the_row_and_none_for_the_current_site(
+    def test_runs_one_query_for_the_row_and_none_for_the_current_site(
         self, url: str, name: str, sites: tuple[Site, Site], settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(CMS, "items", lambda self: [0])
@@ -188,7 +188,7 @@ class Named(ContribSitemap):
 
 
 @pytest.mark.parametrize("section", [Compiled, Named])
-def test_a_section_that_looks_at_the_domain_alone_asks_no_query(
+def test_a_section_that_looks_at_the_domain_alone_runs_no_query(
     section: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SITEMAPS, "cms", section)

@@ -1,4 +1,4 @@
-"""The lease: one export at a time where there is no lock."""
+"""The lease: one export at a time on storages without locks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django.core.cache.backends.base import BaseCache
 from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import RemoteStore, Store, only_one
+from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock
 from django_sitemaps09.stores import lease as leases
 from tests.support import services
 from tests.support.stores import Overwriting, in_a_process, in_redis, storage
@@ -44,10 +44,10 @@ def key_of(store: Store) -> str:
 class TestALease:
     def test_is_held_by_one_at_a_time(self, memory: RemoteStore) -> None:
         for _ in range(2):
-            with only_one(memory) as check:
+            with exclusive_lock(memory) as check:
                 check()
                 with pytest.raises(ExportRunningError, match="Another export is writing to storage"):
-                    only_one(memory).__enter__()
+                    exclusive_lock(memory).__enter__()
                 check()
             assert cache.get(key_of(memory)) is None
 
@@ -57,7 +57,7 @@ class TestALease:
         def come() -> None:
             barrier.wait()
             try:
-                with only_one(memory):
+                with exclusive_lock(memory):
                     taken.append(True)
                     came.wait()
             except ExportRunningError:
@@ -73,15 +73,15 @@ class TestALease:
 
     def test_is_one_for_each_place(self, memory: RemoteStore, declare: Callable[..., None]) -> None:
         declare(sitemaps=storage(Overwriting), other=storage(Overwriting))
-        with only_one(memory) as check, only_one(RemoteStore("other")) as other:
+        with exclusive_lock(memory) as check, exclusive_lock(RemoteStore("other")) as other:
             check()
             other()
 
     def test_is_renewed_for_as_long_as_the_block_takes(self, memory: RemoteStore) -> None:
-        with only_one(memory) as check:
+        with exclusive_lock(memory) as check:
             time.sleep(3)
             with pytest.raises(ExportRunningError):
-                only_one(memory).__enter__()
+                exclusive_lock(memory).__enter__()
             check()
         assert not [thread for thread in threading.enumerate() if thread.name == "sitemap-lease"]
 
@@ -89,16 +89,16 @@ class TestALease:
         done = in_a_process("killed_with_the_lease", Path(cache.key_prefix))
         assert done.returncode == -signal.SIGKILL, done.stderr
         with pytest.raises(ExportRunningError):
-            only_one(memory).__enter__()
+            exclusive_lock(memory).__enter__()
         time.sleep(2.2)
-        with only_one(memory) as check:
+        with exclusive_lock(memory) as check:
             check()
 
     @pytest.mark.parametrize("how", ["expired", "taken by another"])
-    def test_that_was_lost_is_told_and_the_new_one_is_left_alone(
+    def test_that_was_lost_is_reported_and_the_new_one_is_not_changed(
         self, memory: RemoteStore, how: str
     ) -> None:
-        with only_one(memory) as check:
+        with exclusive_lock(memory) as check:
             if how == "expired":
                 cache.delete(key_of(memory))
             else:
@@ -117,7 +117,7 @@ class TestALease:
 
     def test_is_given_back_where_the_block_fails(self, memory: RemoteStore) -> None:
         def fail() -> None:
-            with only_one(memory):
+            with exclusive_lock(memory):
                 raise RuntimeError("broken")
 
         with pytest.raises(RuntimeError, match="broken"):
@@ -129,7 +129,7 @@ class TestALease:
     ) -> None:
         monkeypatch.setattr(leases, "LEASE", 20)
         dead = dead_redis()
-        with only_one(memory) as check:
+        with exclusive_lock(memory) as check:
             with override_settings(CACHES={"default": dead}):
                 until(lambda: "could not be renewed" in caplog.text, "the outage went unseen")
             remaining = partial(cache._cache.get_client().pttl, cache.make_key(key_of(memory)))
@@ -143,8 +143,8 @@ class TestALease:
         dead = dead_redis()
         failed = r"cache 'default', .* failed: ConnectionError"
         with override_settings(CACHES={"default": dead}), pytest.raises(ExportError, match=failed):
-            only_one(memory).__enter__()
-        held = only_one(memory)
+            exclusive_lock(memory).__enter__()
+        held = exclusive_lock(memory)
         check = held.__enter__()
         with override_settings(CACHES={"default": dead}):
             with pytest.raises(ExportError, match=failed):
@@ -168,14 +168,14 @@ class TestACacheThatCannotHoldALease:
         given = {"BACKEND": f"django.core.cache.backends.{backend}", "LOCATION": str(tmp_path)}
         refused = f"{why}.*Redis, Memcached or the database"
         with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=refused):
-            only_one(memory).__enter__()
+            exclusive_lock(memory).__enter__()
 
     def test_is_found_out_where_it_says_yes_and_keeps_nothing(
         self, memory: RemoteStore, tmp_path: Path
     ) -> None:
         with override_settings(CACHES={"default": {"BACKEND": f"{__name__}.Yes"}}):
             with pytest.raises(ExportError, match="was lost") as raised:
-                only_one(memory).__enter__()
+                exclusive_lock(memory).__enter__()
             assert not isinstance(raised.value, ExportRunningError)
 
 

@@ -1,4 +1,4 @@
-"""A folder as a store: modes, links, and what is staged."""
+"""A folder as a store: modes, links, and staged files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import STATE, LocalStore, only_one, state
+from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, state_store
 from tests.support.stores import MOST, PAGE, below, in_a_process, stage
 
 
@@ -44,19 +44,19 @@ class TestAFolder:
         assert mode_of(folder / "sitemap.xml") == 0o664
         assert mode_of(folder / STATE / "run-1" / PAGE) == 0o664
 
-    def test_lets_nobody_else_into_our_own(self, folder: Path, umask: Callable[[int], int]) -> None:
+    def test_lets_no_other_user_into_our_folder(self, folder: Path, umask: Callable[[int], int]) -> None:
         umask(0)
         LocalStore(folder).write("sitemap.xml", b"x")
         assert mode_of(folder / STATE) == 0o700
         (folder / STATE).chmod(0o777)
-        state(LocalStore(folder)).write("manifest.json", b"{}")
+        state_store(LocalStore(folder)).write("manifest.json", b"{}")
         assert mode_of(folder / STATE) == 0o700
         assert mode_of(folder / STATE / "manifest.json") == 0o600
 
     def test_is_littered_with_nothing(self, folder: Path) -> None:
         store = LocalStore(folder)
         store.write("sitemap.xml", b"x")
-        state(store).write("manifest.json", b"{}")
+        state_store(store).write("manifest.json", b"{}")
         assert below(folder) == {"sitemap.xml": b"x", f"{STATE}/manifest.json": b"{}"}
 
     @pytest.mark.parametrize("what", ["fsync", "replace", "write"])
@@ -139,7 +139,7 @@ class TestAFolder:
         (name,) = left
         assert (Path(name).parent, left[name]) == (Path(STATE), b"after")
         store.write(f"{STATE}/run-1/x", b"of the caller")
-        state(store).clean()
+        state_store(store).clean()
         assert below(folder) == {"sitemap.xml": b"before", f"{STATE}/run-1/x": b"of the caller"}
 
     def test_has_content_and_names_on_disk_when_a_write_ends(
@@ -247,7 +247,7 @@ class TestAFolder:
             (folder / STATE).symlink_to(tmp_path / "mine")
         else:
             (folder / STATE).write_bytes(b"mine")
-        for store in (LocalStore(folder), state(LocalStore(folder))):
+        for store in (LocalStore(folder), state_store(LocalStore(folder))):
             with pytest.raises(ExportError, match=f"{folder / STATE} is (a symbolic link|not a folder)"):
                 store.write("a", b"x")
             if kind == "link":
@@ -305,7 +305,7 @@ class TestAFolder:
 
 
 def place(path: Path, there: Path, kind: str) -> None:
-    """Something that is no plain file."""
+    """Create something that is not a regular file."""
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "folder":
@@ -317,17 +317,17 @@ def place(path: Path, there: Path, kind: str) -> None:
 class TestALockedFolder:
     def test_is_for_one_at_a_time(self, folder: Path) -> None:
         for _ in range(2):
-            with only_one(LocalStore(folder)) as check:
+            with exclusive_lock(LocalStore(folder)) as check:
                 check()
                 with pytest.raises(ExportRunningError, match=f"Another export is writing to {folder}"):
-                    only_one(LocalStore(folder)).__enter__()
+                    exclusive_lock(LocalStore(folder)).__enter__()
                 check()
         assert mode_of(folder / STATE) == 0o700
 
     def test_is_free_again_after_a_kill(self, folder: Path) -> None:
         done = in_a_process("killed_with_the_lock", folder)
         assert done.returncode == -signal.SIGKILL, done.stderr
-        with only_one(LocalStore(folder)) as check:
+        with exclusive_lock(LocalStore(folder)) as check:
             check()
 
     @pytest.mark.parametrize("how", ["removed", "replaced", "its folder removed", "its folder a link"])
@@ -344,7 +344,7 @@ class TestALockedFolder:
             elif how == "its folder removed":
                 (folder / STATE).rmdir()
 
-        with only_one(LocalStore(folder)) as check:
+        with exclusive_lock(LocalStore(folder)) as check:
             check()
             lose()
             with pytest.raises(ExportError, match=f"{folder / STATE / 'lock'} was removed or replaced"):
@@ -369,7 +369,7 @@ class TestALockedFolder:
             if os.geteuid() != 0:
                 pytest.skip("only root can give folders away")
             os.chown(own, 1234, 2345)
-        with pytest.raises(ExportError, match="Remove it"), only_one(LocalStore(folder)):
+        with pytest.raises(ExportError, match="Remove it"), exclusive_lock(LocalStore(folder)):
             pass
         assert list((tmp_path / "mine").iterdir()) == []
         assert mode_of(tmp_path / "mine") == 0o755

@@ -15,7 +15,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores import STATE, RemoteStore, state, target
+from django_sitemaps09.stores import STATE, RemoteStore, state_store, target_store
 from tests.support.stores import MOST, PAGE, AnyStore, Overwriting, saved, stage, storage
 
 
@@ -46,11 +46,11 @@ class TestAStorageWithoutPaths:
             (InMemoryStorage, "saved .*probe-.* as .*probe-"),
             (Renaming, "saved .*probe-.* as .*probe-"),
             (Forgetful, "does not return the content that was saved last"),
-            (Broken, "failed at .*probe-.*: RuntimeError: out of order"),
+            (Broken, "Access to .*probe-.* failed: RuntimeError: out of order"),
         ],
         ids=lambda value: getattr(value, "__name__", ""),
     )
-    def test_that_does_not_replace_is_refused_and_left_as_it_was(
+    def test_that_does_not_replace_is_refused_and_not_changed(
         self, declare: Callable[..., None], backend: type, why: str
     ) -> None:
         declare(sitemaps=storage(backend))
@@ -80,7 +80,9 @@ class TestAStorageWithoutPaths:
         declare(sitemaps=storage(Broken))
         store = RemoteStore("sitemaps")
         for call in (lambda: store.write(PAGE, b"x"), lambda: store.read(PAGE, 1)):
-            with pytest.raises(ExportError, match=f"storage 'sitemaps' failed at '{PAGE}': RuntimeError"):
+            with pytest.raises(
+                ExportError, match=f"Access to '{PAGE}' in storage 'sitemaps' failed: RuntimeError"
+            ):
                 call()
 
     def test_leaves_nothing_on_this_machine(
@@ -99,7 +101,7 @@ class TestAStorageWithoutPaths:
     def test_is_cleaned_of_the_probes_of_killed_runs(self, memory: RemoteStore) -> None:
         for name in (f"{STATE}/probe-1.txt", f"{STATE}/manifest.json", "probe-2.txt"):
             memory.write(name, b"x")
-        state(memory).clean()
+        state_store(memory).clean()
         assert set(saved("sitemaps")) == {f"{STATE}/manifest.json", "probe-2.txt"}
 
 
@@ -118,10 +120,10 @@ class TestAnS3:
     def test_does_what_a_store_does(self, bucket: Callable[..., Any], location: str) -> None:
         made = bucket(location=location)
         made.put_object(Key="maps/2026-beside", Body=b"of somebody")
-        store = target(None)
+        store = target_store(None)
         tests = AnyStore()
         tests.test_has_what_was_written_last(store)
-        tests.test_refuses_to_read_more_than_it_was_told(store)
+        tests.test_refuses_to_read_more_than_the_limit(store)
         tests.test_promotes_what_is_staged_to_its_place(store)
         store.delete_folder(f"{STATE}/run-1")
         tests.test_keeps_nothing_of_a_staged_file_whose_writer_failed(store)
@@ -155,6 +157,7 @@ class TestAnS3:
             ("sitemap-a-1.xml.gz", "application/gzip"),
             ("sitemap.xml", "application/xml"),
             ("sitemap-a-1.txt", "text/plain; charset=utf-8"),
+            ("sitemap.css", "text/css; charset=utf-8"),
             (f"{STATE}/manifest.json", "application/json"),
             (f"{STATE}/pages.jsonl", "application/json"),
         ],
@@ -164,7 +167,7 @@ class TestAnS3:
     ) -> None:
         types = ("application/gzip", "application/xml", "application/json", "text/plain; charset=utf-8")
         made = bucket(gzip=compressing, gzip_content_types=types)
-        store, content = target(None), b"x" * 5_000
+        store, content = target_store(None), b"x" * 5_000
         for how in ("written", "promoted", "promoted again"):
             if how == "written":
                 store.write(name, content)
@@ -181,7 +184,7 @@ class TestAnS3:
     def test_keeps_what_the_project_declares_for_its_objects(self, bucket: Callable[..., Any]) -> None:
         declared = {"CacheControl": "max-age=60", "Metadata": {"a": "b"}, "ContentEncoding": "br"}
         made = bucket(object_parameters=declared, default_acl="public-read")
-        store = target(None)
+        store = target_store(None)
         store.write("sitemap.xml", b"x")
         stage(store, f"{STATE}/run-1/{PAGE}", b"x")
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
@@ -196,7 +199,7 @@ class TestAnS3:
 
     def test_has_large_files_as_it_has_small_ones(self, bucket: Callable[..., Any]) -> None:
         made = bucket(object_parameters={"CacheControl": "max-age=60"})
-        store, content = target(None), os.urandom(1_000) * 20_000
+        store, content = target_store(None), os.urandom(1_000) * 20_000
         stage(store, f"{STATE}/run-1/{PAGE}", content)
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
         found = head(made, PAGE)
@@ -207,7 +210,7 @@ class TestAnS3:
         with file:
             assert b"".join(iter(lambda: file.read(1_000_000), b"")) == content
 
-    def test_asks_a_subclass_of_the_project_for_each_object(
+    def test_calls_a_subclass_of_the_project_for_each_object(
         self,
         bucket: Callable[..., Any],
         declare: Callable[..., None],
@@ -223,7 +226,7 @@ class TestAnS3:
 
         monkeypatch.setattr(sys.modules[__name__], "PerObject", PerObject, raising=False)
         declare(sitemaps={**settings.STORAGES["sitemaps"], "BACKEND": f"{__name__}.PerObject"})
-        target(None).write("sitemap.xml", b"x")
+        target_store(None).write("sitemap.xml", b"x")
         assert head(made, "sitemap.xml")["CacheControl"] == "sitemap.xml"
         assert head(made, "sitemap.xml")["ContentType"] == "application/xml"
 
@@ -231,18 +234,16 @@ class TestAnS3:
         made = bucket(default_acl="public-read", gzip=True)
         declared = storages["sitemaps"]
         before = dict(vars(declared))
-        target(None).write(PAGE, b"x")
+        target_store(None).write(PAGE, b"x")
         assert storages["sitemaps"] is declared
         assert vars(declared) == before
         declared.save("media.xml.gz", ContentFile(b"x"))
         assert head(made, "media.xml.gz")["ContentEncoding"] == "gzip"
 
-    def test_that_does_not_overwrite_is_refused_and_left_as_it_was(
-        self, bucket: Callable[..., Any]
-    ) -> None:
+    def test_that_does_not_overwrite_is_refused_and_not_changed(self, bucket: Callable[..., Any]) -> None:
         made = bucket(file_overwrite=False)
         with pytest.raises(ExportError, match="file_overwrite"):
-            target(None).check()
+            target_store(None).check()
         assert list(made.objects.all()) == []
 
     def test_is_one_place_whatever_it_is_called_and_two_where_it_is_two(
@@ -259,12 +260,12 @@ class TestAnS3:
     def test_that_is_not_there_is_an_error_that_names_it(self, bucket: Callable[..., Any]) -> None:
         made = bucket()
         made.delete()
-        with pytest.raises(ExportError, match=r"storage 'sitemaps' failed at .*NoSuchBucket"):
-            target(None).write(PAGE, b"x")
+        with pytest.raises(ExportError, match=r"Access to .*storage 'sitemaps' failed: .*NoSuchBucket"):
+            target_store(None).write(PAGE, b"x")
 
     def test_is_the_same_in_another_process(self, bucket: Callable[..., Any]) -> None:
         made = bucket()
-        store = target(None)
+        store = target_store(None)
         store.write("sitemap.xml", b"x")
         pickle.loads(pickle.dumps(store)).write(PAGE, b"x")  # noqa: S301 our own
         assert head(made, PAGE)["ContentType"] == "application/gzip"

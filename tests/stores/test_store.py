@@ -12,7 +12,7 @@ import pytest
 from django.core.files.storage import InMemoryStorage
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, state, target
+from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, state_store, target_store
 from tests.support.paths import ROOT
 from tests.support.stores import MOST, AnyStore, Overwriting, below, storage
 
@@ -33,50 +33,50 @@ class TestTheTarget:
         self, tmp_path: Path, settings: Any, declare: Callable[..., None]
     ) -> None:
         settings.SITEMAPS09 = {"ROOT": tmp_path / "root"}
-        assert target(None) == LocalStore(tmp_path / "root")
+        assert target_store(None) == LocalStore(tmp_path / "root")
         declare(sitemaps=local_storage(tmp_path / "storage", file_permissions_mode=0o640))
-        assert target(None) == LocalStore(tmp_path / "storage", 0o640)
-        assert target(tmp_path / "output") == LocalStore(tmp_path / "output")
+        assert target_store(None) == LocalStore(tmp_path / "storage", 0o640)
+        assert target_store(tmp_path / "output") == LocalStore(tmp_path / "output")
         settings.SITEMAPS09 = {"STORAGE": "other"}
         declare(other=storage(InMemoryStorage))
-        assert target(None) == RemoteStore("other")
+        assert target_store(None) == RemoteStore("other")
         assert list(tmp_path.iterdir()) == []
 
     def test_that_is_nowhere_is_told_with_every_way_out(self, settings: Any) -> None:
         settings.SITEMAPS09 = {}
         with pytest.raises(ExportError, match=r"--output DIR.*'ROOT'.*'STORAGE'"):
-            target(None)
+            target_store(None)
         for key in ("STORAGE", "STATE"):
             settings.SITEMAPS09 = {key: "nowhere"}
             with pytest.raises(ExportError, match=rf"SITEMAPS09\['{key}'\] is 'nowhere'"):
-                target(None) if key == "STORAGE" else state(LocalStore(Path("x")))
+                target_store(None) if key == "STORAGE" else state_store(LocalStore(Path("x")))
 
     def test_has_a_label_for_messages(self, memory: RemoteStore, folder: Path) -> None:
         assert (memory.label, LocalStore(folder).label) == ("storage 'sitemaps'", str(folder))
-        assert state(memory).label == f"{STATE} in storage 'sitemaps'"
+        assert state_store(memory).label == f"{STATE} in storage 'sitemaps'"
 
     def test_keeps_its_state_in_our_folder_of_it(self, store: Store) -> None:
-        state(store).write("manifest.json", b"{}")
+        state_store(store).write("manifest.json", b"{}")
         assert store.read(f"{STATE}/manifest.json", MOST) == b"{}"
-        assert state(store).identity != store.identity
+        assert state_store(store).identity != store.identity
 
     def test_keeps_its_state_where_the_setting_says(
         self, tmp_path: Path, settings: Any, declare: Callable[..., None], store: Store
     ) -> None:
         declare(state=local_storage(tmp_path / "state"))
         settings.SITEMAPS09 = {"STATE": "state"}
-        state(store).write("manifest.json", b"{}")
+        state_store(store).write("manifest.json", b"{}")
         assert below(tmp_path / "state") == {"manifest.json": b"{}"}
 
-    def test_never_has_its_state_beside_what_is_published(
+    def test_never_has_its_state_next_to_what_is_published(
         self, settings: Any, declare: Callable[..., None], folder: Path
     ) -> None:
         settings.SITEMAPS09 = {"STATE": "sitemaps"}
         declare(sitemaps=local_storage(folder))
-        state(target(None)).write("manifest.json", b"{}")
+        state_store(target_store(None)).write("manifest.json", b"{}")
         assert below(folder) == {f"{STATE}/manifest.json": b"{}"}
         declare(sitemaps=storage(Overwriting))
-        assert state(target(None)) == RemoteStore("sitemaps", STATE)
+        assert state_store(target_store(None)) == RemoteStore("sitemaps", STATE)
 
 
 def test_neither_boto3_nor_storages_is_imported_with_the_room() -> None:

@@ -1,1 +1,1 @@
-"""What several test modules share: helpers and fixtures, none of them a test."""
+"""Helpers and fixtures of several test modules."""

@@ -17,7 +17,7 @@ from django_sitemaps09 import Sitemap, sections
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """An empty registry, and no app asked yet."""
+    """Start with an empty registry and no imported `sitemaps` modules."""
     registered: dict[str, Any] = {}
     monkeypatch.setattr(sections, "_registered", registered)
     monkeypatch.setattr(sections, "_discovered", False)
@@ -28,7 +28,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 class Apps:
-    """Apps of a project that are made for one test: the text of their `sitemaps.py` by name."""
+    """Apps that are created for one test, with the text of their `sitemaps.py`."""
 
     def __init__(self, folder: Path, settings: Any) -> None:
         self.folder = folder
@@ -39,7 +39,7 @@ class Apps:
         self.shared.runs = []
 
     def add(self, name: str, text: str | None) -> str:
-        """Makes an app, in the order of `INSTALLED_APPS`; `None` for one without sitemaps."""
+        """Create an app in the order of `INSTALLED_APPS`; `None` stands for an app without sitemaps."""
         package = self.folder / name
         package.mkdir()
         (package / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""What batches say, for tests of those who make them."""
+"""Readers of batches, for tests of sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django_sitemaps09.entries import Batch
 
 
 def locations(batches: Iterable[Batch], base: object = "") -> list[str]:
-    """The locations of all entries, item by item, paths behind a base."""
+    """Return the locations of all entries, item by item, with paths joined to a base."""
     found: list[str] = []
     for batch in batches:
         for texts in zip(*(version.texts() for version in batch.listed_versions), strict=True):

@@ -80,7 +80,7 @@ class Doubling(Hasty):
 
 
 class Site:
-    """The project with a broker, and a queue of its own there."""
+    """A project with its own queue at a broker."""
 
     def __init__(self, folder: Path, broker: str | None, database: Path, **celery: Any) -> None:
         self.folder, self.broker = folder, broker
@@ -152,7 +152,7 @@ class Site:
 
     @contextmanager
     def working(self, count: int, **given: Any) -> Iterator[list[subprocess.Popen[str]]]:
-        """So many workers, which are ready, and are ended whatever happens."""
+        """Start workers, wait until they are ready, and end them in any case."""
         with ExitStack() as stack:
             processes = []
             for _ in range(count):
@@ -172,15 +172,15 @@ class Site:
             yield processes
 
     def said(self) -> str:
-        """What all workers have logged."""
+        """Return the logs of all workers."""
         return "".join(log.read_text() for log in self.logs)
 
     def sent(self) -> int:
-        """How many messages there were so far."""
+        """Return how many messages have been sent."""
         return len(self.gate("sent").read_text().splitlines()) if self.gate("sent").exists() else 0
 
     def are_idle(self) -> None:
-        """Waits until all that was sent has come to a worker, and has ended there."""
+        """Wait until workers have received and finished all messages."""
         until(lambda: self.sent() <= len(self._tasks("received")), "messages never came to a worker")
         until(
             lambda: self._tasks("received") == self._tasks("succeeded"), "workers never ended their pages"
@@ -190,7 +190,7 @@ class Site:
         return set(re.findall(rf"Task django_sitemaps09\.render\[(.+)\] {state}", self.said()))
 
     def clear(self) -> None:
-        """Nothing of this queue stays in the broker."""
+        """Delete the queue from the broker."""
         if self.broker == "redis":
             import redis
 
@@ -214,7 +214,7 @@ def began(process: subprocess.Popen[str], log: Path) -> bool:
 
 
 def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
-    """What a process says when it ends well, and what it warned of."""
+    """Return the output and the warnings of a process that must succeed."""
     with process:
         try:
             out, err = process.communicate(timeout=DEADLINE)
@@ -225,7 +225,7 @@ def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """With all that it has begun."""
+    """Kill a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -246,7 +246,7 @@ def require(broker: str | None) -> None:
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rows, which are the same for all."""
+    """Create the rows, which are the same for all projects."""
     folder = tmp_path_factory.mktemp("celery-rows")
     engine_project.Project(folder).run("ALL", "prepare")
     return folder / "db.sqlite3"
@@ -254,7 +254,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
-    """A project for this test alone, with nobody at work yet."""
+    """A project for one test, without workers."""
     with ExitStack() as stack:
 
         def made(broker: str | None = None, **celery: Any) -> Site:
@@ -286,7 +286,7 @@ def crew(
 
 
 def runs(folder: Path) -> list[Path]:
-    """What runs have left there."""
+    """Return the files that runs have left."""
     return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
 
 

@@ -29,7 +29,7 @@ def in_worker() -> bool:
 
 
 def meet(name: str) -> None:
-    """Goes on where two processes are."""
+    """Wait until two processes have arrived."""
     if in_worker():
         gate(name).mkdir(exist_ok=True)
         gate(f"{name}/{os.getpid()}").touch()
@@ -43,21 +43,21 @@ def wait_for(name: str) -> None:
 
 
 def meeting(self: Any, item: Any) -> str:
-    """The first page of each of two workers."""
+    """Wait at the first page of each of two workers."""
     if item.pk % PAGE == 1:
         meet("all")
     return f"/{os.getpid()}/{item.pk}/"
 
 
 def twice_at_once(self: Any, item: Any) -> str:
-    """Each page in two workers at the same time."""
+    """Wait until two workers render the same page."""
     if item.pk % PAGE == 1:
         meet(f"page-{item.pk}")
     return f"/{item.slug}/"
 
 
 def odd(self: Any, item: Any) -> str:
-    """Reasons that neither a log nor JSON may stumble upon."""
+    """Raise errors with texts that are difficult for logs and JSON."""
     if item.pk % 50 == 7:
         raise ValueError(f"\u2028 \x1b[31m \U0001f600 \ud800 % {{}} \0 {item.pk}")
     return "https://elsewhere.example.net/" if item.pk % 50 == 8 else f"/{item.slug}/"
@@ -70,7 +70,7 @@ def broken(self: Any, item: Any) -> str:
 
 
 def deadly(self: Any, item: Any) -> str:
-    """What takes each process with it, as one does that the system kills for its memory."""
+    """Kills the process that renders it, as the system does if memory runs out."""
     if item.pk == ROWS // 2 and in_worker():
         os.kill(os.getpid(), signal.SIGKILL)
     return f"/{item.slug}/"
@@ -115,7 +115,7 @@ def to_the_setting() -> dict[str, Any]:
 
 
 def again(folder: str, engine: str) -> list[dict[str, Any]]:
-    """The second one has nothing to render."""
+    """Export twice; the second export has nothing to render."""
     return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
 
 
@@ -133,7 +133,7 @@ def elsewhere(folder: str, engine: str) -> dict[str, Any]:
 
 
 def send_again() -> None:
-    """The last message that was sent, when all is over."""
+    """Return the last message, after the export has ended."""
     from shop.engine import Hasty
 
     Hasty(1)._send(json.loads(gate("sent").read_text().splitlines()[-1]))

@@ -1,4 +1,4 @@
-"""What the system checks report of a declaration, and values that nothing may read."""
+"""Helpers for system checks: their messages, and values that no check may read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORBIDDEN = {
 
 @pytest.fixture
 def nothing_is_asked() -> Iterator[None]:
-    """Every connection blocked, of every database there is, and every way to them."""
+    """Block all connections to all databases."""
     with ExitStack() as stack:
         for target, deed in FORBIDDEN.items():
             stack.enter_context(mock.patch(target, side_effect=AssertionError(f"a check has {deed}")))
@@ -35,7 +35,7 @@ def nothing_is_asked() -> Iterator[None]:
 
 
 def ids_of(messages: Iterable[CheckMessage]) -> list[str]:
-    """Each with a hint, and an id that says how bad it is."""
+    """Check that each message has a hint, and an id that matches its level."""
     found = []
     for message in messages:
         assert message.hint
@@ -78,7 +78,7 @@ ARTICLE = path("articles/<slug:slug>/", takes, name="article")
 
 
 def checked(*patterns: Any, registered: Any = None) -> list[str]:
-    """The ids for a site with these patterns."""
+    """Return the ids of the messages for a site with these URL patterns."""
     # Not by the registry: apps of the tests register nothing.
     with (
         mock.patch.multiple(sections, _registered=registered or {}, _discovered=True),

@@ -1,4 +1,4 @@
-"""A clock that a test sets, for what an export asks when it starts."""
+"""Clocks that a test sets: for the start of exports, and for the age of what live views keep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class Clock:
-    """Stands in for the class `datetime` where an export asks when it started."""
+    """Replaces the class `datetime` in exports."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -18,9 +18,22 @@ class Clock:
         return self.time
 
 
+class SecondsClock:
+    """Replaces the module `time` where only `time.time()` is called."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+
+    def time(self) -> float:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock that exports of this test look at."""
+    """The clock of the exports in this test."""
     made = Clock()
     monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
     return made

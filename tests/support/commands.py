@@ -15,21 +15,21 @@ GATE = "SITEMAPS09_TESTS_GATE"
 
 
 class Bad(Numbers):
-    """Item number 1 cannot be listed."""
+    """Section whose item number 1 raises."""
 
     def location(self, item: int) -> str:
         return "https://elsewhere.example.net/" if item == 1 else super().location(item)
 
 
 class Broken(Numbers):
-    """A section that fails as a whole."""
+    """Section that fails."""
 
     def items(self) -> Sequence[int]:
         raise OSError("the disk with the numbers is gone")
 
 
 class Waiting(Numbers):
-    """Stands still in the middle of an export until the gate opens."""
+    """Section that waits in the middle of an export until the gate opens."""
 
     def items(self) -> Sequence[int]:
         gate = Path(os.environ[GATE])

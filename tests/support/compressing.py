@@ -12,7 +12,7 @@ HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 
 
 class Cubes(Numbers):
-    """A section whose pages are not compressed to next to nothing."""
+    """Section whose pages do not compress well."""
 
     def __init__(self) -> None:
         super().__init__(5_000)
@@ -26,7 +26,7 @@ SECTIONS = {"numbers": Cubes}
 
 
 def unpacked(data: bytes) -> bytes:
-    """What one gzip member holds; a reader that knows no second one, and forgives no rest, takes it."""
+    """Return the content of exactly one gzip member, without a second member or other data after it."""
     reader = zlib.decompressobj(31)
     content = reader.decompress(data) + reader.flush()
     assert data.startswith(HEADER)

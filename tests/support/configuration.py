@@ -17,7 +17,7 @@ BASE = "https://www.example.com"
 
 @pytest.fixture(autouse=True)
 def _configured(request: pytest.FixtureRequest) -> None:
-    """Set `SITEMAPS09` to what the nearest mark `sitemaps09` says; `BASE_URL` has a default."""
+    """Set `SITEMAPS09` from the nearest mark `sitemaps09`, with a default for `BASE_URL`."""
     mark = request.node.get_closest_marker("sitemaps09")
     if mark is not None:
         settings = request.getfixturevalue("settings")
@@ -26,7 +26,7 @@ def _configured(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def configure(settings: Any) -> Callable[..., None]:
-    """Set keys of `SITEMAPS09` beside those that are set."""
+    """Set further keys of `SITEMAPS09`."""
 
     def change(**keys: Any) -> None:
         settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
@@ -36,7 +36,7 @@ def configure(settings: Any) -> Callable[..., None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder that an export makes."""
+    """The folder that an export creates."""
     return tmp_path / "public"
 
 
@@ -50,7 +50,7 @@ def umask() -> Iterator[Callable[[int], int]]:
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Make these the registered sections, and no others; none at first."""
+    """Replace the registered sections; none at first."""
 
     def only(**named: Any) -> None:
         monkeypatch.setattr(sections, "_discovered", True)

@@ -15,13 +15,13 @@ SERVERS = ALIASES[1:]
 
 
 def parameter(alias: str) -> Any:
-    """A database as a parameter that brings the mark with it, without which no query is allowed."""
+    """Return a database as a parameter, with the mark that allows queries."""
     marks = [pytest.mark.django_db(databases=[alias])] if alias in settings.DATABASES else []
     return pytest.param(alias, marks=marks, id="sqlite" if alias == "default" else alias)
 
 
 def require(alias: str) -> None:
-    """Skips the test where a server does not answer; fails it where `SITEMAPS09_REQUIRE_SERVICES=1`."""
+    """Skip the test if a server does not answer; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     if alias == "default":
         return
     must_be_marked()
@@ -33,7 +33,7 @@ def require(alias: str) -> None:
 
 @pytest.fixture(params=[parameter(alias) for alias in ALIASES])
 def using(request: pytest.FixtureRequest) -> str:
-    """The alias of one database after the other; no other one may be asked anything meanwhile."""
+    """Run the test with the alias of each database, and fail it if it queries another one."""
     alias: str = request.param
     require(alias)
     return alias

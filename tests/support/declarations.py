@@ -1,4 +1,4 @@
-"""Rows and classes that are made in a test."""
+"""Rows and classes that tests create."""
 
 from __future__ import annotations
 

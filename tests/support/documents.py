@@ -60,7 +60,7 @@ ALTERNATES = ("none", "i18n", "method")
 
 
 class Combination(NamedTuple):
-    """What a section declares."""
+    """The declaration of a section."""
 
     core: bool = False
     alternates: str = "none"
@@ -74,7 +74,7 @@ class Combination(NamedTuple):
 
     @property
     def namespaces(self) -> dict[str | None, str]:
-        """Those that a document has to declare, and no other one."""
+        """Return exactly the namespaces that a document must declare."""
         prefixes = ["xhtml"] * (self.alternates != "none")
         prefixes += ["image"] * self.images + ["video"] * self.videos + ["news"] * self.news
         return {None: SITEMAP_NAMESPACE, **{prefix: NAMESPACES[prefix] for prefix in prefixes}}
@@ -145,7 +145,7 @@ CORE: dict[str, Any] = {
 
 
 def section(of: Combination, **more: Any) -> type[ModelSitemap[Article]]:
-    """A section of all articles that declares this."""
+    """Return a section of all articles with this declaration."""
     declared: dict[str, Any] = {"queryset": Article.objects.all()}
     if of.core:
         declared |= CORE
@@ -172,7 +172,7 @@ def articles(db: None) -> None:
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """Makes a section the only one, named x."""
+    """Replace all sections with one section named x."""
 
     def only(declared: Any) -> None:
         monkeypatch.setattr(sections, "_registered", {"x": declared})
@@ -196,7 +196,7 @@ def exported(declared: Any, folder: Path, name: str = "sitemap-x-1.xml.gz") -> b
 
 
 def by_contrib(*declared: Any) -> bytes:
-    """What the view in the place of contrib's makes of some sections."""
+    """Return the document of the compatibility view for sections."""
     named = {str(number): one for number, one in enumerate(declared)}
     response: Any = views.sitemap(RequestFactory().get("/"), named)
     content: bytes = response.render().content
@@ -208,7 +208,7 @@ def parsed(document: bytes) -> Any:
 
 
 def name_of(element: Any) -> str:
-    """`loc` or `image:loc`: by the namespace, not by the prefix."""
+    """Return a name such as `loc` or `image:loc`, with the prefix derived from the namespace."""
     found = etree.QName(element)
     prefix = SPACES[found.namespace]
     return f"{prefix}:{found.localname}" if prefix else found.localname
@@ -218,7 +218,7 @@ Fact = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 def entries(document: bytes) -> list[list[Fact]]:
-    """Of each entry all elements with their texts and attributes, in their order."""
+    """Return all elements of each entry with their texts and attributes, in order."""
     return [
         [
             (name_of(element), element.text or "", tuple(sorted(element.items())))
@@ -233,7 +233,7 @@ def texts(document: bytes, name: str) -> list[str]:
 
 
 def canonical(entry: list[Fact]) -> list[Fact]:
-    """An entry with its URLs quoted and its languages in lower case."""
+    """Return an entry with quoted URLs and lower-case languages."""
     found = []
     for name, text, attributes in entry:
         pairs = dict(attributes)
@@ -250,14 +250,14 @@ def canonical(entry: list[Fact]) -> list[Fact]:
 
 @dataclass(frozen=True)
 class Given:
-    """An item: what its hooks give, made when they are called."""
+    """An item with functions that return the results of its hooks."""
 
     location: Callable[[], Any]
-    told: dict[str, Callable[[], Any]]
+    hooks: dict[str, Callable[[], Any]]
 
 
 class Listed(Sitemap[Given]):
-    """Three items, of which the second one is the one in question."""
+    """Section of three items, of which the second one is tested."""
 
     one: Given
 
@@ -273,11 +273,11 @@ class Listed(Sitemap[Given]):
 
 
 def hook(name: str) -> Any:
-    return lambda self, item: item.told.get(name, lambda: None)()
+    return lambda self, item: item.hooks.get(name, lambda: None)()
 
 
 def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
-    """A document of one page by the source and the writer alone."""
+    """Render one page with only the source and the writer."""
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)
     [page] = sources.page_map(found, limits).pages
@@ -288,8 +288,8 @@ def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     return b"".join(chunks), written
 
 
-def told(location: Callable[[], Any] = lambda: "/second/", **hooks: Callable[[], Any]) -> Any:
-    """The document with such an item, and what was left out of it."""
+def render_item(location: Callable[[], Any] = lambda: "/second/", **hooks: Callable[[], Any]) -> Any:
+    """Return the document with an item that has these hooks, and the errors that were reported."""
     declared = {name: hook(name) for name in hooks}
     document, written = compiled(type("Declared", (Listed,), {"one": Given(location, hooks), **declared}))
     locations = texts(document, "loc")
@@ -306,7 +306,7 @@ anything = st.lists(awkward | st.characters(exclude_categories=()), max_size=8).
 
 
 def second(document: bytes) -> list[Fact]:
-    """The entry in question."""
+    """Return the entry of the tested item."""
     _, *between, _ = entries(document)
     assert len(between) == 1
     return between[0]

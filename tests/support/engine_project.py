@@ -52,7 +52,7 @@ urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), 
 
 
 def articles(**attributes: Any) -> Callable[[], Any]:
-    """A factory of a section whose pages are ranges of a key; `pks` says of how many rows."""
+    """Return a section factory whose pages are ranges of a key; `pks` selects the rows."""
 
     def made() -> Any:
         from django.db.models import F
@@ -70,7 +70,7 @@ def articles(**attributes: Any) -> Callable[[], Any]:
 
 
 def here(number: int) -> str:
-    """Who renders, and how it came to be."""
+    """Return the process that renders, and its start method."""
     how = "spawn" if sys.modules["__main__"].__name__ == "__mp_main__" else "fork"
     return f"/{os.getpid()}/{how}/{number}/"
 
@@ -80,12 +80,12 @@ def gate(name: object) -> Path:
 
 
 def in_worker() -> bool:
-    """Not in the parent, which reads the first rows itself to see how long they are."""
+    """Wait, but not in the parent, which reads the first rows to measure their size."""
     return multiprocessing.parent_process() is not None
 
 
 def enter() -> list[str]:
-    """The numbers of the processes that are at the gate, this one among them."""
+    """Return the ids of the processes at the gate, including this one."""
     gate(os.getpid()).touch()
     return [found.name for found in gate("").iterdir() if found.name.isdigit()]
 
@@ -125,7 +125,7 @@ def broken(self: Any, item: Any) -> str:
 
 
 def meeting(self: Any, item: Any) -> str:
-    """Goes on where two processes are."""
+    """Wait until two processes have arrived."""
     if in_worker() and item.pk % PAGE == 1:
         until(lambda: len(enter()) > 1, "nobody came")
     return here(item.pk)
@@ -185,7 +185,7 @@ PLAIN = {"a": articles()}
 
 
 def prepare() -> None:
-    """The rows, and the tables that they need."""
+    """Create tables and rows."""
     from django.db import connection
 
     from tests.models import Article, Category, Tag
@@ -263,7 +263,7 @@ def refused_in_a_transaction(folder: str) -> str:
 
 
 def beside_a_connection(folder: str) -> dict[str, object]:
-    """An export by workers that are started anew, from another database than the settings name."""
+    """Export with spawned workers, from another database than in the settings."""
     from django.db import connection
 
     from django_sitemaps09.export import export
@@ -284,7 +284,7 @@ def beside_a_connection(folder: str) -> dict[str, object]:
 
 
 def with_other_settings(folder: str) -> list[str]:
-    """Workers that are started anew do not know what the caller has overridden."""
+    """Spawned workers do not have the settings that the caller has overridden."""
     from django.db import connection
     from django.test import override_settings
 
@@ -296,7 +296,7 @@ def with_other_settings(folder: str) -> list[str]:
 
 
 def in_a_daemon(folder: str) -> list[str]:
-    """What a daemonic process, which may start none, says of two workers; and what it does unasked."""
+    """Return what a daemonic process does with two workers, which it cannot start, and by default."""
     import multiprocessing
 
     context = multiprocessing.get_context("fork")
@@ -330,7 +330,7 @@ def beside_a_thread(folder: str) -> int:
 
 
 def elsewhere(folder: str) -> None:
-    """Under a prefix and a URLconf that only this process was told of."""
+    """Set a script prefix and a URLconf in this process only."""
     from django.urls import set_script_prefix, set_urlconf
 
     set_script_prefix("/shop/")
@@ -340,7 +340,7 @@ def elsewhere(folder: str) -> None:
 
 
 def with_queries(folder: str) -> list[Any]:
-    """What the connection answers before and after; it was open when the workers began."""
+    """Return results of a connection before and after the export; it is open when workers start."""
     from django.db import connection
 
     from tests.models import Article
@@ -363,7 +363,7 @@ def children(folder: str) -> list[Any]:
 
 
 class Project:
-    """A folder with settings and, if it is SQLite, its database."""
+    """A folder with settings and, for SQLite, a database."""
 
     def __init__(self, folder: Path, database: dict[str, Any] | None = None) -> None:
         self.folder = folder
@@ -398,7 +398,7 @@ class Project:
         )
 
     def said(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
-        """Status, output and errors of a process that ends, or else is ended."""
+        """Return status, output and errors of a process, which is killed after a timeout."""
         with self.start(sections, *command, gate=gate, **keys) as process:
             try:
                 out, err = process.communicate(timeout=DEADLINE)
@@ -407,7 +407,7 @@ class Project:
                 process.kill()
 
     def run(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
-        """What a function of this module gives in a process of its own."""
+        """Run a function of this module in a new process, and return its result."""
         status, out, err = self.said(sections, "tests.support.engine_project", *command, gate=gate, **keys)
         assert status == 0, err
         return json.loads(out)
@@ -422,7 +422,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def meeting_place(tmp_path: Path) -> Iterator[Path]:
-    """The folder that is the gate; nobody is left behind it."""
+    """The folder of the gate; no process is left waiting."""
     place = tmp_path / "gate"
     place.mkdir()
     yield place
@@ -441,7 +441,7 @@ needs_proc = pytest.mark.skipif(
 
 
 def lives(number: int) -> bool:
-    """Whether there is such a process, other than one that is dead and that nobody asked about."""
+    """Return whether a process is running; a zombie is not."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -454,13 +454,13 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def touched(folder: Path) -> dict[str, tuple[int, int]]:
-    """So that a file that is written anew differs even with the same bytes."""
+    """Return the state of a file, which differs after each write, even with the same bytes."""
     states = {found.name: found.stat() for found in folder.iterdir() if found.is_file()}
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
 
 
 def locations(folder: Path, section: str) -> list[str]:
-    """Of a section's pages in the order of the index, less the base."""
+    """Return the locations of a section's pages in the order of the index, without the base."""
     index = ElementTree.parse(folder / "sitemap.xml")  # noqa: S314 our own output
     names = [str(loc.text).rpartition("/")[2] for loc in index.iter(LOC)]
     found = []
@@ -472,14 +472,14 @@ def locations(folder: Path, section: str) -> list[str]:
 
 
 def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
-    """Who rendered a section, and how they came to be."""
+    """Return the processes that rendered a section, and their start methods."""
     parts = [location.split("/") for location in locations(folder, section)]
     assert parts
     return {int(part[1]) for part in parts}, {part[2] for part in parts}
 
 
 def left_over(folder: Path) -> list[str]:
-    """What is our own there, but for the lock and the manifests with their sections."""
+    """Return the files of the state folder except the lock, the manifests and their sections."""
     state = folder / ".sitemaps09"
     known = {"lock"}
     for root in state.glob("manifest.json*"):

@@ -23,7 +23,7 @@ from tests.support.sections import Numbers
 
 
 def killed(folder: str, when: str) -> None:
-    """An export that ends as by a power cut, at the n-th write to a page or move of a file."""
+    """Export, and die at the n-th write to a page or move of a file, as in a power cut."""
     what, _, number = when.partition(":")
     left = int(number)
 
@@ -45,7 +45,7 @@ def killed(folder: str, when: str) -> None:
 
 
 def limited(folder: str, count: str) -> None:
-    """An export under a system that lets no file grow over 4 kB."""
+    """Export with a limit of 4 kB for each file."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
@@ -55,7 +55,7 @@ def limited(folder: str, count: str) -> None:
 
 
 def peak(folder: str, rows: str) -> None:
-    """Prints the most memory that an export of so many rows ever took, in bytes."""
+    """Print the peak memory of an export of this many rows, in bytes."""
     model = article_model()
     with connection.schema_editor() as editor:
         editor.create_model(model._meta.get_field("category").related_model)

@@ -28,7 +28,7 @@ GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 
 
 class Failing(Numbers):
-    """The first `fine` items are, the next one is a broken project."""
+    """Section whose items after the first `fine` ones raise, as in a broken project."""
 
     def __init__(self, count: int, fine: int) -> None:
         super().__init__(count)
@@ -41,7 +41,7 @@ class Failing(Numbers):
 
 
 class Bad(Numbers):
-    """The items of `bad` have a location on another host, and number 3 an impossible priority."""
+    """Section whose `bad` items have a location on another host, and number 3 an invalid priority."""
 
     def __init__(self, count: int, bad: Sequence[int] = ()) -> None:
         super().__init__(count)
@@ -61,7 +61,7 @@ def article_model() -> Any:
 
 
 def article_sitemap(**attributes: Any) -> Any:
-    """A section of columns alone."""
+    """Section of columns."""
     declared = {
         "model": article_model(),
         "location": Route("article", slug=F("slug")),
@@ -84,12 +84,12 @@ def write_articles(*slugs: str) -> None:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """All that is published."""
+    """Return the content of all published files."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
-    """All that is published, so that a file that was written anew differs even with the same bytes."""
+    """Return the state of all published files, which differs after each write, even with the same bytes."""
     found = {}
     for path in folder.iterdir():
         if path.is_file():
@@ -117,12 +117,12 @@ def locations(data: bytes) -> list[str]:
 
 
 def named(folder: Path) -> list[str]:
-    """The files that the published index names, in its order."""
+    """Return the files in the published index, in order."""
     return [loc.rpartition("/")[2] for loc in locations(plain(folder, "sitemap.xml"))]
 
 
 def paths(folder: Path) -> list[str]:
-    """Every URL that a reader of the index finds, less the base."""
+    """Return all URLs that a reader of the index finds, without the base."""
     found = [loc for name in named(folder) for loc in locations(plain(folder, name))]
     assert all(loc.startswith(f"{BASE}/") for loc in found)
     return [loc.removeprefix(BASE) for loc in found]
@@ -133,7 +133,7 @@ def numbers(count: int, start: int = 0) -> list[str]:
 
 
 def run_folders(folder: Path) -> list[str]:
-    """What an export left of its own, but for the lock and the manifests with their sections."""
+    """Return the files of the state folder except the lock, the manifests and their sections."""
     state = folder / STATE
     known = {"lock"}
     for root in (MANIFEST, BACKUP):
@@ -157,7 +157,7 @@ def local_storage(folder: Path, mode: int | None = None) -> dict[str, Any]:
 
 
 def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that fails when it is called for the n-th time, counted from 1."""
+    """Return a function that fails at its n-th call, counted from 1."""
     calls = 0
 
     def failing(*arguments: Any, **options: Any) -> Any:

@@ -25,7 +25,7 @@ def hours_before(number: int) -> datetime:
 
 
 class RowFactory(DjangoModelFactory):  # type: ignore[type-arg]
-    """A factory whose rows may be in any database, those that they lead to included."""
+    """Factory whose rows, and related rows, can be in any database."""
 
     class Meta:
         abstract = True
@@ -43,7 +43,7 @@ class RowFactory(DjangoModelFactory):  # type: ignore[type-arg]
 
 
 def related(made_by: type[RowFactory]) -> Any:
-    """A row that another one leads to, in the database of that one."""
+    """Return a related row, in the database of the row itself."""
     return factory.SubFactory(made_by, using=factory.SelfAttribute("..using"))
 
 
@@ -62,7 +62,7 @@ class TagFactory(RowFactory):
 
 
 class ArticleFactory(RowFactory):
-    """An article without a category and without times; `dated=True` gives it a time."""
+    """An article without a category and times; with `dated=True`, it has a time."""
 
     class Meta:
         model = models.Article
@@ -177,7 +177,7 @@ class InvoiceFactory(RowFactory):
 
 
 class DispatchFactory(RowFactory):
-    """A dispatch of the first of the sites."""
+    """A dispatch of the first site."""
 
     class Meta:
         model = models.Dispatch

@@ -1,4 +1,4 @@
-"""Rows and sources, for tests of what an incremental export knows of rows."""
+"""Rows and sources, for tests of fingerprints and digests."""
 
 from __future__ import annotations
 

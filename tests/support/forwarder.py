@@ -19,7 +19,7 @@ DEADLINE = 20.0
 
 
 def is_statement(vendor: str, data: bytes) -> bool:
-    """Whether what a client sends begins a statement: Query or Parse, or COM_QUERY."""
+    """Return whether a client's packet starts a statement: Query or Parse, or COM_QUERY."""
     if vendor == "postgresql":
         return data[:1] in (b"Q", b"P")
     return len(data) > 4 and data[3:5] == b"\x00\x03"
@@ -54,12 +54,12 @@ class Forwarder:
         self.drop()
 
     def arm(self, fatal: int | None = None, outage: float = 0.0) -> None:
-        """Counts from 1 again. Before the statement `fatal`, ends its session, or has an `outage`."""
+        """Count from 1 again. Before the statement `fatal`, end its session, or start an `outage`."""
         with self._lock:
             self.statements, self.ended, self.fatal, self.outage = 0, 0, fatal, outage
 
     def drop(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         with self._lock:
             found, self._open = self._open, set()
         for one in found:

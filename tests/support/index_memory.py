@@ -29,7 +29,7 @@ from tests.models import Article, Category  # noqa: E402
 
 
 def megabytes() -> float:
-    """The most that this process ever had; Linux counts kilobytes, macOS bytes."""
+    """Return the peak memory of this process; Linux counts kilobytes, macOS bytes."""
     status = Path("/proc/self/status")
     if status.exists():
         # getrusage() counts what the process that started this one had, too.

@@ -1,4 +1,4 @@
-"""Rows of a few kinds of keys, which come and go."""
+"""Rows with several kinds of keys, which tests add and delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks that are killed at a chosen point, and the processes that they leave."""
+"""Forks that are killed at a chosen point, and their remaining processes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TEN = ["en", "de", "fr", "it", "es", "pt-br", "zh-hans", "zh-hant", "ja", "es-41
 
 
 def nothing(request: object, slug: str) -> None:
-    """What a location leads to."""
+    """View of all locations."""
 
 
 def urlconf(*, prefixed: bool) -> Any:

@@ -67,7 +67,7 @@ def numbers_of(folder: Path, section: str) -> list[int]:
 
 
 def paths(folder: Path) -> list[str]:
-    """Every URL that a reader of the index finds, less the base."""
+    """Return all URLs that a reader of the index finds, without the base."""
     found = []
     for name in entries(folder):
         page = ElementTree.fromstring(plain(folder, name))  # noqa: S314

@@ -9,7 +9,7 @@ from lxml import etree
 
 from django_sitemaps09.entries import NAMESPACES, Image, News, Platform, Restriction, Video
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
-from django_sitemaps09.writer import image_elements, news_element, video_elements
+from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from tests.support.configuration import BASE
 
 MOMENT = datetime(2026, 1, 31, 12, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=2)))
@@ -62,7 +62,7 @@ def document(elements: str) -> bytes:
 
 
 def read(elements: str) -> Any:
-    """The elements behind `loc`."""
+    """Return the elements after `loc`."""
     assert not set("\n\r\t") & set(elements)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     root = etree.fromstring(document(elements), parser)
@@ -71,7 +71,7 @@ def read(elements: str) -> Any:
 
 
 def pairs(element: Any) -> list[tuple[str, str]]:
-    """Names and texts of all elements below one, in their order."""
+    """Return names and texts of all descendants of an element, in order."""
     return [(etree.QName(child).localname, child.text or "") for child in element.iterdescendants()]
 
 

@@ -32,7 +32,7 @@ class Articles(ModelSitemap[Article]):
 
 
 class Foreign(ContribSitemap):
-    """As others write them for contrib."""
+    """Section that was written for contrib."""
 
     limit = 5
 
@@ -58,13 +58,13 @@ def locations(content: bytes) -> list[str]:
 
 
 def get(url: str, **headers: str) -> HttpResponse:
-    """A new reader each time."""
+    """Return a new reader at each call."""
     response: Any = Client().get(url, headers={name.replace("_", "-"): h for name, h in headers.items()})
     return response
 
 
 def found(url: str = "/sitemap.xml") -> list[str]:
-    """The paths in a document that is there."""
+    """Return the paths in a document, which must exist."""
     response = get(url)
     assert response.status_code == 200
     content = response.content
@@ -74,13 +74,13 @@ def found(url: str = "/sitemap.xml") -> list[str]:
 
 
 def listed() -> list[str]:
-    """The paths in all pages that the index names."""
+    """Return the paths in all pages of the index."""
     return [name for page in found() for name in found(page)]
 
 
 @pytest.fixture
 def route(settings: Any) -> Callable[..., None]:
-    """Makes these the URLs of the project, beside those that locations lead to."""
+    """Add these URL patterns to those of the locations."""
 
     def only(*patterns: Any) -> None:
         module = ModuleType("urls")

@@ -31,7 +31,7 @@ LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 
 
 class Fresh(NewsSitemap[Article]):
-    """The headlines of articles are their slugs."""
+    """Section whose headlines are the slugs of articles."""
 
     model = Article
     location = Route("article", slug=F("slug"))
@@ -43,13 +43,13 @@ class Fresh(NewsSitemap[Article]):
 
 
 class Clock:
-    """What every clock in this package shows."""
+    """The time of all clocks in this package."""
 
     def __init__(self) -> None:
         self.time = NOW
 
     def show(self) -> datetime:
-        """As `django.utils.timezone.now()` has it, by the setting."""
+        """Return the time as `django.utils.timezone.now()` does, depending on `USE_TZ`."""
         if configuration.USE_TZ:
             return self.time
         return self.time.astimezone(django_timezone.get_default_timezone()).replace(tzinfo=None)
@@ -78,25 +78,25 @@ _numbers = count(1)
 
 
 def write(amount: int, newest: datetime, step: timedelta = timedelta(0)) -> None:
-    """So many articles, the first one published at `newest`, each other one `step` before the last."""
+    """Create `amount` articles, the first one published at `newest`, each other one `step` earlier."""
     Article.objects.bulk_create(
         Article(slug=f"n{next(_numbers)}", updated=newest - place * step) for place in range(amount)
     )
 
 
 def publish(**times: Any) -> None:
-    """An article for each name, published then."""
+    """Create an article for each name, published at this time."""
     for slug, time in times.items():
         ArticleFactory(slug=slug, updated=time)
 
 
 def slugs(data: bytes) -> list[str]:
-    """The last parts of the URLs in a document, in its order."""
+    """Return the last parts of the URLs in a document, in order."""
     return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in etree.fromstring(data).iter(LOC)]
 
 
 def live(sitemap: Any, page: int = 1) -> bytes:
-    """A page of the section `news`; nothing where there is none."""
+    """Return a page of the section `news`; empty if it does not exist."""
     cache.clear()
     request = RequestFactory().get("/")
     try:
@@ -112,7 +112,7 @@ def exported(folder: Path, name: str) -> bytes:
 
 
 def names(folder: Path, section: str = "news") -> list[str]:
-    """The pages of a section that the index names, each of which has to be there, and whole."""
+    """Return the pages of a section in the index, which must all be complete."""
     for name in looked_at.pages(folder):
         looked_at.urls(folder, name)
     return [name for name in looked_at.pages(folder) if name.startswith(f"sitemap-{section}-")]

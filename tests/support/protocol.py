@@ -1,4 +1,4 @@
-"""Any URLs and hosts, for tests of the protocol's values."""
+"""Random URLs and hosts, for tests of the protocol's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a crawler finds in a folder: indexes, the pages they name, and the URLs of these."""
+"""Readers of a folder as a crawler sees it: indexes, their pages, and the URLs of these pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDEX = re.compile(r"sitemap(-[0-9]+)?\.xml")
 
 @contextmanager
 def quick_folder() -> Iterator[Path]:
-    """A folder in memory, where the system has that: what is killed in a test is not the machine."""
+    """A folder in memory if the system supports that, since tests kill processes but not the machine."""
     where = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="sitemaps09-tests-", dir=where) as made:
         yield Path(made)
@@ -30,7 +30,7 @@ def quick_folder() -> Iterator[Path]:
 
 @lru_cache(10_000)
 def plain(content: bytes, compressed: bool) -> bytes:
-    """A file whole: `EOFError`, `BadGzipFile` or `AssertionError` for a part of one."""
+    """Return a complete file; raise `EOFError`, `BadGzipFile` or `AssertionError` for a truncated one."""
     found = gzip.decompress(content) if compressed else content
     assert found.endswith((b"</urlset>", b"</urlset>\n", b"</sitemapindex>", b"</sitemapindex>\n"))
     return found
@@ -38,14 +38,14 @@ def plain(content: bytes, compressed: bool) -> bytes:
 
 @lru_cache(10_000)
 def locations(content: bytes, compressed: bool) -> tuple[str, ...]:
-    """Of a whole file; `ParseError` for what is no XML."""
+    """Return the root of a complete file; raise `ParseError` if it is not XML."""
     root = ElementTree.fromstring(plain(content, compressed))  # noqa: S314 our own output
     assert root.tag in (f"{SPACE}urlset", f"{SPACE}sitemapindex")
     return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
 
 
 def urls(folder: Path, name: str) -> tuple[str, ...]:
-    """The URLs of a file that has to be there, and whole."""
+    """Return the URLs of a file, which must be complete."""
     return locations((folder / name).read_bytes(), name.endswith(".gz"))
 
 
@@ -64,24 +64,24 @@ def _walk(folder: Path, index: str) -> Iterator[str]:
 
 
 def named(folder: Path) -> set[str]:
-    """The index with all that it names, directly and by other indexes; nothing where there is none."""
+    """Return the index with all files in it and in its sub-indexes; empty without an index."""
     return set(_walk(folder, INDEX)) if (folder / INDEX).exists() else set()
 
 
 def pages(folder: Path) -> list[str]:
-    """The pages that are named, in order."""
+    """Return the pages in the indexes, in order."""
     if not (folder / INDEX).exists():
         return []
     return [name for name in _walk(folder, INDEX) if not _INDEX.fullmatch(name)]
 
 
 def indexed(folder: Path) -> set[str]:
-    """The URLs of all of these."""
+    """Return the URLs of all pages."""
     return {url for name in pages(folder) for url in urls(folder, name)}
 
 
 def states(folder: Path, *, hidden: bool = False) -> dict[str, tuple[int, int, bytes]]:
-    """Of each file, so that one that is written anew differs even with the same bytes."""
+    """Return the state of each file, which differs after each write, even with the same bytes."""
     found = {}
     for above, folders, names in os.walk(folder):
         if not hidden:

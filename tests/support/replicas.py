@@ -11,7 +11,7 @@ from django.db import connections
 
 
 class Alternating:
-    """A router that picks one of two replicas after the other."""
+    """Router that alternates between two replicas."""
 
     aliases = cycle(["default", "replica"])
 
@@ -21,7 +21,7 @@ class Alternating:
 
 @pytest.fixture
 def replica(settings: Any) -> Iterator[Any]:
-    """A second alias of the default database, over the same connection."""
+    """Add a second alias of the default database, with the same connection."""
     default = connections["default"]
     made = default.copy("replica")
     default.ensure_connection()

@@ -1,4 +1,4 @@
-"""Routes of every kind with arguments that match them or fail, and what `reverse()` gives."""
+"""Routes of all kinds, with arguments that match or fail, and the results of `reverse()`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from django_sitemaps09 import Route
 
 
 class HexConverter:
-    """A converter of a project: numbers as hexadecimals, and none that is negative."""
+    """Converter for hexadecimal numbers that are not negative."""
 
     regex = "[0-9a-f]+"
 
@@ -48,7 +48,7 @@ class HexConverter:
 
 
 class PickyConverter:
-    """A converter that takes text alone, and writes what is not ASCII and what is special in a URL."""
+    """Converter that accepts only text, and returns characters that must be quoted in a URL."""
 
     regex = ".+"
 
@@ -66,17 +66,17 @@ register_converter(PickyConverter, "tests_picky")
 
 
 def view(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """What each pattern leads to."""
+    """View of all patterns."""
     return HttpResponse()
 
 
 def alone(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """What has no name, and can be reversed all the same."""
+    """View without a name, which can be reversed."""
     return HttpResponse()
 
 
 def named(prefix: str) -> list[URLPattern | URLResolver]:
-    """What is included more than once."""
+    """View in a URLconf that is included more than once."""
     return [
         path(f"{prefix}list/", view, name="list"),
         path(f"{prefix}<slug:slug>/", view, name="detail"),
@@ -168,7 +168,7 @@ other.urlpatterns = [
 
 @pytest.fixture(autouse=True)
 def nothing_active() -> Iterator[None]:
-    """Each test begins, and leaves, without a prefix, a language or a URLconf of its own."""
+    """Start and end each test without a script prefix, language or URLconf of its own."""
     prefix = get_script_prefix()
     set_script_prefix("/")
     with translation.override("en"):
@@ -178,7 +178,7 @@ def nothing_active() -> Iterator[None]:
 
 
 def outcome(call: Any) -> Any:
-    """What a call gives, or the error that it raises."""
+    """Return the result of a call, or the error that it raises."""
     try:
         return call()
     except Exception as error:  # noqa: BLE001 whatever reverse() raises, a Route raises too
@@ -202,7 +202,7 @@ def as_columns(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def mixed(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Every second argument a column, beginning with the first one."""
+    """Make every second argument a column, starting with the first."""
     route = Route(
         name,
         *[value if i % 2 else F("x") for i, value in enumerate(args)],
@@ -212,7 +212,7 @@ def mixed(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def in_columns(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A few rows at once, where they can be written so; else as a row by itself."""
+    """Render several rows at once if possible, otherwise row by row."""
     every = [*args, *kwargs.values()]
     for route, values in (
         (Route(name, *map(F, map(str, range(len(args)))), **{key: F(key) for key in kwargs}), every),
@@ -232,7 +232,7 @@ def in_columns(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def one(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The first argument as a column."""
+    """Make the first argument a column."""
     return dict.fromkeys(list(kwargs)[:1], F("x"))
 
 
@@ -281,7 +281,7 @@ MATCHING: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "same arguments, first": ("same", (), {"value": 1}),
     "same arguments, second": ("same", (), {"value": "a"}),
     "same arguments, third": ("same", (), {"value": "a/b"}),
-    "default left out": ("paged", (), {}),
+    "default omitted": ("paged", (), {}),
     "default given": ("paged", (), {"number": 1}),
     "default not met": ("paged", (), {"number": 2}),
     "default chooses, first": ("kind", (), {"slug": "s", "kind": "a"}),
@@ -289,9 +289,9 @@ MATCHING: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "default not named": ("kind", (), {"slug": "s"}),
     "regular expression": ("re", (), {"year": 2026, "slug": "ä-ö"}),
     "unnamed groups": ("unnamed", ("2026", "a"), {}),
-    "optional left out": ("optional", (), {}),
+    "optional omitted": ("optional", (), {}),
     "optional given": ("optional", (), {"number": 3}),
-    "optional second left out": ("optional2", (), {"first": "a"}),
+    "optional second omitted": ("optional2", (), {"first": "a"}),
     "optional second given": ("optional2", (), {"first": "a", "second": "b"}),
     "nested groups": ("nested", (), {"outer": "x12"}),
     "escapes": ("escaped", (), {"text": "a.b"}),

@@ -19,7 +19,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
 
 
 class Schemas:
-    """Schemas that have to agree on a document."""
+    """Schemas that must agree on a document."""
 
     def __init__(self, *files: Path) -> None:
         self.each = [etree.XMLSchema(etree.parse(file)) for file in files]

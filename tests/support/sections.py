@@ -8,7 +8,7 @@ from django_sitemaps09 import Sitemap
 
 
 class Numbers(Sitemap[int]):
-    """A section without a database and without a key: the numbers from `start` on."""
+    """Section without a database and without a key: the numbers from `start` on."""
 
     numbers: Sequence[int]
 

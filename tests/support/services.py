@@ -21,7 +21,7 @@ expected = False
 
 
 def must_be_marked() -> None:
-    """Fails a test that is not marked `services` and needs one, be it there or not."""
+    """Fail a test that needs a service and is not marked `services`."""
     assert expected, "what this test needs can be missing: mark it with pytest.mark.services"
 
 
@@ -42,7 +42,7 @@ def require_packages(*names: str) -> None:
 
 
 def missing(reason: str) -> None:
-    """Skips the test, which has to be marked `services`; fails it where `SITEMAPS09_REQUIRE_SERVICES=1`."""
+    """Skip the test, which must be marked `services`; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     must_be_marked()
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
         pytest.fail(reason, pytrace=False)
@@ -51,7 +51,7 @@ def missing(reason: str) -> None:
 
 @pytest.fixture
 def declare(settings: Any) -> Callable[..., None]:
-    """Sets storages beside the usual ones."""
+    """Add storages to the usual ones."""
 
     def change(**declared: dict[str, Any]) -> None:
         settings.STORAGES = {**settings.STORAGES, **declared}
@@ -61,7 +61,7 @@ def declare(settings: Any) -> Callable[..., None]:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    """The address of an S3 over HTTP."""
+    """The address of an S3 server over HTTP."""
     require_packages("storages", "boto3", "moto")
     from moto.server import ThreadedMotoServer
 
@@ -74,7 +74,7 @@ def s3() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(s3: str, declare: Callable[..., None]) -> Callable[..., Any]:
-    """Declares a storage over a new bucket, and gives the bucket as boto3 sees it."""
+    """Declare a storage with a new bucket, and return the bucket of boto3."""
     import boto3
 
     keys = {"access_key": "key", "secret_key": "secret", "region_name": "us-east-1", "endpoint_url": s3}
@@ -96,7 +96,7 @@ def bucket(s3: str, declare: Callable[..., None]) -> Callable[..., Any]:
 
 @pytest.fixture
 def shared_cache(settings: Any) -> None:
-    """Django's default cache on a Redis, with keys of this test's own."""
+    """Django's default cache on Redis, with keys of this test only."""
     require_redis()
     settings.CACHES = {
         "default": {

@@ -39,7 +39,7 @@ ROWS, PAGE = 30, 10
 
 
 class Articles(ModelSitemap[Article]):
-    """Pages that are ranges of a key, of columns alone."""
+    """Section of columns, whose pages are ranges of a key."""
 
     model = Article
     location = Route("article", slug=F("slug"))
@@ -48,7 +48,7 @@ class Articles(ModelSitemap[Article]):
 
 
 class ByHooks(Articles):
-    """The same by hooks that take the item, which note their calls in `COUNTED`."""
+    """The same section with methods as hooks, which record their calls in `COUNTED`."""
 
     def location(self, item: Article) -> str:  # type: ignore[override]
         COUNTED.append(item.pk)
@@ -62,7 +62,7 @@ COUNTED: list[int] = []
 
 
 class Numbers(Sitemap[int]):
-    """Pages by position."""
+    """Section that is paginated by position."""
 
     limit = PAGE
     changefreq = "daily"
@@ -104,7 +104,7 @@ class News(NewsSitemap[Article]):
 
 
 class Own(ContribSitemap):  # type: ignore[type-arg]
-    """Read through its own `get_urls()`."""
+    """Opaque sitemap, read through its own `get_urls()`."""
 
     def items(self) -> list[int]:
         return [1, 2]
@@ -114,7 +114,7 @@ class Own(ContribSitemap):  # type: ignore[type-arg]
 
 
 class Pages(ModelSitemap[FlatPage]):
-    """The rows of one site."""
+    """Section of the rows of one site."""
 
     model = FlatPage
     site_field = "sites"
@@ -152,14 +152,14 @@ urlpatterns = [
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory, which has the folders of all hosts."""
+    """A folder in memory for the folders of all hosts."""
     with published.quick_folder() as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def several_hosts(settings: Any) -> Iterator[None]:
-    """Set `SITEMAPS09` without a `BASE_URL`, which each host has of its own."""
+    """Set `SITEMAPS09` without a `BASE_URL`, since each host has its own."""
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
     settings.MEDIA_URL = "media/"
     COUNTED.clear()
@@ -187,7 +187,7 @@ def run(folder: Path, *urls: str, sections: Mapping[str, Any] = FINE, **options:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """What a web server has of a folder, as it is before it is compressed."""
+    """Return the public files of a folder, uncompressed."""
     found = {}
     for file in folder.iterdir():
         if file.is_file():
@@ -197,7 +197,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def slugs(folder: Path) -> list[str]:
-    """Of all pages that the index names, each of which has to be there."""
+    """Return the URLs of all pages in the index, which must all exist."""
     return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
 
 
@@ -210,7 +210,7 @@ def urls(folder: Path, name: str) -> list[str]:
 
 
 def lines(folder: Path) -> list[bytes]:
-    """Of all pages that the index names, in its order, whatever they are called."""
+    """Return the URLs of all pages in the index, in order, regardless of their names."""
     found = tree(folder)
     names = re.findall(rb"<loc>[^<]*/([^<]*)</loc>", found["sitemap.xml"])
     return [line for name in names for line in found[name.decode()].splitlines()]
@@ -223,7 +223,7 @@ def written(reports: Mapping[str, Report]) -> list[Sequence[str]]:
 
 
 def whole(folder: Path, *hosts: str) -> None:
-    """Each tree has all rows, once, in the order of their keys; the trees have the same pages."""
+    """Check that each host has all rows once, in the order of their keys, and the same pages."""
     expected = list(Article.objects.order_by("pk").values_list("slug", flat=True))
     for host in hosts:
         assert slugs(folder / FOLDERS[host]) == expected, host
@@ -231,7 +231,7 @@ def whole(folder: Path, *hosts: str) -> None:
 
 
 def quiet(folder: Path, *hosts: str, **options: Any) -> None:
-    """The next run writes nothing."""
+    """Check that the next run writes nothing."""
     before = published.states(folder, hidden=True)
     assert written(run(folder, *hosts, **options)) == [()] * (len(hosts) or 2)
     assert published.states(folder, hidden=True) == before
@@ -239,7 +239,7 @@ def quiet(folder: Path, *hosts: str, **options: Any) -> None:
 
 @pytest.fixture
 def two_sites() -> Iterator[tuple[Site, Site]]:
-    """Two sites, a row of each, and one of both."""
+    """Create two sites, with a row for each site and a row for both."""
     Site.objects.all().delete()
     Site.objects.clear_cache()
     first = SiteFactory(pk=1, domain="a.example")
@@ -252,7 +252,7 @@ def two_sites() -> Iterator[tuple[Site, Site]]:
 
 
 def command(folder: Path, *arguments: str) -> tuple[str, str]:
-    """What the command says, and what it complains of."""
+    """Return the output and the errors of the command."""
     out, err = StringIO(), StringIO()
     call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=err)
     return out.getvalue(), err.getvalue()

@@ -1,4 +1,4 @@
-"""Rows of a shelf: articles with tags, comments and visits, for querysets of any form."""
+"""Articles with tags, comments and visits, for querysets of any kind."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def at_least(old: datetime) -> Coalesce:
 
 
 class Stubborn(Article):
-    """Rows of which some instances cannot be made."""
+    """Model with rows whose instances cannot be created."""
 
     class Meta:
         proxy = True

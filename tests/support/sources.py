@@ -1,4 +1,4 @@
-"""Rows with each kind of key, and what a source gives of them."""
+"""Rows with each kind of key, and readers of their sources."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:
 
 
 def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None) -> list[RenderedPage]:
-    """All pages, those of a map that is given or of one that is cut now, split where they do not fit."""
+    """Return all pages of a page map, or of a new one, and split pages that do not fit."""
 
     def render(page: Page) -> RenderedPage:
         chunks: list[bytes] = []
@@ -113,13 +113,13 @@ def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
 
 
 def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
-    """A sitemap of items that are in no database."""
+    """A sitemap of items without a database."""
     attributes.setdefault("location", lambda self, item: f"/{item}/")
     return type("Listing", (Sitemap,), {"items": lambda self: items, **attributes})
 
 
 def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """Read so many rows in a slice, whatever the rows are read for."""
+    """Read this many rows in each slice, for all purposes."""
     for name in ("SLICE", "SERVER_SLICE", "COSTLY_SLICE"):
         monkeypatch.setattr(slices, name, rows)
     monkeypatch.setattr(members, "FEWEST", rows)
@@ -137,7 +137,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A key, and how the rows of some numbers are made, one number a row."""
+    """A key, and a function that creates a row for each number."""
 
     model: type[Model]
     key: str
@@ -248,7 +248,7 @@ MODES: Mapping[str, dict[str, Any]] = {
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, using: str) -> Kind:
-    """A key whose table has its first rows."""
+    """A key whose table contains its first rows."""
     found = KINDS[request.param]
     numbers = list(range(FIRST))
     random.Random(1).shuffle(numbers)  # noqa: S311
@@ -282,7 +282,7 @@ METHODS: dict[str, Any] = {
 
 @pytest.fixture
 def articles(using: str) -> QuerySet[Article]:
-    """Fourteen articles with all relations there are; some dates and weights are missing."""
+    """Fourteen articles with all relations; some dates and weights are missing."""
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
     tags = [TagFactory(using=using, name=name) for name in "abc"]
     rows = [
@@ -310,7 +310,7 @@ def articles(using: str) -> QuerySet[Article]:
 
 
 def failing(value: Any) -> Callable[[Any, Any], Any]:
-    """A hook that gives each item `value`, or raises it, for the item `bad` alone."""
+    """Return a hook that returns or raises `value` for the item `bad`."""
 
     def hook(self: Any, item: Any) -> Any:
         if item != "bad":
@@ -334,13 +334,13 @@ def in_language(self: Any, item: Any) -> str:
 
 
 def alternates(text: str) -> list[list[tuple[str, str]]]:
-    """Language and URL of each link of each entry."""
+    """Return language and URL of each link of each entry."""
     entries = re.findall("<url>(.*?)</url>", text)
     return [re.findall('hreflang="(.*?)" href="(.*?)"', entry) for entry in entries]
 
 
 def through_get_urls(declared: type[Any]) -> type[Any]:
-    """The same declaration, taken out of our hands."""
+    """Return the same declaration as an opaque sitemap."""
 
     def get_urls(self: Any, *args: Any, **kwargs: Any) -> Any:
         return super(declared, self).get_urls(*args, **kwargs)

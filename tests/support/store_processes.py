@@ -1,4 +1,4 @@
-"""Storages in memory, and what they hold."""
+"""Storages in memory, and readers of their files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import django
 from django.test import override_settings
 
-from django_sitemaps09.stores import LocalStore, RemoteStore, only_one
+from django_sitemaps09.stores import LocalStore, RemoteStore, exclusive_lock
 from django_sitemaps09.stores import lease as leases
 from tests.support.stores import Overwriting, in_redis, storage
 
@@ -20,13 +20,13 @@ def die(*arguments: object) -> None:
 
 
 def killed(folder: Path) -> None:
-    """A write that ends as by a power cut, before its file is moved in."""
+    """Write, and die before the file is moved, as in a power cut."""
     Path.replace = die  # type: ignore[method-assign,assignment]
     LocalStore(folder).write("sitemap.xml", b"after")
 
 
 def limited(folder: Path) -> None:
-    """A write under a system that lets no file grow over 4 kB."""
+    """Write with a limit of 4 kB for each file."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
@@ -37,7 +37,7 @@ def limited(folder: Path) -> None:
 
 
 def killed_with_the_lock(folder: Path) -> None:
-    with only_one(LocalStore(folder)):
+    with exclusive_lock(LocalStore(folder)):
         die()
 
 
@@ -45,7 +45,7 @@ def killed_with_the_lease(prefix: Path) -> None:
     leases.LEASE = 2
     declared = {"sitemaps": storage(Overwriting)}
     caches = in_redis(str(prefix))
-    with override_settings(STORAGES=declared, CACHES=caches), only_one(RemoteStore("sitemaps")):
+    with override_settings(STORAGES=declared, CACHES=caches), exclusive_lock(RemoteStore("sitemaps")):
         die()
 
 

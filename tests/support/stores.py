@@ -1,4 +1,4 @@
-"""Storages in memory, and what they hold."""
+"""Storages in memory, and readers of their files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 1_000_000
 
 
 class Overwriting(InMemoryStorage):
-    """Replaces what has the name."""
+    """Storage that replaces existing files."""
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         return name
@@ -50,14 +50,14 @@ def store(request: pytest.FixtureRequest, folder: Path) -> Any:
 
 
 def below(folder: Path) -> dict[str, bytes]:
-    """All files under a folder, at any depth."""
+    """Return all files below a folder, at any depth."""
     return {
         str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
 
 
 def saved(alias: str) -> dict[str, bytes]:
-    """All files of a storage, at any depth."""
+    """Return all files of a storage, at any depth."""
 
     def walk(folder: str) -> Iterator[str]:
         folders, files = storages[alias].listdir(folder)
@@ -90,7 +90,7 @@ class AnyStore:
         assert store.read(f"{STATE}/a/b/c.json", MOST) == b"{}"
         assert (store.folders(), store.folders(f"{STATE}/a")) == ([STATE], ["b"])
 
-    def test_refuses_to_read_more_than_it_was_told(self, store: Store) -> None:
+    def test_refuses_to_read_more_than_the_limit(self, store: Store) -> None:
         store.write("sitemap.xml", b"12345")
         assert store.read("sitemap.xml", 5) == b"12345"
         with pytest.raises(ExportError, match=r"sitemap\.xml.* is not a .*file of at most 4 bytes"):
@@ -200,7 +200,7 @@ def in_a_process(function: str, folder: Path) -> subprocess.CompletedProcess[str
 
 
 def in_redis(prefix: str) -> dict[str, Any]:
-    """A cache of its own in a Redis that others use."""
+    """A separate cache in a shared Redis."""
     return {
         "default": {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",

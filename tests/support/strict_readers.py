@@ -85,7 +85,7 @@ STRICT, LAX = b'processContents="strict"', b'processContents="lax"'
 
 
 class Reading(NamedTuple):
-    """What sitemap.js makes of one document."""
+    """Result of sitemap.js for one document."""
 
     #: As its own options for writing are: `url`, `links`, `img`, `video`, `news` and so on.
     items: list[dict[str, Any]]
@@ -100,7 +100,7 @@ class SitemapJs:
     folder: Path
 
     def read(self, documents: Sequence[bytes]) -> list[Reading]:
-        """All at once, for the start of node costs more than a document."""
+        """Parse all documents at once, since starting node takes longer than parsing one."""
         answers = self._run(documents)
         schema = self._schema()
         readings = []
@@ -110,7 +110,7 @@ class SitemapJs:
         return readings
 
     def strictly(self, documents: Sequence[bytes]) -> list[list[dict[str, Any]]]:
-        """The items of each, where it has nothing against any."""
+        """Return the items of each document; fail if sitemap.js rejects one."""
         readings = self.read(documents)
         complaints = {number: read.complaints for number, read in enumerate(readings) if read.complaints}
         assert not complaints, complaints
@@ -133,7 +133,7 @@ class SitemapJs:
 
 @pytest.fixture(scope="session")
 def sitemap_js(tmp_path_factory: pytest.TempPathFactory) -> SitemapJs:
-    """Installed once for each process of a run, which takes npm about a second."""
+    """Install sitemap.js once for each process of a run, which takes about a second."""
     return ready(tmp_path_factory.mktemp("sitemap-js"))
 
 
@@ -151,7 +151,7 @@ def ready(folder: Path) -> SitemapJs:
 
 
 def install(folder: Path) -> str:
-    """Installs sitemap.js in an empty folder; gives why it is not to be used, or nothing."""
+    """Install sitemap.js in an empty folder; return the reason if this fails."""
     (folder / "package.json").write_text(json.dumps(PACKAGE))
     (folder / SCRIPT).write_text(READ)
     # Without a network npm fails in seconds, not in minutes.
@@ -160,10 +160,10 @@ def install(folder: Path) -> str:
     try:
         done = _run(folder, "npm", "install", *quiet, *patience, "--prefer-offline")
         if done.returncode:
-            return f"npm does not install sitemap.js: {_told(done.stderr)}"
+            return f"npm does not install sitemap.js: {_error_line(done.stderr)}"
         done = _run(folder, "node", folder / SCRIPT, folder, 0)
         if done.returncode:
-            return f"node does not run sitemap.js: {_told(done.stderr)}"
+            return f"node does not run sitemap.js: {_error_line(done.stderr)}"
     except subprocess.TimeoutExpired as error:
         return f"sitemap.js is not installed: {error}"
     return ""
@@ -180,14 +180,14 @@ def _run(folder: Path, command: str, *arguments: object) -> subprocess.Completed
     )
 
 
-def _told(said: str) -> str:
-    """Of what npm or node said on an error, the line that names it."""
+def _error_line(said: str) -> str:
+    """Return the line of the output of npm or node that names the error."""
     lines = [line for line in said.splitlines() if re.search(r"\bERR|error", line)]
     return (lines or said.splitlines() or ["without a word"])[0]
 
 
 def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]]) -> Iterator[str]:
-    """What speaks against a document, and what the parser dropped without a complaint."""
+    """Yield the errors of a document, and the parts that the parser dropped silently."""
     try:
         root = etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
@@ -207,14 +207,14 @@ def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]
 
 
 def _values(url: etree._Element) -> Iterator[str]:
-    """Of all texts and attributes below an element."""
+    """Yield all texts and attributes below an element."""
     for element in url.iter("*"):
         texts = [element.text or "", *(value for name, value in element.items() if name != "rel")]
         yield from (_comparable(text) for text in texts if text.strip())
 
 
 def _leaves(item: Any) -> Iterator[str]:
-    """Of all texts and numbers in an item."""
+    """Yield all texts and numbers in an item."""
     if isinstance(item, dict | list):
         for part in item.values() if isinstance(item, dict) else item:
             yield from _leaves(part)
@@ -223,7 +223,7 @@ def _leaves(item: Any) -> Iterator[str]:
 
 
 def _comparable(value: object) -> str:
-    """A number is one however it was written; the parser takes the space around a text away."""
+    """Normalize numbers, and strip spaces around texts as the parser does."""
     text = str(value).strip()
     return str(float(text)) if re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) else text
 
@@ -251,7 +251,7 @@ def usp_pages(document: bytes) -> list[dict[str, Any]]:
 
 @contextmanager
 def _complaints(name: str) -> Iterator[list[str]]:
-    """Collect what a logger receives, from warnings on."""
+    """Collect the warnings and errors of a logger."""
     said: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]

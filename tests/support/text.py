@@ -1,4 +1,4 @@
-"""Articles as text files, and readers of these."""
+"""Articles as text files, and readers of these files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TextArticles(Articles):
 
 
 class Paths(Sitemap[str]):
-    """Any paths, by position."""
+    """Section of any paths, read by position."""
 
     format = "text"
     paths: Sequence[str] = ()
@@ -38,7 +38,7 @@ def of(*paths: str, **attributes: Any) -> type[Paths]:
 
 
 def write(first: int, last: int) -> None:
-    """Articles with odd keys, so that there is room between them."""
+    """Section of articles with odd keys, so that rows can be inserted between them."""
     Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
 
 
@@ -52,7 +52,7 @@ def get(name: str) -> Any:
 
 
 def lines(folder: Path, name: str) -> tuple[str, ...]:
-    """The URLs of a text file, which has to be one, and whole."""
+    """Return the URLs of a text file, which must be complete."""
     data = (folder / name).read_bytes()
     assert data.endswith(b"\n")
     assert data.isascii()
@@ -63,12 +63,12 @@ def lines(folder: Path, name: str) -> tuple[str, ...]:
 
 
 def urls(folder: Path, name: str) -> tuple[str, ...]:
-    """The URLs of a file of any format, which has to be whole."""
+    """Return the URLs of a file in any format, which must be complete."""
     return lines(folder, name) if name.endswith(".txt") else looked_at.urls(folder, name)
 
 
 def names(folder: Path) -> list[str]:
-    """The pages that the index names, each of which has to be there, and whole."""
+    """Return the pages in the index, which must all be complete."""
     found = looked_at.pages(folder)
     for name in found:
         assert urls(folder, name)

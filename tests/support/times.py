@@ -1,4 +1,4 @@
-"""Times that a database writes as text, and what Python would make of them."""
+"""Times as text from a database, and their values in Python."""
 
 from __future__ import annotations
 

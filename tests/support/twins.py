@@ -1,4 +1,4 @@
-"""Two exports of the same rows: one of everything, and one of what changed."""
+"""Two exports of the same rows: a full one, and one with `--changed-only`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Twins:
         return type("Articles", (ModelSitemap,), declared)()
 
     def run(self, after: timedelta = timedelta(hours=1), *, both_whole: bool = False) -> SectionReport:
-        """The next run of both. Gives what is told of the one that may skip."""
+        """Run both exports, and return the report of the one that may skip pages."""
         self.now[0] += after
         found = []
         wanted = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
@@ -94,7 +94,7 @@ class Twins:
         return found | {"sitemap.xml": b""} == expected | {"sitemap.xml": b""}
 
     def settled(self) -> None:
-        """Exported, and looked at once more, so that there is a fingerprint of each page."""
+        """Export twice, so that each page has a fingerprint."""
         self.run()
         report = self.run()
         assert report.skipped == len(report.files) == ROWS // PAGE
@@ -102,7 +102,7 @@ class Twins:
 
 
 def published(folder: Path) -> dict[str, bytes]:
-    """Each file as it is before it is compressed."""
+    """Return the uncompressed content of each file."""
     found = {}
     for path in folder.iterdir():
         if path.is_file():

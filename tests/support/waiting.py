@@ -10,7 +10,7 @@ DEADLINE = 60
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Return when a condition holds; `TimeoutError` with `what` where it has not come about in time."""
+    """Return when a condition is true; raise `TimeoutError` with `what` after the deadline."""
     deadline = time.monotonic() + DEADLINE
     while not condition():
         if time.monotonic() > deadline:

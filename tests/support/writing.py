@@ -1,4 +1,4 @@
-"""Batches to write, for any text, and readers of what was written."""
+"""Random batches to write, and readers of the written documents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_xml(text: str) -> bool:
 
 
 def parse(document: bytes) -> Any:
-    """The root, read as strictly as a reader of files from strangers reads."""
+    """Return the root, parsed as strictly as untrusted files."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     return etree.fromstring(document, parser)
 
@@ -44,7 +44,7 @@ def tag(name: str) -> str:
 
 
 class Entry(NamedTuple):
-    """What a reader finds in a `<url>`; `None` or nothing where there is no element."""
+    """Content of a `<url>`; `None` or empty for a missing element."""
 
     loc: str
     lastmod: str | None
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 
 def read(document: bytes) -> list[Entry]:
-    """The entries of a urlset, whose every element is known and comes at most once."""
+    """Return the entries of a urlset, in which each element must be known and occur at most once."""
     root = parse(document)
     assert root.tag == tag("urlset")
     found = []
@@ -98,7 +98,7 @@ def write_all(
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
 ) -> list[tuple[bytes, WriteResult]]:
-    """One document for each base."""
+    """Write one document for each base."""
     chunks: list[list[bytes]] = [[] for _ in bases]
     outs = [Destination(some.append, base) for some, base in zip(chunks, bases, strict=True)]
     written = write_documents(kind, batches, outs, limits, namespaces)
@@ -106,12 +106,12 @@ def write_all(
 
 
 def single(keys: Sequence[Any], locations: Sequence[str | None], **columns: Any) -> Batch:
-    """Items with one location each, in no language."""
+    """Build items with one location each, without languages."""
     return Batch(keys, [Localization("", locations)], **columns)
 
 
 def locations_of(version: Localization) -> list[str | None]:
-    """Composed ones put together anew."""
+    """Join the parts of template columns again."""
     found = version.locations
     if not isinstance(found, TemplateColumn):
         return list(found)
@@ -124,7 +124,7 @@ def behind(base: str, location: str) -> str:
 
 
 def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
-    """The entries of each item of a batch, as they should be read again."""
+    """Return the entries of each item of a batch, as a reader should find them."""
 
     def each(column: Column) -> list[str | None]:
         if column is None or isinstance(column, str):
@@ -154,12 +154,12 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
 
 
 def alone(version: Localization, batch: Batch) -> bool:
-    """Whether a version is no part of the set that the others make: no link leads to it, so it has none."""
+    """Return whether a localization has no language while others do, so that no link leads to it."""
     return not version.language and any(other.language for other in batch.versions if other.is_listed)
 
 
 def entries(batch: Batch, base: str = "") -> list[Entry]:
-    """The same, one after the other."""
+    """Return the entries of all items in one list."""
     return [entry for item in items_of(batch, base) for entry in item]
 
 
@@ -188,7 +188,7 @@ def versions_of(
     language: st.SearchStrategy[str],
     count: int,
 ) -> list[Localization]:
-    """Of so many items, each of which has a location that is listed."""
+    """Draw localizations of `count` items, each of which has a listed location."""
     column = st.lists(text, min_size=count, max_size=count)
     composed = st.integers(1, 2).flatmap(
         lambda width: st.builds(
@@ -236,12 +236,12 @@ def batches_of(
 
 
 class Site(NamedTuple):
-    """Items in several languages, each location there once, and some with one that is not listed."""
+    """Items in several languages, with unique locations, some of which are not listed."""
 
     batch: Batch
 
     def locations(self, item: int, base: str = "") -> list[tuple[Localization, str]]:
-        """Where an item is, in the order of the versions."""
+        """Return the listed locations of an item with their localizations, in order."""
         found = [(version, locations_of(version)[item]) for version in self.batch.versions]
         return [(version, behind(base, text)) for version, text in found if text is not None]
 

@@ -153,7 +153,7 @@ class OtherMethods(ModelSitemap[User]):
 
 
 class Untyped(ModelSitemap[User]):
-    """Values that nobody gave a type."""
+    """Values without annotations."""
 
     model = User
 

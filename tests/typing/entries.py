@@ -1,4 +1,4 @@
-"""What entries can say, as users write it."""
+"""Entries as users write them."""
 
 from __future__ import annotations
 

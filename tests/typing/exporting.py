@@ -13,7 +13,7 @@ from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export import PageFile, Report, SectionReport, export
 
 
-def told(section: SectionReport) -> None:
+def print_section(section: SectionReport) -> None:
     print(section.section, section.urls, len(section.files))  # noqa: T201 a user's own function
 
 
@@ -29,7 +29,7 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
             strict=True,
             dry_run=True,
             sitemaps=sitemaps,
-            progress=told,
+            progress=print_section,
         )
     except SitemapError:
         return 1

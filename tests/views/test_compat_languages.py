@@ -288,9 +288,7 @@ class TestViewsOfContrib:
 
     @pytest.mark.usefixtures("cached_site")
     @pytest.mark.parametrize("links", [[("en", "/other/")], [("en", "/a/"), ("en", "/other/")]])
-    def test_leave_out_links_that_are_no_whole_set_of_a_class_with_its_own_machinery(
-        self, links: Any
-    ) -> None:
+    def test_skip_incomplete_links_of_opaque_sitemaps(self, links: Any) -> None:
         """As the native views do."""
         section = through_get_urls(listing("a", alternates=lambda self, item: links))
         assert alternates(page_of(section).text) == [[]]

@@ -1,4 +1,4 @@
-"""The index of the compatibility views holds a few rows at a time."""
+"""The index of the compatibility views keeps only a few rows in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The urlset of the compatibility views: it is the list that contrib has, made when somebody looks."""
+"""The urlset of the compatibility views: the same list as contrib's, created when it is read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from django.utils import translation
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
 from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.lazy_urlset import LOOKS, Urlset
+from django_sitemaps09.views.lazy_urlset import EVALUATING_METHODS, Urlset
 from tests.compat import projects
 from tests.models import Article
 from tests.support.batches import locations
@@ -60,7 +60,7 @@ def request() -> HttpRequest:
 
 
 def made() -> Any:
-    """An urlset that nobody has looked at, and the list that contrib has in its place."""
+    """Return a urlset that has not been read, and contrib's list."""
     theirs = contrib_views.sitemap(request(), {"s": Things}).context_data["urlset"]
     return views.sitemap(request(), {"s": Things}).context_data["urlset"], theirs
 
@@ -70,8 +70,8 @@ def test_every_method_of_a_list_that_reads_or_changes_it_looks_first() -> None:
     plain = {"__class_getitem__", "__doc__", "__getattribute__", "__hash__", "__init__", "__new__"}
     ours = {name for name in dir(list) if getattr(list, name) is not getattr(object, name, None)}
     inherited = {"__init_subclass__", "__subclasshook__", "__sizeof__"}
-    assert ours - plain - inherited - set(LOOKS) - {"__radd__"} == set()
-    for name in LOOKS:
+    assert ours - plain - inherited - set(EVALUATING_METHODS) - {"__radd__"} == set()
+    for name in EVALUATING_METHODS:
         assert vars(Urlset)[name] is not getattr(list, name)
 
 
@@ -134,7 +134,7 @@ def test_what_hooks_set_for_an_item_is_its_own() -> None:
     assert len({str(url) for url in found(views)}) == 3
 
 
-def test_a_look_that_fails_is_no_empty_list() -> None:
+def test_a_look_that_fails_is_not_an_empty_list() -> None:
     urls = Urlset()
     calls: list[int] = []
 
@@ -149,7 +149,7 @@ def test_a_look_that_fails_is_no_empty_list() -> None:
     assert len(calls) == 2
 
 
-def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_whose_urlset_is_not_read_creates_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = views.sitemap(request(), {"s": Things}).render().content
     monkeypatch.setattr(lazy_urlset, "preserve", lambda sitemap: None)
     assert views.sitemap(request(), {"s": Things}).render().content == expected
@@ -158,7 +158,7 @@ def test_a_page_at_which_nobody_looks_makes_no_dict(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("looked", [True, False])
-def test_bytes_and_headers_are_the_same_whether_somebody_looked_or_not(looked: bool) -> None:
+def test_bytes_and_headers_are_the_same_whether_the_urlset_is_read_or_not(looked: bool) -> None:
     response = views.sitemap(request(), {"s": Things, "t": Things})
     if looked:
         assert len(response.context_data["urlset"]) == 6
@@ -295,14 +295,14 @@ def test_an_attribute_that_is_reset_is_what_it_was_where_lastmods_cannot_be_comp
 
 
 class Uncopied(Things):
-    """Refuses what is asked of it before anybody looks."""
+    """Section that cannot be copied."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("cannot be copied")
 
 
 class Once(Things):
-    """Keeps what it has listed."""
+    """Section that lists its items only once."""
 
     listed = False
 
@@ -312,7 +312,7 @@ class Once(Things):
 
 
 class Keeping(Things):
-    """Keeps on its class what it lists."""
+    """Section that keeps its items on its class."""
 
     kept: ClassVar[list[str]] = []
 
@@ -325,24 +325,24 @@ class Keeping(Things):
         return f"/{item}/{len(self.kept)}/"
 
 
-class Told(Things):
-    """Is told of its subclasses, of which a look makes none."""
+class Registering(Things):
+    """Records its subclasses; reading `urlset` must not create any."""
 
     subclasses: ClassVar[list[str]] = []
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Told.subclasses.append(cls.__name__)
+        Registering.subclasses.append(cls.__name__)
 
 
-@pytest.mark.parametrize("section", [Uncopied, Once, Keeping, Told])
+@pytest.mark.parametrize("section", [Uncopied, Once, Keeping, Registering])
 def test_a_look_lists_what_contrib_lists_and_changes_no_document(section: Any) -> None:
     written = views.sitemap(request(), {"s": section}).render().content
     looked = views.sitemap(request(), {"s": section})
     theirs = contrib_views.sitemap(request(), {"s": section})
     assert list(looked.context_data["urlset"]) == list(theirs.context_data["urlset"]) != []
     assert looked.render().content == written
-    assert Told.subclasses == []
+    assert Registering.subclasses == []
 
 
 def test_an_error_of_an_item_is_raised_by_the_view() -> None:
@@ -412,9 +412,9 @@ def test_a_template_that_is_not_there_is_missed_at_the_rendering() -> None:
         {"_location": lambda self, item, force=None: "/x/"},
         {"i18n": True},
     ],
-    ids=["get_urls", "machinery", "i18n"],
+    ids=["get_urls", "internals", "i18n"],
 )
-def test_a_class_with_machinery_of_its_own_is_asked_itself(overrides: dict[str, Any]) -> None:
+def test_a_class_that_overrides_internals_gets_its_own_list(overrides: dict[str, Any]) -> None:
     assert lazy_urlset.section(type("Own", (Things,), overrides)(), 1, None, None) is None
 
 
@@ -503,7 +503,7 @@ class Repeated(Joined):
 
 @pytest.mark.usefixtures("articles")
 class TestRows:
-    def test_are_asked_for_with_their_prefetches_and_a_count(self) -> None:
+    def test_are_queried_with_their_prefetches_and_a_count(self) -> None:
         Site.objects.get_current()
         with CaptureQueriesContext(connection) as queries:
             response = views.sitemap(request(), {"s": Prefetched}).render()
@@ -512,7 +512,7 @@ class TestRows:
         assert b"/c/a6/t6/" in response.content
 
     @pytest.mark.parametrize("section", [Prefetched, Routed, Joined, Repeated])
-    def test_give_the_same_page_whether_somebody_looked_or_not(self, section: type[Sitemap]) -> None:
+    def test_give_the_same_page_whether_the_urlset_is_read_or_not(self, section: type[Sitemap]) -> None:
         looked = views.sitemap(request(), {"s": section})
         assert looked.context_data is not None
         assert len(looked.context_data["urlset"]) == 7
@@ -527,7 +527,7 @@ class TestRows:
         Article.objects.get(slug="a0").tags.add(TagFactory(name="more"))
         assert Repeated().paginator.count == len(list(Repeated()._items())) == 8
 
-    def test_that_are_evaluated_already_are_not_asked_for_again(self) -> None:
+    def test_that_are_evaluated_already_are_not_evaluated_again(self) -> None:
         rows = Article.objects.order_by("slug")
         list(rows)
         Site.objects.get_current()

@@ -1,4 +1,4 @@
-"""The native views over HTTP: what is not found, the host, the live page map, languages, robots.txt."""
+"""The native views over HTTP: 404s, the host, the live page map, languages, robots.txt."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestWhatIsNotFound:
             "/sitemap-articles-1.xml%00",
         ],
     )
-    def test_is_a_name_that_is_none(self, url: str) -> None:
+    def test_is_a_name_that_does_not_exist(self, url: str) -> None:
         assert get(url).status_code == 404
 
     def test_is_an_absurd_page_without_a_query_once_the_map_is_known(
@@ -181,7 +181,7 @@ class TestTheHost:
             Site.objects.clear_cache()
 
     @pytest.mark.parametrize("domain", ["a\nDisallow: /", "a b", "user@example.org", "example.org/x", ""])
-    def test_is_refused_where_it_is_none(self, settings: Any, domain: str) -> None:
+    def test_is_refused_if_it_is_invalid(self, settings: Any, domain: str) -> None:
         settings.SITEMAPS09 = {}
         Site.objects.update_or_create(pk=1, defaults={"domain": domain, "name": "x"})
         Site.objects.clear_cache()
@@ -206,6 +206,9 @@ class JsonCache(LocMemCache):
 
     def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         super().set(key, json.dumps(value), *args, **kwargs)
+
+    def add(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> bool:
+        return super().add(key, json.dumps(value), *args, **kwargs)
 
     def get(self, key: Any, *args: Any, **kwargs: Any) -> Any:
         kept = super().get(key, *args, **kwargs)
@@ -238,11 +241,11 @@ class TestTheLiveMap:
         assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
 
     @pytest.mark.parametrize("place", [0, 1])
-    def test_makes_any_page_one_query(self, django_assert_num_queries: Any, place: int) -> None:
+    def test_makes_any_page_two_queries(self, django_assert_num_queries: Any, place: int) -> None:
         page = found()[place].removesuffix(".gz")
-        with django_assert_num_queries(1) as queries:
+        with django_assert_num_queries(2) as queries:
             assert get(page).status_code == 200
-        assert "OFFSET" not in queries.captured_queries[0]["sql"]
+        assert not any("OFFSET" in query["sql"] for query in queries.captured_queries)
 
     def test_keeps_the_bounds_of_closed_pages_while_rows_come_and_go(self) -> None:
         index = found()
@@ -284,7 +287,7 @@ class TestTheLiveMap:
         register(articles=Short)
         assert [len(found(page)) for page in found()] == [1, 1, 1, 1, 1]
 
-    def test_has_an_empty_page_for_rows_that_are_all_gone_until_it_is_cut_anew(self) -> None:
+    def test_has_an_empty_page_for_rows_that_are_all_gone_until_it_is_divided_again(self) -> None:
         pages = found()
         Article.objects.filter(slug__in=[url.split("/")[2] for url in found(pages[-1])]).delete()
         assert found() == pages

@@ -78,7 +78,7 @@ class TestTheSections:
         assert listed() == ["/numbers/0/", "/numbers/1/"]
         assert found("/sitemap-mine-1.xml") == ["/numbers/0/", "/numbers/1/"]
 
-    def test_are_called_anew_for_each_request_if_they_can_be(self, register: Callable[..., None]) -> None:
+    def test_are_called_for_each_request_if_they_can_be(self, register: Callable[..., None]) -> None:
         counts = iter([1, 2, 3])
         register(one=lambda: Numbers(next(counts)))
         assert [len(found("/sitemap-one-1.xml")) for _ in range(3)] == [1, 2, 3]

@@ -65,7 +65,7 @@ class TestALivePageOfText:
             *("nothing-1", "articles-", "articles", "empty-1", "articles-1.txt"),
         ],
     )
-    def test_is_404_where_there_is_none(self, register: Callable[..., None], name: str) -> None:
+    def test_is_404_if_there_is_none(self, register: Callable[..., None], name: str) -> None:
         write(0, 5)
         register(articles=Articles, empty=of())
         assert get(f"sitemap-{name}.txt").status_code == 404
@@ -200,7 +200,7 @@ class TestLinesOfText:
         export(output=folder, sitemaps={"a": TextArticles, "b": by_method, "c": by_concat})
         assert len({(folder / f"sitemap-{name}-1.txt").read_bytes() for name in "abc"}) == 1
 
-    def test_have_nothing_beside_the_url(self, folder: Path) -> None:
+    def test_contain_only_urls(self, folder: Path) -> None:
         class Rich(TextArticles):
             changefreq = "daily"
             priority = 0.5

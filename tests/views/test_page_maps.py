@@ -1,4 +1,4 @@
-"""Page maps of the native views: what is kept of them, who cuts them, and what crawlers get."""
+"""Page maps of the native views: caching, division into pages, and responses to crawlers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.views import caching, page_maps
 from tests.models import Article
 from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 from tests.support.keyed_rows import MODELS, delete, write
@@ -47,26 +48,17 @@ def declare(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
 @pytest.fixture(autouse=True)
 def _no_cache_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "_paused_until", 0.0)
-    monkeypatch.setattr(caching, "_stand_in", LocMemCache("of one test", {}))
-    caching._stand_in.clear()
+    monkeypatch.setattr(caching, "_fallback", LocMemCache("of one test", {}))
+    caching._fallback.clear()
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the age of what is kept; the seconds for which a cache keeps it are not over by that."""
 
-    class Clock:
-        now = 1_800_000_000.0
-
-        @classmethod
-        def time(cls) -> float:
-            return cls.now
-
-    def on(seconds: float) -> None:
-        Clock.now += seconds
-
-    monkeypatch.setattr(page_maps, "time", Clock)
-    return on
+    seconds_clock = SecondsClock()
+    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    return seconds_clock.move
 
 
 def articles(*keys: int) -> None:
@@ -98,7 +90,7 @@ def queries(url: str, **options: Any) -> int:
 
 
 class TestWorkersWithCachesOfTheirOwn:
-    """A crawler that asks one for the index, and one after the other for pages."""
+    """A crawler that requests the index from one process, and each page from the next one."""
 
     @pytest.fixture
     def workers(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
@@ -148,9 +140,9 @@ class TestWorkersWithCachesOfTheirOwn:
         second = index()
         assert len(first) > 45
         assert len({*first} ^ {*second}) <= 16
-        for told in (first, second):
+        for page_names in (first, second):
             seen: Counter[int] = Counter()
-            for turn, page in enumerate(told):
+            for turn, page in enumerate(page_names):
                 workers(turn % 2)
                 if get(page).status_code == 200:
                     seen.update(map(int, named(page)))
@@ -186,7 +178,7 @@ def forget_when_it_was_asked() -> None:
 
 
 class TestAMapThatIsKept:
-    def test_is_cut_anew_after_five_minutes_and_earlier_pages_still_answer(
+    def test_is_divided_again_after_five_minutes_and_earlier_pages_still_answer(
         self, clock: Callable[[float], None]
     ) -> None:
         articles(*range(1, 101))
@@ -203,7 +195,7 @@ class TestAMapThatIsKept:
             f"s{n}" for n in (*range(1, 20), *range(46, 101))
         )
 
-    def test_answers_while_somebody_cuts_the_next_one(
+    def test_answers_while_another_request_divides_the_next_one(
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         articles(*range(1, 31))
@@ -241,7 +233,7 @@ class TestAMapThatIsKept:
         found = [queries(f"sitemap-articles-{number}.xml") for number in range(900_000_000, 900_000_020)]
         assert sum(map(bool, found)) == 1
 
-    def test_is_not_asked_for_at_all_by_numbers_that_only_an_export_has(self) -> None:
+    def test_is_not_read_for_numbers_that_only_an_export_has(self) -> None:
         articles(*range(1, 31))
         assert queries("sitemap-articles-2.xml") == 0
 
@@ -305,7 +297,7 @@ class TestWhatAClientSays:
 
     @pytest.mark.parametrize("host", ["www.example.com:99999", "www.example.com:0x", "-.example.com:65536"])
     @pytest.mark.parametrize("url", ["sitemap.xml", "sitemap-articles-1.xml", "robots.txt"])
-    def test_that_is_no_host_is_answered_400(self, url: str, host: str) -> None:
+    def test_that_is_not_a_host_is_answered_400(self, url: str, host: str) -> None:
         assert get(url, headers={"host": host}).status_code == 400
 
     def test_of_the_prefix_cuts_no_map_and_moves_no_bound(self) -> None:
@@ -365,7 +357,7 @@ class TestACacheThatFails:
 
     @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
     @pytest.mark.parametrize("exporting", [False, True])
-    def test_is_logged_once_and_costs_nobody_an_error(
+    def test_is_logged_once_and_costs_no_error(
         self,
         refused: Sequence[str],
         exporting: bool,
@@ -388,7 +380,7 @@ class TestACacheThatFails:
         assert "\x1b" not in logged.getMessage()
         assert queries("sitemap.xml") == 0
 
-    def test_is_asked_again_after_a_pause(
+    def test_is_tried_again_after_a_pause(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         failing = Refusing("refusing", {"OPTIONS": {"REFUSED": ["get"]}})
@@ -428,7 +420,8 @@ class TestAMapOfAnExport:
         Article.objects.filter(pk__in=deleted).delete()
         pages = index()
         assert queries("sitemap.xml") == 0
-        assert [queries(page) for page in pages] == [1] * len(pages)
+        # The fingerprint for the ETag, and the rows.
+        assert [queries(page) for page in pages] == [2] * len(pages)
         assert queries("sitemap-articles-2000.xml") == 0
         assert [slug for page in pages for slug in named(page)] == [
             f"s{n}" for n in range(1, 61) if n not in deleted
@@ -467,7 +460,7 @@ class TestACrawlThatSpansAnExport:
         forget_when_it_was_asked()
         assert index() != pages
         assert self.crawl(pages) == {f"s{n}" for n in range(1, 101)}
-        assert [queries(page) for page in pages] == [1] * len(pages)
+        assert [queries(page) for page in pages] == [2] * len(pages)
 
     def test_finds_the_parts_of_a_page_that_had_outgrown_its_limit(self) -> None:
         articles(*range(100, 4_000, 100))

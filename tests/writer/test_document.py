@@ -38,7 +38,7 @@ class Shape(NamedTuple):
         return LINKS if self.alternates or any(language for language, _ in self.versions) else {}
 
     def batches(self, after: int | None = None) -> list[Batch]:
-        """The items behind a key, as a source gives them."""
+        """Yield the items after a key, like a source."""
         keys = [key for key in self.items if after is None or key > after]
         ends = list(accumulate(self.cuts))
         groups = [[key for key in keys if low <= key < high] for low, high in pairwise([0, *ends, 10**9])]
@@ -112,7 +112,7 @@ shapes = shapes_of()
 def limits_for(
     draw: Callable[..., Any], shape: Shape, kind: Format = URLSET, bases: Sequence[str] = ("",)
 ) -> Limits:
-    """Limits near to what the items need, so that they bite."""
+    """Limits close to the size of the items."""
     sizes = sorted({shape.size(key, kind, base) for key in shape.items for base in bases})
     size = draw(st.integers(0, 500) | st.sampled_from(sizes or [0]))
     return Limits(draw(st.integers(1, 12)), shape.empty(kind) + size)
@@ -135,7 +135,7 @@ def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, WriteResult]]:
 
 
 def fits(shape: Shape, key: int, limits: Limits) -> bool:
-    """Whether an item fits a page of its own."""
+    """Return whether an item fits on an empty page."""
     return len(shape.locations(key)) <= limits.urls and shape.empty() + shape.size(key) <= limits.bytes
 
 
@@ -159,13 +159,13 @@ def test_going_on_behind_each_cut_writes_every_entry_that_fits_a_page_exactly_on
 
 
 @given(shaped)
-def test_an_item_is_left_out_with_an_error_only_where_it_fits_no_page(
+def test_an_item_is_skipped_with_an_error_only_where_it_fits_no_page(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
     errors = [error for _, written in pages(shape, limits) for error in written.errors]
     assert errors == [
-        ItemError(str(key), "location", "does not fit on a page")
+        ItemError(str(key), "location", "its entries alone exceed the limits of a page")
         for key in shape.items
         if not fits(shape, key, limits)
     ]
@@ -249,7 +249,7 @@ def test_limits_count_entries_and_not_items() -> None:
     assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
     _, written = write([batch], Limits(1, 10_000))
     assert (written.urls, written.cut) == (1, 2)
-    assert written.errors == (ItemError("1", "location", "does not fit on a page"),)
+    assert written.errors == (ItemError("1", "location", "its entries alone exceed the limits of a page"),)
 
 
 # Several documents at once
@@ -299,8 +299,10 @@ def test_several_documents_have_the_same_items_each_as_if_it_were_written_alone(
             )
         errors += first.errors
         after = first.cut
-    left_out = [key for key in shape.items if key not in fitting]
-    assert errors == [ItemError(str(key), "location", "does not fit on a page") for key in left_out]
+    skipped = [key for key in shape.items if key not in fitting]
+    assert errors == [
+        ItemError(str(key), "location", "its entries alone exceed the limits of a page") for key in skipped
+    ]
 
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 3), (2, 2), (1, 1, 1, 1)], ids=str)
@@ -324,7 +326,7 @@ def test_several_documents_are_cut_where_the_first_of_them_is_full(
 
 
 @pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
-def test_batches_are_asked_for_once_however_many_documents_they_fill(kind: Format) -> None:
+def test_batches_are_requested_once_for_any_number_of_documents(kind: Format) -> None:
     some = iter([single([1], ["/a"]), single([2], ["/b"])])
     found = write_all(kind, some, BASES)
     assert [written.urls for _, written in found] == [2, 2, 2]
@@ -378,7 +380,7 @@ def test_without_limits_there_is_no_cut() -> None:
     assert (written.urls, written.cut, written.bytes) == (count, None, len(document))
 
 
-def test_batches_behind_a_cut_are_not_asked_for() -> None:
+def test_batches_behind_a_cut_are_not_requested() -> None:
     def endless() -> Iterable[Batch]:
         for key in range(3):
             yield single([key], ["a"])

@@ -1,4 +1,4 @@
-"""Indexes: what is written is read again as it was."""
+"""Indexes: a reader finds everything that was written."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from lxml import etree
 from django_sitemaps09.entries import NAMESPACES, Image, News, Platform, Restriction, Video
 from django_sitemaps09.exceptions import TextError
 from django_sitemaps09.protocol import XHTML_NAMESPACE
-from django_sitemaps09.writer import image_elements, news_element, video_elements
+from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from tests.support.configuration import BASE
 from tests.support.media import FULL_VIDEO, IMAGE, LEAST_VIDEO, NEWS, document, pairs, read, written
 

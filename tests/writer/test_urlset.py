@@ -93,7 +93,7 @@ def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -
         *("lastmods", "changefreqs", "priorities", "alternates"),
     ],
 )
-def test_a_character_that_xml_cannot_hold_is_refused_wherever_it_stands(field: str, character: str) -> None:
+def test_a_character_that_xml_cannot_hold_is_refused_anywhere(field: str, character: str) -> None:
     bad = f"a{character}b"
     values: list[Any] = ["a", bad, "c"]
     fine = Localization("", ["a", "b", "c"])

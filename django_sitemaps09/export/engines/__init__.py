@@ -1,4 +1,4 @@
-"""Engines that render the pages of an export: this process, several ones, or workers of a queue."""
+"""Engines that render the pages of an export: this process, several processes, or Celery workers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from django.utils.module_loading import import_string
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.rendering.engine import Engine as Engine
 
-#: The names of the setting `ENGINE`, besides "serial" and the dotted path of a class.
+#: Values of the setting `ENGINE`, besides "serial" and the dotted path of a class.
 ENGINES = {
     "processes": "django_sitemaps09.export.engines.processes.Processes",
     "celery": "django_sitemaps09.export.engines.celery.Celery",
 }
-# Each worker has a connection to the database and takes about 60 MB.
-_MOST_UNASKED = 8
+# Maximum number of workers by default. Each needs a database connection and about 60 MB of memory.
+_MAX_DEFAULT_WORKERS = 8
 
 
 def engine(
     name: str | None, workers: int | None, *, elsewhere: bool
 ) -> AbstractContextManager[Engine | None]:
-    """Return the named engine, or that of the setting; a context of `None` for this process alone.
+    """Return the named or configured engine, or a context manager for `None` to render in this process.
 
-    `elsewhere` is false if other processes could not find the sections. Then, and if they would not see the
-    rows, naming an engine or a number of workers is an error. If neither was named, this process renders
-    alone.
+    Other processes may be unable to find the sections (`elsewhere` is false) or to see the rows. In this
+    case, raise `ImproperlyConfigured` if an engine or a number of workers is given.
     """
     engine_name = name or conf.engine
     if workers is not None and workers < 1:
@@ -40,12 +39,11 @@ def engine(
     problem = _unseen_rows() if elsewhere else _PASSED
     if engine_name == "processes" and multiprocessing.current_process().daemon:
         problem = _DAEMON
-    if engine_name == "processes" and workers is None and name is None and _connected():
-        # Processes were not requested, so the caller's open connections are left alone.
-        return nullcontext()
-    if problem is not None:
-        if workers is not None or name is not None:
-            raise ImproperlyConfigured(problem)
+    is_requested = workers is not None or name is not None
+    if problem is not None and is_requested:
+        raise ImproperlyConfigured(problem)
+    # A fork would have to close the caller's open connections, so processes are only started on request.
+    if problem is not None or (engine_name == "processes" and not is_requested and _connected()):
         return nullcontext()
     engine_type = engine_class(engine_name)
     count = getattr(engine_type, "default_workers", _cores()) if workers is None else workers
@@ -53,7 +51,7 @@ def engine(
 
 
 def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
-    """Return the class of a named engine; raise `ImproperlyConfigured` if there is none."""
+    """Return the class of a named engine; raise `ImproperlyConfigured` if it cannot be used."""
     path = ENGINES.get("processes" if name == "serial" else name, name)
     try:
         engine_type: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
@@ -68,9 +66,9 @@ def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
 
 
 def _cores() -> int:
-    """Return how many cores this process may use, up to the most workers that start unrequested."""
+    """Return how many cores this process may use, up to the maximum number of default workers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MOST_UNASKED)
+    return min(cores, _MAX_DEFAULT_WORKERS)
 
 
 def _connected() -> bool:
@@ -78,18 +76,18 @@ def _connected() -> bool:
 
 
 def _unseen_rows() -> str | None:
-    """Return why other processes would not see the rows that this one sees, or `None`."""
+    """Return why other processes cannot see the rows that this process sees, or `None`."""
     for connection in connections.all(initialized_only=True):
         in_memory = getattr(connection, "is_in_memory_db", None)
         if in_memory is not None and in_memory():
             return (
                 "An export with several workers cannot use an in-memory database, because the workers "
-                "cannot see it."
+                "cannot see it. Use the engine 'serial'."
             )
         if connection.connection and (connection.in_atomic_block or not connection.get_autocommit()):
             return (
                 "An export with several workers cannot run in a transaction, because the workers do not "
-                "see its rows."
+                "see its rows. Use the engine 'serial', or call export() outside of the transaction."
             )
     return None
 

@@ -1,8 +1,7 @@
-"""Engine of Celery workers, on this machine or on others that reach the same files.
+"""Render pages in Celery workers, on this machine or on other machines with access to the same files.
 
-A message names a page, and the result is written beside the staged file, so no result backend is needed. A
-message that is delivered twice does no harm: each attempt writes its own file, and the first complete one
-that is found counts.
+A message requests a page. The worker writes its reply beside the staged file, so no result backend is
+needed. Messages can be delivered twice: each attempt stages a file, and the first complete reply is used.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import Folder
 from django_sitemaps09.export.rendering.page import (
     EXPECTED,
-    Rendered,
+    RenderedPage,
     Renderer,
     Task,
     check_declaration,
@@ -33,19 +32,19 @@ from django_sitemaps09.export.rendering.page import (
 logger = logging.getLogger(__name__)
 
 _SHORT, _LONG = 0.05, 1.0
-# Seconds between two warnings that no worker has taken a page.
+# Seconds between warnings that no worker has taken a page.
 _AGAIN = 60.0
-# About ten seconds in all. Celery's own policy depends on the project, and can retry for ever.
+# Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
 
 
 class Celery:
-    """Sends pages to the queue of the current Celery app, twice as many at once as there are `workers`.
+    """Engine that sends pages to the queue of the current Celery app, two at once for each worker.
 
-    A page is sent again if it is not answered within `patience` seconds after it was sent, or after
-    another page was answered. The second time, it raises `ExportError`. If nothing was answered meanwhile,
-    or if the broker does not accept messages, each later page raises it at once. While no worker has taken
-    any page, a warning says so after `notice` seconds, and then each minute.
+    A page is sent again if no worker replies within `patience` seconds, counted from sending it or from the
+    last reply for any page. After a second wait without reply, the page fails with `ExportError`. Later
+    pages fail at once if no page got a reply meanwhile, or if the broker does not accept messages. While no
+    worker has taken a page, a warning is logged after `notice` seconds, and then each minute.
     """
 
     default_workers = 8
@@ -66,15 +65,15 @@ class Celery:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: workers that take messages still in the queue find that the run is over."""
+        """Leave messages in the queue: workers ignore them, since the run's folder is gone."""
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if renderer.stage is None:
-            # A dry run has no folder where workers could answer.
+            # A dry run has no folder for replies from workers.
             return partial(render_page, renderer, task)
         if self._lost_reason is not None:
             raise ExportError(self._lost_reason)
-        message = messages.message_of(renderer, task)
+        message = messages.build_message(renderer, task)
         folder = Folder(message)
         if self._opened_stage != renderer.stage:
             folder.open()
@@ -85,14 +84,14 @@ class Celery:
         if self._first_sent_at is None:
             self._first_sent_at, self._notice_at = sent, sent + self.notice
 
-        def result() -> Rendered:
+        def result() -> RenderedPage:
             content = self._wait(folder, sent)
             if content is None and sent > self._gave_up_at:
-                logger.warning("No worker answered for %s; sending it again.", task.label)
+                logger.warning("No Celery worker has returned %s; sending the task again.", task.label)
                 self._send(signed)
                 content = self._wait(folder, time.monotonic())
             if content is None:
-                raise self._silence(task, folder, sent)
+                raise self._unanswered(task, folder, sent)
             return messages.read_answer(folder, content)
 
         return result
@@ -103,8 +102,8 @@ class Celery:
         try:
             render.apply_async([message], retry=True, retry_policy=_RETRIES)
         except Exception as error:
-            # Each broker's client has its own exceptions. Only the text of this one is known not to be the
-            # URL, which contains a password.
+            # Each broker's client has its own exceptions. Their messages could contain the URL with a
+            # password.
             detail = f": {error}" if isinstance(error, OperationalError) else ""
             raise self._give_up(
                 f"The Celery broker at {_broker()} does not accept messages "
@@ -112,7 +111,7 @@ class Celery:
             ) from error
 
     def _wait(self, folder: Folder, since: float) -> bytes | None:
-        """Return the answer; `None` if it is late, or if a page was given up after this one was sent."""
+        """Return the reply; `None` if it is late, or if the engine gave up after this page was sent."""
         deadline = max(since, self._answered_at) + self.patience
         pause = _SHORT
         while True:
@@ -120,13 +119,13 @@ class Celery:
             if content is not None:
                 self._answered_at, self._lost_reason, self._is_taken = time.monotonic(), None, True
                 return content
-            self._say_if_nobody_works(folder)
+            self._warn_if_not_taken(folder)
             if since < self._gave_up_at or time.monotonic() > deadline:
                 return None
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
 
-    def _say_if_nobody_works(self, folder: Folder) -> None:
+    def _warn_if_not_taken(self, folder: Folder) -> None:
         now = time.monotonic()
         if self._is_taken or self._first_sent_at is None or now < self._notice_at:
             return
@@ -147,47 +146,49 @@ class Celery:
                 2 * self.patience / 60,
             )
 
-    def _silence(self, task: Task, folder: Folder, sent: float) -> ExportError:
+    def _unanswered(self, task: Task, folder: Folder, sent: float) -> ExportError:
         reason = (
-            f"No Celery worker answered for {task.label} within twice {self.patience:g} seconds. Start a "
+            f"No Celery worker returned {task.label} within {2 * self.patience / 60:.0f} minutes. Start a "
             f"worker that imports django_sitemaps09.tasks, reads the queue {_queue()!r} of {_broker()}, "
             f"has the same SECRET_KEY, and can access {folder.store.label} as the same user. If one is "
             "running, its log says whether it rejected a page"
         )
         if sent > self._gave_up_at:
-            return self._give_up(reason, all_of_them=self._answered_at < sent)
+            return self._give_up(reason, is_lasting=self._answered_at < sent)
         return ExportError(reason)
 
-    def _give_up(self, reason: str, *, all_of_them: bool = True) -> ExportError:
-        """Return an error, and stop waiting for what was sent by now.
+    def _give_up(self, reason: str, *, is_lasting: bool = True) -> ExportError:
+        """Return an error, and stop waiting for pages that were already sent.
 
-        If it concerns `all_of_them`, later pages are refused, too, until something is answered.
+        If the error `is_lasting`, later pages also raise it, until a reply for any page arrives.
         """
         self._gave_up_at = time.monotonic()
-        self._lost_reason = reason if all_of_them else None
+        self._lost_reason = reason if is_lasting else None
         return ExportError(reason)
 
 
 @shared_task(  # type: ignore[untyped-decorator]
     name="django_sitemaps09.render",
-    # Independent of the project's settings: a message is JSON, and is read only here.
+    # Messages are JSON, whatever the project's settings are.
     serializer="json",
-    # The broker delivers a message again if a worker is lost, which does no harm.
+    # If a worker is lost, the broker delivers the message again.
     acks_late=True,
     reject_on_worker_lost=True,
     ignore_result=True,
 )
 def render(message: str) -> None:
-    """Render one page of an export in a worker, and write the answer to the folder of the run."""
+    """Render one page of an export in a worker, and write the reply to the run's folder."""
     try:
         content, key = messages.verify(message)
     except ExportError as error:
-        # The folder to answer in would be taken from the message, which is not trusted.
+        # Do not reply: the folder for the reply comes from the message, which cannot be trusted.
         logger.error("A message was rejected and ignored: %s.", excerpt(error))
         return
     folder = Folder(content, key)
-    if not folder.is_waited_for():
-        logger.warning("A page was ignored, because no run in %s is waiting for it.", folder.store.label)
+    if not folder.is_active():
+        logger.warning(
+            "A rendering task was ignored, because no export in %s is waiting for it.", folder.store.label
+        )
         return
     if folder.answer() is not None:
         return
@@ -200,9 +201,9 @@ def render(message: str) -> None:
             )
         renderer, task = messages.read(content)
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
-        folder.write(messages.answer_of(render_page(renderer, own_task, check=check_declaration)))
+        folder.write(messages.build_answer(render_page(renderer, own_task, check=check_declaration)))
     except Exception as error:
-        # The coordinator gets any failure, unless another attempt has answered meanwhile.
+        # Report any failure to the command, unless another attempt has replied meanwhile.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
         if folder.answer() is None:
@@ -210,7 +211,7 @@ def render(message: str) -> None:
 
 
 def _take(folder: Folder) -> None:
-    """Mark the run as taken, once for each process of a worker."""
+    """Record that a page of the run was taken, once for each worker process."""
     global _last_taken
     if _last_taken != folder.stage:
         folder.take()
@@ -231,11 +232,11 @@ def _broker() -> str:
         connection = render.app.connection_for_write()
         port = connection.port or connection.default_port
         return f"{connection.transport_cls}://{connection.hostname}:{port}"
-    except Exception:  # noqa: BLE001 the transport decides which exception it is
-        return "an unreadable URL"
+    except Exception:  # noqa: BLE001 each transport has its own exceptions
+        return "an unknown address"
 
 
 _NO_APP = (
-    "No Celery app with a broker is loaded. Import the project's app in the __init__.py next to its "
-    "settings, which Django always imports"
+    "No Celery app with a broker is loaded. Import the project's Celery app in the __init__.py beside the "
+    "settings module, as Celery's Django guide describes"
 )

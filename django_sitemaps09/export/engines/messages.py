@@ -1,8 +1,7 @@
-"""Messages to workers on other machines, and their answers: signed JSON, by a broker and by files.
+"""Messages to workers, sent through a broker, and their replies in files: both are signed JSON.
 
-Write access to the broker, or to the folder of a run, must not decide what workers import, read or write.
-Nor must it decide what is published. So nothing in a message or an answer is used before its signature is
-verified.
+Attackers with write access to the broker or to a run's folder must not control what workers import, read or
+write, or what is published. Therefore, a message or a reply is not used before its signature is verified.
 """
 
 from __future__ import annotations
@@ -21,29 +20,36 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import HostTarget, Rendered, Renderer, Task, incompatibility
+from django_sitemaps09.export.rendering.page import (
+    HostTarget,
+    RenderedPage,
+    Renderer,
+    Task,
+    incompatibility,
+)
+from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
 
-#: Version of messages and answers. A worker of another version says so and renders nothing. For that, it
-#: needs the keys that `Folder` reads, which messages of every version have.
+#: Version of messages and replies. A worker with another version replies with an error, so messages of
+#: every version must have the keys that `Folder` reads.
 VERSION = 4
-#: Salts of the signatures: a message can never be passed off as an answer, nor an answer as a message.
+# Different salts, so that a message is never accepted as a reply, or a reply as a message.
 _MESSAGE, _ANSWER = "django_sitemaps09.message", "django_sitemaps09.answer"
 _MOST = 100_000_000
 _RUN, _TAKEN = "run.json", "taken"
-_STAGE = re.compile(r"\.sitemaps09/run-[0-9A-Za-z-]+")
+_STAGE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern}")
 _TOKEN = re.compile(r"[0-9a-f]{16}")
-# Seconds for which a signature is valid: many, since queues can be long and clocks differ.
+# Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
 _LIFETIME = 24 * 3600
 
 
-def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
-    """Return a message of plain values with its own token.
+def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
+    """Return the message for a task, as values for JSON, with a new token.
 
-    Raise `ExportError` if the active URLconf has no dotted path by which workers could find it.
+    Raise `ExportError` if the active URLconf has no dotted path, since workers could not import it.
     """
     if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
         raise ExportError("The active URLconf has no dotted path, so Celery workers cannot import it.")
@@ -67,19 +73,14 @@ def message_of(renderer: Renderer, task: Task) -> dict[str, Any]:
 
 
 def sign(message: Mapping[str, Any]) -> str:
-    """Return a message as the signed text that is sent."""
     return signing.dumps(message, salt=_MESSAGE)
 
 
-def verify(message: object) -> tuple[dict[str, Any], str | bytes]:
-    """Return the content of a signed message, and the key that signed it, which also signs the answer.
+def verify(text: object, salt: str = _MESSAGE) -> tuple[dict[str, Any], str | bytes]:
+    """Return the content of a signed message, and the key that signed it. This key also signs the reply.
 
-    Raise `ExportError` if it is not signed with a key of this process, or was signed too long ago.
+    Raise `ExportError` if no key of this process signed it, or if the signature is too old.
     """
-    return _verify_text(message, _MESSAGE)
-
-
-def _verify_text(text: object, salt: str) -> tuple[dict[str, Any], str | bytes]:
     for key in conf.secret_keys:
         if not isinstance(text, str):
             break
@@ -91,12 +92,13 @@ def _verify_text(text: object, salt: str) -> tuple[dict[str, Any], str | bytes]:
             continue
     raise ExportError(
         "it is not signed with the SECRET_KEY of this process. The command and its workers must have "
-        "the same SECRET_KEY, or list it in SECRET_KEY_FALLBACKS. If they do, someone else wrote this"
+        "the same SECRET_KEY, or list it in SECRET_KEY_FALLBACKS. If they already do, it does not come "
+        "from an export of this project"
     )
 
 
 def check(message: Mapping[str, Any]) -> None:
-    """Raise `ExportError` if the message is of another version or release."""
+    """Raise `ExportError` if a command of another version or release sent the message."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
         raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
@@ -114,23 +116,24 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 
 def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
-    """Return a target; raise `ExportError` for an invalid folder, or if the answer is awaited elsewhere."""
+    """Return a target; raise `ExportError` for an invalid folder or a different output."""
     target = HostTarget(
         Base(*values["base"]),
         values["output"] and Path(values["output"]),
         values["stage"],
         values["folder"],
     )
-    is_ours = _STAGE.fullmatch(target.stage or "") and stores.is_folder(target.folder)
+    is_ours = _STAGE.fullmatch(target.stage or "") and stores.is_host_folder(target.folder)
     if not is_ours or values["output"] != output:
         raise ExportError(
-            f"A message contains invalid names: {target.stage!r:.100} and {target.folder!r:.100}."
+            f"A message contains an invalid stage ({target.stage!r:.100}) or host folder "
+            f"({target.folder!r:.100}), or different output folders."
         )
     return target
 
 
-def answer_of(rendered: Rendered) -> dict[str, Any]:
-    """Return the answer to a message as plain values."""
+def build_answer(rendered: RenderedPage) -> dict[str, Any]:
+    """Return the reply to a message, as values for JSON."""
     return {
         "files": [asdict(file) for file in rendered.files],
         "errors": rendered.errors,
@@ -139,25 +142,25 @@ def answer_of(rendered: Rendered) -> dict[str, Any]:
     }
 
 
-def read_answer(folder: Folder, answer: bytes) -> Rendered:
-    """Return what a worker rendered; raise `ExportError` with its words if it could not."""
+def read_answer(folder: Folder, answer: bytes) -> RenderedPage:
+    """Return the page from a worker's reply; raise `ExportError` if it is invalid or reports a failure."""
     try:
-        content, _ = _verify_text(answer.decode(errors="replace"), _ANSWER)
+        content, _ = verify(answer.decode(errors="replace"), _ANSWER)
     except ExportError as error:
-        raise ExportError(f"An answer was rejected: {error}") from error
+        raise ExportError(f"A worker's reply was rejected: {error}") from error
     try:
         if (content["run"], content["token"]) != (folder.stage, folder.token):
-            raise ExportError("An answer was rejected: it was signed for another page or another run")
+            raise ExportError("A worker's reply was rejected: it was signed for another page or run")
         if "failure" in content:
             raise ExportError(content["failure"])
         files = tuple(_file(file) for file in content["files"])
         costs = content["costs"]
         steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
         errors = tuple(ItemError(*error) for error in content["errors"])
-        return Rendered(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
+        return RenderedPage(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ExportError(
-            f"An answer was rejected: it is not in the format of this version ({error!r:.200})"
+            f"A worker's reply was rejected: it is not in the format of this version ({error!r:.200})"
         ) from error
 
 
@@ -170,7 +173,7 @@ def _file(values: dict[str, Any]) -> PageFile:
     counts = [values[key] for key in ("urls", "bytes", "size")]
     _texts([values["name"], values["digest"]])
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise TypeError(f"{counts} are not valid counts of a page")
+        raise TypeError(f"{counts} are not valid page counts")
     return PageFile(**{**values, **ranges, "fingerprint": fingerprint})
 
 
@@ -181,31 +184,31 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 
 class Folder:
-    """Folder for the answer to a message, found by keys that messages of every version have.
+    """Folder for the reply to a message. Messages of every version have the keys that are read here.
 
-    `key` signs answers; if it is `None`, the `SECRET_KEY` of this process does.
+    `key` signs the reply. The default is the `SECRET_KEY` of this process.
     """
 
     def __init__(self, message: Mapping[str, Any], key: str | bytes | None = None) -> None:
         self.key = key
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
-        if not stores.is_folder(folder):
-            raise ExportError(f"A message contains an invalid name: {folder!r:.100}.")
-        self.store = stores.target(output and Path(output), folder)
-        self.stage: str = message["renderer"]["stage"]
+        if not stores.is_host_folder(folder):
+            raise ExportError(f"A message contains an invalid host folder: {folder!r:.100}.")
+        self.store = stores.target_store(output and Path(output), folder)
+        self.stage: str = renderer["stage"]
         self.token: str = message["token"]
         if not (_STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)):
             raise ExportError(
-                f"A message contains invalid names: {self.stage!r:.100} and {self.token!r:.100}."
+                f"A message contains an invalid stage ({self.stage!r:.100}) or token ({self.token!r:.100})."
             )
 
     def open(self) -> None:
-        """Mark the run as not over, for workers that take its messages."""
+        """Record that the run is active, for workers that receive its messages."""
         self.store.write(f"{self.stage}/{_RUN}", b"{}")
 
-    def is_waited_for(self) -> bool:
-        """Return whether the run is not over, as far as this machine sees."""
+    def is_active(self) -> bool:
+        """Return whether the run is still active, as far as this machine can see."""
         return self._read(_RUN) is not None
 
     def take(self) -> None:
@@ -220,15 +223,15 @@ class Folder:
         return self._read(f"{self.token}.signed")
 
     def write(self, answer: Mapping[str, Any]) -> None:
-        """Write the answer beside the staged file, which is complete by now, unless the run is over."""
-        if self.is_waited_for():
+        """Write the reply beside the complete staged file, unless the run has ended."""
+        if self.is_active():
             signed = signing.dumps(
                 {"run": self.stage, "token": self.token, **answer}, self.key, _ANSWER
             ).encode()
             self.store.write(f"{self.stage}/{self.token}.signed", signed)
 
     def is_lost_again(self) -> bool:
-        """Return whether this was called before: a page that kills its workers must not return for ever."""
+        """Return whether this was called before for the page. A page must not crash workers forever."""
         mark = f"{self.token}.again"
         if self._read(mark) is not None:
             return True

@@ -1,4 +1,4 @@
-"""Render pages in several processes of this machine at once."""
+"""Render pages in several processes on this machine at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,21 @@ from django.core.cache import caches
 from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task, check_declaration, render_page
+from django_sitemaps09.export.rendering.page import (
+    RenderedPage,
+    Renderer,
+    Task,
+    check_declaration,
+    render_page,
+)
 
 logger = logging.getLogger(__name__)
 
 
 class Processes:
-    """Pool of worker processes, which is created for the first page and ends with the export.
+    """Pool of worker processes, created for the first page and shut down after the export.
 
-    A page whose worker was killed is submitted once more, to a new pool; then it raises `ExportError`.
+    If a worker is killed, its page is submitted once more, to a new pool. After that, raise `ExportError`.
     """
 
     def __init__(self, workers: int) -> None:
@@ -37,7 +44,7 @@ class Processes:
         self._pool: ProcessPoolExecutor | None = None
         # A message in this pipe ends the workers.
         self._end_receiver, self._end_sender = multiprocessing.Pipe(duplex=False)
-        # Looked up before the export opens connections: those of the caller must not be closed to fork.
+        # Checked before the export opens connections: forking must not close the caller's connections.
         self._fork = not any(connection.connection for connection in connections.all(initialized_only=True))
 
     def __enter__(self) -> Processes:
@@ -45,16 +52,16 @@ class Processes:
 
     def __exit__(self, *error: object) -> None:
         if isinstance(error[1], BaseException) and not isinstance(error[1], Exception):
-            # An interrupt does not wait for the pages that are being rendered.
+            # After an interrupt, do not wait for pages that are being rendered.
             self._end_sender.send_bytes(b"end")
         with self._end_receiver, self._end_sender:
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         future = self._submit(renderer, task)
 
-        def result() -> Rendered:
+        def result() -> RenderedPage:
             try:
                 return future.result()
             except BrokenProcessPool:
@@ -62,28 +69,48 @@ class Processes:
             try:
                 return self._submit(renderer, task).result()
             except BrokenProcessPool as error:
-                raise ExportError(f"{_DIED} (twice in a row)") from error
+                raise ExportError(_DIED_TWICE) from error
 
         return result
 
-    def _submit(self, renderer: Renderer, task: Task) -> Future[Rendered]:
-        with _signals_wait():
+    def _submit(self, renderer: Renderer, task: Task) -> Future[RenderedPage]:
+        # A spawned worker does not have settings that its parent has overridden.
+        render = partial(render_page, renderer, task, check=check_declaration)
+        with _signals_blocked():
             if self._pool is None:
                 self._pool = self._create_pool()
             try:
-                return self._pool.submit(_render, renderer, task)
+                return self._pool.submit(render)
             except BrokenProcessPool:
                 self._pool.shutdown()
                 self._pool = self._create_pool()
-                return self._pool.submit(_render, renderer, task)
+                return self._pool.submit(render)
 
     def _create_pool(self) -> ProcessPoolExecutor:
-        return _pool(self.workers, self._end_receiver, fork=self._fork)
+        # A process with threads cannot be forked: locks held by other threads would never be released.
+        context = multiprocessing.get_context(None if self._fork and _threads() == 1 else "spawn")
+        if context.get_start_method() == "fork":
+            # Processes that share a connection would receive each other's results.
+            connections.close_all()
+            caches.close_all()
+        # During tests, the addresses of databases differ from the settings.
+        addresses = {
+            alias: {
+                key: value for key, value in connections[alias].settings_dict.items() if key in _ADDRESS
+            }
+            for alias in connections
+        }
+        pool = ProcessPoolExecutor(
+            self.workers, mp_context=context, initializer=_start, initargs=(addresses, self._end_receiver)
+        )
+        # Fork all workers now, while no connection is open.
+        pool.submit(os.getpid)
+        return pool
 
 
 @contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Block signals for processes that start meanwhile, until these have handlers of their own."""
+def _signals_blocked() -> Iterator[None]:
+    """Block signals in processes that are started inside the block, until they install handlers."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -94,51 +121,28 @@ def _signals_wait() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-def _render(renderer: Renderer, task: Task) -> Rendered:
-    # A worker that was spawned does not know settings that its parent has overridden.
-    return render_page(renderer, task, check=check_declaration)
-
-
-def _pool(count: int, end_receiver: Connection, *, fork: bool) -> ProcessPoolExecutor:
-    # A process with threads cannot be forked: locks held by other threads would stay locked.
-    context = multiprocessing.get_context(None if fork and _threads() == 1 else "spawn")
-    if context.get_start_method() == "fork":
-        # Processes that share a connection would get each other's answers.
-        connections.close_all()
-        caches.close_all()
-    addresses = {alias: _address(connections[alias].settings_dict) for alias in connections}
-    pool = ProcessPoolExecutor(
-        count, mp_context=context, initializer=_start, initargs=(addresses, end_receiver)
-    )
-    # Fork all workers now, while no connection is open.
-    pool.submit(os.getpid)
-    return pool
-
-
-def _address(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the address of a database, which in tests differs from the settings."""
-    return {key: settings[key] for key in ("NAME", "HOST", "PORT", "USER", "PASSWORD") if key in settings}
-
-
 def _threads() -> int:
-    """Return the number of threads, including those unknown to Python if the system lists them."""
+    """Return the number of threads, including threads not started by Python if the system lists them."""
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
 
 
+_ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DIED = "a worker process died unexpectedly; the system may have killed it for lack of memory"
+_DIED_TWICE = (
+    "two worker processes in a row died unexpectedly; the system may have killed them for lack of memory"
+)
 
 
 def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection) -> None:
     """Prepare a worker process.
 
-    `databases` are the addresses that its parent uses; `end_receiver` is the pipe by which the parent ends
-    it.
+    `databases` has the parent's database addresses. A message in `end_receiver` ends the process.
     """
-    # An interrupt from a terminal is handled by the coordinator alone.
+    # Only the parent handles an interrupt from a terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A handler of the project that only records the signal would keep this process running.
+    # A project's handler that only records the signal would keep this process running.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -153,6 +157,6 @@ def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection)
 
 
 def _end_with(sentinel: int, end_receiver: Connection) -> None:
-    """End this process when its parent ends, which a worker that waits for work does not notice."""
+    """End this process when its parent ends. An idle worker would not detect the end."""
     wait([sentinel, end_receiver])
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Find what an export changes, URL by URL, by comparing only the files that change."""
+"""Find the URLs that an export changes, by comparing only the files that change."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class UrlChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Changes made by an export: URLs of files, and the report.
+    """Changes made by an export: its report and the URLs of files.
 
-    `written` has pages and indexes that are new or changed, `removed` those that no index names any longer.
-    `urls` yields the changes of single URLs; it can be called repeatedly until the hooks have returned. It
+    `written` has new and changed pages and indexes, `removed` the files that no index lists any longer.
+    `urls` yields the changes of single URLs, and can be called repeatedly until the hooks have returned. It
     is `None` unless changes were requested.
     """
 
@@ -59,28 +59,22 @@ class Published:
 
 
 class Spool:
-    """Changes that are counted, and kept on disk until everything is published."""
+    """Changed URLs, counted and kept on disk until the report is made."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def close(self) -> None:
         self._file.close()
 
     def fill(
-        self, target: Store, previous: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
+        self, store: Store, previous: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
     ) -> None:
         """Write the changes of all sections, before any of them is published."""
         for name, outcome in outcomes.items():
             previous_record = previous.get(name, SectionRecord(outcome.record.suffix))
-            for change in _section(target, name, previous_record, outcome):
+            for change in _section_changes(store, name, previous_record, outcome):
                 self.counts[change.kind] += 1
                 self._file.write(f"{json.dumps(change)}\n")
 
@@ -90,29 +84,25 @@ class Spool:
             yield UrlChange(*json.loads(line))
 
 
-def _section(
-    target: Store, name: str, previous: SectionRecord, outcome: SectionOutcome
+def _section_changes(
+    store: Store, name: str, previous: SectionRecord, outcome: SectionOutcome
 ) -> Iterator[UrlChange]:
     record = outcome.record
     new_names = {page_name(name, page.number, record.suffix) for page in record.pages}
     for old_pages, new_pages in _parts(previous, record):
-        old_files = {page_name(name, page.number, previous.suffix): page for page in old_pages}
+        old_files = ((page_name(name, page.number, previous.suffix), page) for page in old_pages)
+        new_files = ((page_name(name, page.number, record.suffix), page) for page in new_pages)
         removed_files = {
-            file: page
-            for file, page in old_files.items()
-            if file in outcome.staged or file not in new_names
+            file: page for file, page in old_files if file in outcome.staged or file not in new_names
         }
-        new_files = {page_name(name, page.number, record.suffix): page for page in new_pages}
-        added_files = {
-            outcome.staged[file]: page for file, page in new_files.items() if file in outcome.staged
-        }
+        added_files = {outcome.staged[file]: page for file, page in new_files if file in outcome.staged}
         if removed_files or added_files:
-            for kind, url in _difference(_lines(target, removed_files), _lines(target, added_files)):
+            for kind, url in _difference(_lines(store, removed_files), _lines(store, added_files)):
                 yield UrlChange(kind, name, url)
 
 
 def notify(event: Published, hook: Callable[[Published], object] | None) -> list[str]:
-    """Call the hook and send the signal if anything has changed; return the failures of both."""
+    """If anything has changed, call the hook and send the signal, and return the errors of both."""
     failures: list[tuple[object, object]] = []
     if not (event.written or event.removed):
         return []
@@ -134,7 +124,7 @@ Pages = Sequence[PageRecord]
 
 
 def _parts(previous: SectionRecord, record: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
-    """Yield old and new pages that cover the same range, cut at each bound that both have."""
+    """Yield old and new pages that cover the same range; each common bound ends a range."""
     common_bounds = {page.until for page in previous.pages} & {page.until for page in record.pages}
     if (
         not previous.has_key_ranges
@@ -156,7 +146,7 @@ def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
 
 
 def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
-    """Yield the differences between two urlsets, using a table on disk since they can be of any size."""
+    """Yield the differences between two urlsets, using a table on disk since they can be large."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
         _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", old_lines)
@@ -165,11 +155,10 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
             "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
             new_lines,
         )
-        rows = table.execute(
+        yield from table.execute(
             "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
             "url FROM entry WHERE old IS NOT new"
         )
-        yield from rows
 
 
 def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
@@ -180,32 +169,36 @@ def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None
 
 def _url(line: bytes) -> str:
     if line.startswith(b"http"):
-        # A line of a text file.
+        # This is a line of a text file.
         return line.decode(errors="replace").rstrip("\n")
     return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(errors="replace"), _ENTITIES)
 
 
-def _lines(target: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
-    """Yield the entries of several exported files, which have one line each."""
+def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
+    """Yield the lines of exported files that contain an entry."""
     for name, page in files.items():
-        stored_file = target.open(name)
+        stored_file = store.open(name)
         if stored_file is None:
             continue
-        with stored_file, name_errors(f"{target.label}/{name}"):
+        with stored_file, name_errors(f"{store.label}/{name}"):
             if page.digest and stored_file.seek(0, os.SEEK_END) != page.size:
                 logger.warning(
-                    "%s: %s was not written by an export; its URLs are not compared.", target.label, name
+                    "%s: %s was not written by an export, so the count of changed URLs is not exact.",
+                    store.label,
+                    name,
                 )
                 continue
             stored_file.seek(0)
-            # Others may be able to write there, so read no more bytes than were exported.
+            # Other users may be able to write to the store, so read no more bytes than were exported.
             max_bytes = page.bytes if page.digest else protocol.MAX_BYTES
             with gzip.open(stored_file) if name.endswith(".gz") else nullcontext(stored_file) as file:
                 try:
                     yield from _entries(cast(BinaryIO, file), max_bytes)
                 except (EOFError, gzip.BadGzipFile, zlib.error):
-                    # The damaged file is replaced like any other.
-                    logger.warning("%s: %s is damaged; its URLs are not compared.", target.label, name)
+                    # The export replaces the damaged file in any case.
+                    logger.warning(
+                        "%s: %s is damaged, so the count of changed URLs is not exact.", store.label, name
+                    )
 
 
 def _entries(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:

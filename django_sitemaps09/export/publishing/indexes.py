@@ -7,33 +7,38 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from django_sitemaps09 import protocol, writer
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.filenames import INDEX, index_name, page_name
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Limits
 
-#: The limits of one index.
+#: Limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
-# The longest lastmod, since the size of an index must not depend on the values in it.
+# The longest lastmod: the calculated size of an index must not depend on the values in it.
 _LASTMOD = "9999-12-31T23:59:59Z"
 
 Sections = Mapping[str, SectionRecord]
 
 
-def assign(sections: Sections, previous: Sections, shrinking: Collection[str], url: str) -> Sections:
-    """Return the sections with an index for each page: its own, or for a new page the first with room.
+def _document(entries: Iterable[IndexEntry]) -> bytes:
+    return writer.index_document(entries, styled=conf.stylesheet)
 
-    Room is also kept for the previously published pages of `shrinking` sections, which are named for a
-    while. If the first index would be empty, the next one takes its place, since the first is the one that
-    crawlers know.
+
+def assign(sections: Sections, previous: Sections, shrinking: Collection[str], url: str) -> Sections:
+    """Return the sections with an index number for each page.
+
+    A published page keeps its index, a new page gets the first index with room. The transition indexes also
+    list the previous pages of `shrinking` sections, so room is kept for them. If the first index would be
+    empty, the next index replaces it, since crawlers know the first one.
     """
     counts: Counter[int] = Counter()
     bytes_: Counter[int] = Counter()
-    empty = len(writer.index_document([]))
+    empty = len(_document([]))
     sizes = {}
     for name, record in sections.items():
         last = page_name(name, record.highest, record.suffix)
-        sizes[name] = len(writer.index_document([IndexEntry(f"{url}{last}", _LASTMOD)])) - empty
+        sizes[name] = len(_document([IndexEntry(f"{url}{last}", _LASTMOD)])) - empty
         pages = {page.number: page.index_number for page in record.pages if page.index_number}
         if name in shrinking and name in previous:
             pages |= {page.number: page.index_number for page in previous[name].pages}
@@ -57,11 +62,7 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
     first = min(
         (page.index_number for record in numbered_sections.values() for page in record.pages), default=1
     )
-    return (
-        numbered_sections
-        if first == 1
-        else {name: _renumber(numbered_sections[name], first) for name in numbered_sections}
-    )
+    return {name: _renumber(record, first) for name, record in numbered_sections.items()}
 
 
 def _renumber(record: SectionRecord, first: int) -> SectionRecord:
@@ -71,46 +72,46 @@ def _renumber(record: SectionRecord, first: int) -> SectionRecord:
 
 
 def documents(
-    sections: Sections, previous: Sections, shrinking: Collection[str], url: str, *, cascade: bool
+    sections: Sections, previous: Sections, shrinking: Collection[str], url: str
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return the indexes that name old and new pages, and the final ones, by file name, the root last.
+    """Return the transition indexes, with old and new pages, and the final indexes, by file name.
 
-    There are none of the former unless a section is `shrinking`, and none at all without pages.
+    The root of a cascade is last. Without `shrinking` sections, there are no transition indexes.
     """
-    entries_of = {name: _entries(url, name, record) for name, record in sections.items()}
-    final = sorted({number for entries_by_index in entries_of.values() for number in entries_by_index})
-    old_numbers = {
-        page.index_number for name in shrinking if name in previous for page in previous[name].pages
+    final = {name: _entries(url, name, record) for name, record in sections.items()}
+    if not shrinking:
+        return {}, _documents(final, url)
+    transition = dict(final)
+    for name in {*shrinking} & previous.keys():
+        old, new = _entries(url, name, previous[name]), final[name]
+        transition[name] = {
+            number: _union(old.get(number, []), new.get(number, [])) for number in {*old, *new}
+        }
+    return _documents(transition, url), _documents(final, url)
+
+
+def _documents(sections: Mapping[str, Mapping[int, list[IndexEntry]]], url: str) -> dict[str, bytes]:
+    numbers = sorted({number for entries in sections.values() for number in entries})
+    cascade = conf.cascade and len(numbers) > 1
+    contents = {
+        index_name(number, cascade=cascade): _document(
+            [entry for entries in sections.values() for entry in entries.get(number, ())]
+        )
+        for number in reversed(numbers)
     }
-
-    def document(number: int, *, both: bool) -> bytes:
-        entries: list[IndexEntry] = []
-        for name, entries_by_index in entries_of.items():
-            page_entries = entries_by_index.get(number, [])
-            if both and name in shrinking and name in previous:
-                page_entries = _union(_entries(url, name, previous[name]).get(number, []), page_entries)
-            entries += page_entries
-        return writer.index_document(entries)
-
-    def name_documents(*, both: bool) -> dict[str, bytes]:
-        numbers = sorted({*final, *old_numbers}) if both else final
-        several = cascade and len(numbers) > 1
-        contents = {index_name(n, cascade=several): document(n, both=both) for n in reversed(numbers)}
-        if several:
-            root = [IndexEntry(f"{url}{index_name(n, cascade=True)}", None) for n in numbers]
-            contents[INDEX] = writer.index_document(root)
-        return contents
-
-    return name_documents(both=True) if shrinking else {}, name_documents(both=False)
+    if cascade:
+        root = [IndexEntry(f"{url}{index_name(number, cascade=True)}", None) for number in numbers]
+        contents[INDEX] = _document(root)
+    return contents
 
 
-def to_announce(names: Iterable[str], *, cascade: bool) -> list[str]:
-    """Return the indexes that robots.txt names: the root of a cascade, otherwise all of them."""
-    return [INDEX] if cascade else sorted(names, key=lambda name: (len(name), name))
+def to_announce(names: Iterable[str]) -> list[str]:
+    """Return the indexes that robots.txt lists: the root of a cascade, otherwise all of them."""
+    return [INDEX] if conf.cascade else sorted(names, key=lambda name: (len(name), name))
 
 
 def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[IndexEntry]]:
-    """Return the index entries of a section's pages, by the number of the index."""
+    """Return the index entries of a section's pages, by index number."""
     by_index: dict[int, list[IndexEntry]] = defaultdict(list)
     for page in record.pages:
         location = f"{url}{page_name(section, page.number, record.suffix)}"
@@ -119,5 +120,5 @@ def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[In
 
 
 def _union(old: Sequence[IndexEntry], new: Sequence[IndexEntry]) -> list[IndexEntry]:
-    """Return the entries of both, with each location once."""
+    """Return the old and new entries of an index, with each location once."""
     return list({entry.location: entry for entry in (*old, *new)}.values())

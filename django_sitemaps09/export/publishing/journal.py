@@ -1,6 +1,6 @@
-"""The write-ahead journal of publishing a run: which staged files replace which published ones.
+"""Write-ahead journal of publishing: which staged files replace which published files.
 
-It is written before the first step, so that the next run can finish what a killed one began.
+The journal is written before the first step, so the next run can finish a killed run.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.filenames import NAME, PUBLISHED
 from django_sitemaps09.stores import STATE, Store
 
 JOURNAL = "journal.json"
-#: Prefix of the folder that has the files of one run.
-RUN = "run-"
-# Valid names of runs and of their files, which cannot lead to another folder.
-_RUN = re.compile(rf"{RUN}[0-9A-Za-z-]+")
+# Valid names of staged files. They cannot lead to another folder.
 _STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
 
 
 class Step(NamedTuple):
-    """Step of publishing: a `staged` file replaces `name`; `digest` is of its uncompressed content."""
+    """Step of publishing: the file `staged` replaces `name`. `digest` covers the uncompressed content."""
 
     staged: str
     name: str
@@ -32,9 +30,9 @@ class Step(NamedTuple):
 class Journal(NamedTuple):
     """Write-ahead journal of publishing a run.
 
-    `root` is the new root of the manifest, `sections` names the sections that change. `files` has all their
-    old and new pages, from which to remove files if the steps can no longer be taken. `delete` names files
-    that are due to be deleted.
+    `root` is the new root of the manifest. `sections` lists the sections that change, `files` all their old
+    and new pages. If the steps can no longer be taken, unused pages in `files` are marked as removed.
+    `delete` lists files that are due to be deleted.
     """
 
     run: str
@@ -46,18 +44,21 @@ class Journal(NamedTuple):
 
 
 def write_journal(state: Store, journal: Journal) -> None:
-    """Write the journal, after which a run that is killed is finished by the next one."""
+    """Write the journal; from now on, the next run finishes this run if it is killed."""
     state.write(JOURNAL, manifests.seal(journal._asdict()))
 
 
 def read_journal(state: Store) -> Journal | None:
-    """Return the journal of a run that was killed while it published; `None` if there is none."""
+    """Return the journal of a run that was killed while publishing, or `None`.
+
+    Raise `ExportError` if the journal cannot be read.
+    """
     content = state.read(JOURNAL, manifests.MAX_FILE_BYTES)
     if content is None:
         return None
     try:
         document = manifests.unseal(content)
-        [run] = manifests.check_names(_RUN, [document["run"]])
+        [run] = manifests.check_names(RUN_NAME, [document["run"]])
         sections = manifests.check_names(NAME, document["sections"])
         files, delete = (manifests.check_names(PUBLISHED, document[key]) for key in ("files", "delete"))
         steps = tuple(Step(*map(str, step)) for step in document["steps"])
@@ -65,8 +66,8 @@ def read_journal(state: Store) -> Journal | None:
         manifests.check_names(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
         manifests.parse_root(document["root"], "its manifest")
         return Journal(run, steps, document["root"], tuple(sections), tuple(files), tuple(delete))
-    except (*manifests.UNFIT, UnreadableError) as error:
+    except (*manifests.PARSE_ERRORS, UnreadableError) as error:
         raise ExportError(
-            f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}: "
-            "all pages are then rebuilt, and the published files stay until they are."
+            f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}. "
+            "The next export then rebuilds all pages. The published files remain until it replaces them."
         ) from error

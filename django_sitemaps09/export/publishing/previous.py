@@ -1,81 +1,109 @@
-"""Read what is published before a run, from its manifest or from the files themselves."""
+"""Read the previous state from the manifest, or from the published files themselves."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
+from django_sitemaps09 import writer
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
-from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.export.publishing import adoption, steps
+from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
+from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.publishing import adoption, indexes, steps
 from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.publishing.steps import PublishTarget
-from django_sitemaps09.filenames import highest_numbers
+from django_sitemaps09.filenames import STYLESHEET, highest_numbers
 from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
 
-
-#: Callback that names the indexes of a killed run in robots.txt, when the run is finished late.
-UpdateRobots: TypeAlias = "Callable[[Sequence[str], bool], None]"
+# A larger file is not one of our stylesheets.
+_MAX_STYLESHEET = 100_000
 
 
 class PreviousState(NamedTuple):
-    """State before a run: the manifest, and the files in the target with their sizes.
+    """State before a run: the manifest, and the existing files with their sizes.
 
-    `recovered` names the files of a killed run that has been finished now, `None` if there was none.
-    `is_unverified` is true if there is a journal whose steps can no longer be taken.
+    `recovered` lists the files of a killed run that was finished first; it is `None` if no run was killed.
+    `is_unverified` is true if a journal exists whose steps can no longer be taken.
+    `has_foreign_stylesheet` is true if a file that is not ours has the name of the stylesheet.
     """
 
     manifest: Manifest
     names: Mapping[str, int | None]
     recovered: tuple[str, ...] | None
     is_unverified: bool
+    has_foreign_stylesheet: bool
 
 
 def load(
-    publish_target: PublishTarget,
-    url: str,
-    base: str,
-    now: float,
-    *,
-    dry_run: bool,
-    is_whole: bool,
-    robots: UpdateRobots,
+    publish_target: PublishTarget, host_options: HostOptions, now: float, *, dry_run: bool
 ) -> PreviousState:
-    """Return the state before a run. A run that was killed while it published is finished first.
+    """Return the previous state, after finishing a run that was killed while publishing.
 
-    A dry run finishes nothing. Raise `ExportError` if the files belong to another project. Raise it also if
-    an index cannot be read but has to be kept, because the export does not rebuild everything.
+    A dry run does not finish a killed run. Raise `ExportError` if the files belong to another project.
+    Raise it also if an index cannot be read and the export does not rebuild all sections.
     """
+    url, base = host_options.url, str(host_options.base)
     journal = read_journal(publish_target.state)
-    recovered = journal is not None and not dry_run and steps.roll_forward(publish_target, journal, robots)
-    names = publish_target.target.names()
+    recovered_names = None
+    if journal is not None and not dry_run:
+        update_robots = partial(_update_robots, host_options, publish_target)
+        if steps.roll_forward(publish_target, journal, update_robots):
+            recovered_names = tuple(step.name for step in journal.steps)
+            journal = None
+    names = publish_target.store.names()
     manifest = _read(publish_target, url, base)
-    is_unverified = journal is not None and not recovered
-    if manifest is None or is_unverified:
+    if manifest is None or journal is not None:
         try:
-            adopted_manifest = adoption.adopt(publish_target.target, url, base, names)
+            adopted_manifest = adoption.adopt(publish_target.store, url, base, names)
         except ExportError:
-            if not is_whole:
+            if not host_options.is_whole:
                 raise
             adopted_manifest = Manifest("", url, base)
         if manifest is None:
             manifest = _restore(publish_target, adopted_manifest)
-        if journal is not None and is_unverified:
+        if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
-    recovered_names = (
-        tuple(step.name for step in journal.steps) if journal is not None and recovered else None
+    return PreviousState(
+        _reserve_numbers(manifest, names),
+        names,
+        recovered_names,
+        journal is not None,
+        STYLESHEET in names and not _is_our_stylesheet(publish_target.store),
     )
-    return PreviousState(_reserve_numbers(manifest, names), names, recovered_names, is_unverified)
+
+
+def _is_our_stylesheet(store: Store) -> bool:
+    try:
+        content = store.read(STYLESHEET, _MAX_STYLESHEET) or b""
+    except ExportError:
+        return False
+    # A file that was truncated is ours, too.
+    return content[: len(writer.STYLESHEET_MARK)] == writer.STYLESHEET_MARK[: len(content)]
+
+
+def _update_robots(
+    host_options: HostOptions, publish_target: PublishTarget, documents: Sequence[str], is_transition: bool
+) -> None:
+    """Update robots.txt while a killed run is finished."""
+    try:
+        root = manifests.read_root(publish_target.state)
+    except ManifestError:
+        root = None
+    names = indexes.to_announce(documents)
+    Robots.for_host(host_options, names, root.indexes if root is not None else ()).publish(is_transition)
 
 
 def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None:
-    """Return the manifest, or `None` if there is none that can be read."""
+    """Return the manifest, or `None` if it is missing or damaged."""
     try:
         manifest = manifests.read(publish_target.state)
     except UnreadableError as error:
@@ -83,18 +111,18 @@ def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None
         return None
     if manifest is not None and (manifest.url, manifest.base) != (url, base):
         raise ExportError(
-            f"{publish_target.target.label} contains an export of {manifest.base} with files at "
-            f"{manifest.url}, "
-            f"but this one is of {base} with files at {url}. Export to another target. If the site has "
-            f"moved, remove {manifests.ROOT} in {publish_target.state.label}: all pages are then rebuilt."
+            f"{publish_target.store.label} contains an export of {manifest.base} with files at "
+            f"{manifest.url}, but this one is of {base} with files at {url}. Export to another target. "
+            f"If the site has moved, remove {manifests.ROOT} in {publish_target.state.label}. The next "
+            "export then rebuilds all pages."
         )
     return manifest
 
 
 def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manifest:
-    """Return the adopted manifest with all that can be read of the manifest and its backup.
+    """Return the adopted manifest with what can be read from the manifest and its backup.
 
-    That is highest page numbers, URL counts and removals.
+    These values are the highest page numbers, the URL counts and the removed files.
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
@@ -128,36 +156,29 @@ def _with_counts(adopted_record: SectionRecord | None, known_record: SectionReco
 def _mark_unverified(
     manifest: Manifest, adopted_manifest: Manifest, journal: Journal, names: Iterable[str], now: float
 ) -> Manifest:
-    """Return the manifest with the sections of a journal as their indexes name them.
+    """Return the manifest with the sections of a journal as the published indexes list them.
 
-    Nothing else about them is certain. Other files of the journal, which the killed run had published or
-    was about to remove, are marked as removed.
+    Nothing else is certain about these sections. Files of the journal that no index lists are marked as
+    removed.
     """
     sections = dict(manifest.sections)
+    named_files = {*adopted_manifest.indexes}
     for name in journal.sections:
         adopted_record = adopted_manifest.sections.get(name)
-        known_record = manifest.sections.get(name)
-        sections[name] = (
-            (adopted_record or SectionRecord())
-            if known_record is None
-            else _with_counts(adopted_record, known_record)
-        )
-    named_files = {*adopted_manifest.indexes, *_pages(adopted_manifest.sections, journal.sections)}
+        sections[name] = _with_counts(adopted_record, manifest.sections.get(name, SectionRecord()))
+        if adopted_record is not None:
+            named_files.update(adopted_record.file_names(name))
     removed_at = dict.fromkeys(
         (name for name in journal.files if name in names and name not in named_files), now
     )
-    indexes = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
+    documents = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
     return replace(
-        manifest, sections=sections, removed={**removed_at, **manifest.removed}, files={}, indexes=indexes
+        manifest, sections=sections, removed={**removed_at, **manifest.removed}, files={}, indexes=documents
     )
 
 
-def _pages(sections: Mapping[str, SectionRecord], names: Iterable[str]) -> set[str]:
-    return {file for name in names if name in sections for file in sections[name].file_names(name)}
-
-
 def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
-    """Return the manifest with all page numbers reserved that files in the target have."""
+    """Return the manifest with the page numbers of all existing files reserved."""
     highest = highest_numbers(names)
     sections = {
         name: replace(record, highest=max(record.highest, highest.get(name, 0)))

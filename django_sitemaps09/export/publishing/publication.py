@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from django_sitemaps09 import writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
@@ -19,16 +20,18 @@ from django_sitemaps09.export.publishing.steps import (
     write_sections,
 )
 from django_sitemaps09.export.rendering.run import SectionOutcome
+from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Publication that follows `previous`: the next manifest and its indexes.
+    """Publication that follows `previous`: the next manifest, its indexes and their stylesheet, if any.
 
-    `transition` has the indexes that name both old and new pages, `documents` the final ones.
-    `files_to_delete` names files to delete, `removed_files` files that no index names from now on. `stage`
-    is the folder of the run, `None` in a dry run.
+    `transition` has the indexes that list both old and new pages, `documents` the final indexes.
+    `removed_files` are the files that no index lists from now on. `files_to_delete` are files that were
+    removed long enough ago.
     """
 
     previous: PreviousState
@@ -36,9 +39,9 @@ class Publication:
     outcomes: Mapping[str, SectionOutcome]
     transition: Mapping[str, bytes]
     documents: Mapping[str, bytes]
+    stylesheets: Mapping[str, bytes]
     files_to_delete: tuple[str, ...]
     removed_files: tuple[str, ...]
-    stage: str | None
 
     @classmethod
     def build(
@@ -46,17 +49,16 @@ class Publication:
         previous: PreviousState,
         outcomes: Mapping[str, SectionOutcome],
         order: Iterable[str],
-        removed_sections: Collection[str],
+        remove: Collection[str],
         started: float,
         stage: str | None,
     ) -> Publication:
-        """Build the publication from the sections' outcomes; `removed_sections` lose all their pages."""
+        """Build the publication from the sections' outcomes; sections to `remove` lose all their pages."""
         old = previous.manifest
-        records = dict(old.sections)
-        records |= {name: outcome.record for name, outcome in outcomes.items()}
-        records |= {name: replace(records[name], pages=()) for name in removed_sections}
+        records = {**old.sections, **{name: outcome.record for name, outcome in outcomes.items()}}
+        records |= {name: replace(records[name], pages=()) for name in remove if name in records}
         ordered = {name: records[name] for name in dict.fromkeys((*order, *records)) if name in records}
-        # With several indexes, a URL can also move between two that are replaced at different times.
+        # With several indexes, a URL can also move between indexes that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > indexes.LIMITS.urls
         several = several or len(old.indexes) > 1
         shrinking = [
@@ -65,88 +67,61 @@ class Publication:
             if outcome.shrinks or (several and outcome.report.removed)
         ]
         sections = indexes.assign(ordered, old.sections, shrinking, old.url)
-        cascade = conf.cascade
-        # A page whose index takes the place of another one is named by both for a while.
+        # If a page moves to another index, both indexes list it during the transition.
         shrinking += [
             name for name in sections if name not in shrinking and _has_moved(old, name, sections[name])
         ]
-        transition, documents = indexes.documents(
-            sections, old.sections, shrinking, old.url, cascade=cascade
-        )
-        names = {*documents, *_names(sections)}
-        unnamed = {*old.indexes, *_names(old.sections)} - names
-        due = [name for name, since in old.removed.items() if since <= started - conf.keep_removed]
-        due = [name for name in due if name not in names]
-        removed = {
-            name: since for name, since in old.removed.items() if name not in names and name not in due
-        }
-        removed |= dict.fromkeys(sorted(unnamed), started)
+        transition, documents = indexes.documents(sections, old.sections, shrinking, old.url)
+        has_stylesheet = conf.stylesheet and documents and not previous.has_foreign_stylesheet
+        stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
+        foreign_names = {STYLESHEET} if previous.has_foreign_stylesheet else set()
+        names = {*documents, *stylesheets, *_names(sections), *foreign_names}
+        unnamed = {*old.indexes, *old.stylesheets, *_names(old.sections)} - names
+        removed = {name: since for name, since in old.removed.items() if name not in names}
+        due_before = started - conf.keep_removed
+        due = tuple(name for name, since in removed.items() if since <= due_before)
+        removed = {name: since for name, since in removed.items() if since > due_before}
+        removed_files = tuple(sorted(unnamed))
+        removed |= dict.fromkeys(removed_files, started)
         run = (stage or "").rpartition("/")[2]
-        manifest = Manifest(run, old.url, old.base, sections, removed, indexes=tuple(documents))
-        return cls(
-            previous, manifest, outcomes, transition, documents, tuple(due), tuple(sorted(unnamed)), stage
-        )
+        manifest = Manifest(run, old.url, old.base, sections, removed)
+        manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets))
+        return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
-    def files_to_write(self, publish_target: PublishTarget) -> list[str]:
+    def files_to_write(self, store: Store) -> list[str]:
         """Return the names of the files that differ from what is published."""
-        return [
-            *self._pages(),
-            *(name for name, _ in self._changed_documents(publish_target, self.documents)),
-        ]
-
-    def _pages(self) -> Iterator[str]:
-        for outcome in self.outcomes.values():
-            yield from outcome.staged
-
-    @staticmethod
-    def _changed_documents(
-        publish_target: PublishTarget,
-        documents: Mapping[str, bytes],
-        replaced_documents: Mapping[str, bytes] | None = None,
-    ) -> Iterator[tuple[str, bytes]]:
-        """Yield documents that differ from the published ones, or from the `replaced_documents`."""
-        for name, content in documents.items():
-            try:
-                published_content = (replaced_documents or {}).get(name) or publish_target.target.read(
-                    name, len(content)
-                )
-            except ExportError:
-                # It is not a regular file, or it is longer.
-                published_content = None
-            if published_content != content:
-                yield name, content
+        pages = [name for outcome in self.outcomes.values() for name in outcome.staged]
+        documents = {**self.stylesheets, **self.documents}
+        return [*pages, *dict(_changed_documents(store, documents))]
 
     def publish(self, publish_target: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
-        """Publish the staged files; if nothing has changed, only bring robots.txt up to date."""
+        """Publish the staged files; if nothing has changed, only update robots.txt."""
         old_manifest, new_manifest = self.previous.manifest, self.manifest
-        steps = self._steps(publish_target, folder)
-        is_same = (
-            old_manifest.sections == new_manifest.sections and old_manifest.removed == new_manifest.removed
-        )
-        if (
-            not steps
-            and is_same
-            and old_manifest.indexes == new_manifest.indexes
-            and old_manifest.run
-            and not self.previous.is_unverified
-        ):
+        steps = self._steps(publish_target.store, folder)
+        is_same = old_manifest == replace(new_manifest, run=old_manifest.run, files=old_manifest.files)
+        if not steps and is_same and old_manifest.run and not self.previous.is_unverified:
             robots(False)
             return
         for step in steps:
-            if publish_target.target.is_blocked(step.name):
+            if publish_target.store.is_blocked(step.name):
                 raise ExportError(
-                    f"{publish_target.target.label}: {step.name} is a folder, so "
-                    "nothing was published. Remove it."
+                    f"{publish_target.store.label}: {step.name} is a folder, so nothing was published. "
+                    "Remove it."
                 )
-        publish_target.target.check()
+        publish_target.store.check()
         stored_manifest = write_sections(publish_target.state, old_manifest, new_manifest)
         changed_sections = tuple(
             name
             for name in new_manifest.sections
             if old_manifest.files.get(name) != stored_manifest.files[name]
         )
-        names = {*_names({n: r for n, r in old_manifest.sections.items() if n in changed_sections})}
-        names |= {*_names({n: r for n, r in new_manifest.sections.items() if n in changed_sections})}
+        names = {
+            file
+            for sections in (old_manifest.sections, new_manifest.sections)
+            for name in changed_sections
+            if name in sections
+            for file in sections[name].file_names(name)
+        }
         root = stored_manifest.root().decode()
         journal = Journal(
             new_manifest.run,
@@ -159,8 +134,8 @@ class Publication:
         publish(publish_target, journal, robots)
         clean_state(publish_target.state, stored_manifest)
 
-    def _steps(self, publish_target: PublishTarget, folder: str) -> list[Step]:
-        """Return the steps in order: pages, indexes of the transition, pages that shrink, final indexes."""
+    def _steps(self, store: Store, folder: str) -> list[Step]:
+        """Return steps in order: stylesheet, pages, transition indexes, shrinking pages, final indexes."""
         digests = {
             file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
         }
@@ -170,24 +145,28 @@ class Publication:
             for name, path in outcome.staged.items()
         ]
         shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
-        steps = [step for step in staged if step.name not in shrinks]
-        transition = dict(self._changed_documents(publish_target, self.transition))
-        steps += _stage_documents(publish_target, folder, TRANSITION, transition.items())
+        stylesheets = _changed_documents(store, self.stylesheets)
+        steps = stage(store, f"{folder}/", stylesheets)
+        steps += [step for step in staged if step.name not in shrinks]
+        transition = dict(_changed_documents(store, self.transition))
+        steps += stage(store, f"{folder}/{TRANSITION}", transition.items())
         steps += [step for step in staged if step.name in shrinks]
-        return steps + _stage_documents(
-            publish_target,
-            folder,
-            "index-",
-            self._changed_documents(publish_target, self.documents, transition),
-        )
+        documents = _changed_documents(store, self.documents, transition)
+        return steps + stage(store, f"{folder}/index-", documents)
 
 
-def _stage_documents(
-    publish_target: PublishTarget, folder: str, prefix: str, documents: Iterable[tuple[str, bytes]]
-) -> list[Step]:
-    return stage(
-        publish_target.target, folder, ((f"{prefix}{name}", name, content) for name, content in documents)
-    )
+def _changed_documents(
+    store: Store, documents: Mapping[str, bytes], transition: Mapping[str, bytes] | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield documents that differ from their `transition` or, without one, from the published file."""
+    for name, content in documents.items():
+        try:
+            previous_content = (transition or {}).get(name) or store.read(name, len(content))
+        except ExportError:
+            # The published file is not a regular file, or is longer.
+            previous_content = None
+        if previous_content != content:
+            yield name, content
 
 
 def _has_moved(old_manifest: Manifest, name: str, record: SectionRecord) -> bool:

@@ -1,9 +1,10 @@
 """Publish staged files, adding before removing, so that a crawler never misses a file.
 
-Pages that are new or only gain rows come first. If any page gives rows away, an index that names old and
-new pages follows, then those pages. Then come the final indexes and the manifest. robots.txt names all of
-them before the first index changes, and the final ones afterwards. Before the first of these steps, all of
-them are written to a write-ahead journal. A run that finds a journal takes its remaining steps.
+Pages that are new or only gain rows come first. If any page loses rows to another one, transition indexes
+with both old and new pages follow. Then come the pages that lose rows, the final indexes and the manifest.
+Before the first index changes, robots.txt is updated to list both previous and new indexes. At the end, it
+lists only the new ones. All steps are first written to a write-ahead journal. A run that finds a journal
+takes the remaining steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import NamedTuple
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.journal import JOURNAL, RUN, Journal, Step, write_journal
+from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, Step, write_journal
+from django_sitemaps09.export.rendering.run import RUN
 from django_sitemaps09.filenames import INDEX, is_index
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
@@ -27,25 +29,25 @@ from django_sitemaps09.stores.plain import name_errors
 
 logger = logging.getLogger(__name__)
 
-#: Prefix of the staged name of an index that names old and new pages.
+#: Prefix of the staged name of a transition index, with both old and new pages.
 TRANSITION = "between-"
 
 
 class PublishTarget(NamedTuple):
-    """Publish target, and `check`, which is called before each step and raises if the lock is lost."""
+    """Stores of published files and of the state, and a `check` that raises if the lock is lost."""
 
-    target: Store
+    store: Store
     state: Store
     check: Callable[[], None]
 
 
-def digest(target: Store, name: str) -> str | None:
+def digest(store: Store, name: str) -> str | None:
     """Return the SHA-256 of a file's uncompressed content; `None` if the file is missing or damaged."""
-    file = target.open(name)
+    file = store.open(name)
     if file is None:
         return None
     hash_ = sha256()
-    with file, name_errors(f"{target.label}/{name}"):
+    with file, name_errors(f"{store.label}/{name}"):
         try:
             for data in decompress(file):
                 hash_.update(data)
@@ -57,11 +59,12 @@ def digest(target: Store, name: str) -> str | None:
 def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
     """Write the journal and take all its steps; the section files of the manifest must exist already.
 
-    `robots` updates robots.txt. It is called with `True` while old and new files are named.
+    `robots` updates robots.txt. It is called with `True` before the indexes change, with `False`
+    afterwards.
     """
     publish_target.check()
-    # Staged files must be on disk, with their names, before the journal names them.
-    publish_target.target.sync()
+    # Staged files and their names must be on disk before the journal lists them.
+    publish_target.store.sync()
     write_journal(publish_target.state, journal)
     _take(publish_target, journal, robots)
 
@@ -69,32 +72,32 @@ def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[b
 def _take(
     publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None], steps_taken: int = 0
 ) -> None:
-    """Take all steps except the first `steps_taken`, which have been taken before."""
-    target, state = publish_target.target, publish_target.state
+    """Take all steps except the first `steps_taken`. A killed run has taken these."""
+    store, state, check = publish_target
     for number, step in enumerate(journal.steps):
         previous_step = journal.steps[number - 1] if number else None
         if previous_step is not None and is_index(previous_step.name) != is_index(step.name):
-            # Pages must be on disk before an index that names them, even if the machine crashes.
-            target.sync()
+            # Pages must be on disk before an index that lists them, even if the machine crashes.
+            store.sync()
         if step.name == INDEX or (
             previous_step and _is_transition(previous_step) and not _is_transition(step)
         ):
-            # All other indexes are in place, and each page will be in one of them. robots.txt names them
-            # before the first index, which may have named those pages until now, changes.
-            target.sync()
+            # All other indexes are published. robots.txt must list them before the first index changes,
+            # since pages of the first index may have moved to them.
+            store.sync()
             robots(True)
         if number >= steps_taken:
-            publish_target.check()
-            target.promote(step.staged, step.name)
-    target.sync()
+            check()
+            store.promote(step.staged, step.name)
+    store.sync()
     robots(False)
-    publish_target.check()
+    check()
     replace_manifest(state, journal.root.encode())
     for name in journal.delete:
-        publish_target.check()
-        target.delete(name)
-    target.sync()
-    publish_target.check()
+        check()
+        store.delete(name)
+    store.sync()
+    check()
     state.delete(JOURNAL)
     state.sync()
 
@@ -118,49 +121,44 @@ def roll_forward(
 ) -> bool:
     """Take the remaining steps of a killed run; return `False` if that is not possible.
 
-    `robots` is called with the names of the run's indexes. A step was taken if its staged file is gone. If
-    files of other steps than the first ones are gone, somebody else has removed them.
+    `robots` is called with the names of the run's indexes. A step was taken if its staged file is gone.
+    Steps are taken in order. If a staged file is gone but an earlier one remains, someone removed it.
     """
+    store = publish_target.store
     folder = f"{STATE}/{journal.run}"
-    staged_names = publish_target.target.names(folder)
+    staged_names = store.names(folder)
     steps_left = [step for step in journal.steps if step.staged.removeprefix(f"{folder}/") in staged_names]
     steps_taken = journal.steps[: len(journal.steps) - len(steps_left)]
     digests = {step.name: step.digest for step in steps_taken}
-    if (
-        (*steps_taken, *steps_left) != journal.steps
-        or any(
-            digest(publish_target.target, name) != expected_digest
-            for name, expected_digest in digests.items()
-        )
-        or any(digest(publish_target.target, step.staged) != step.digest for step in steps_left)
+    digests |= {step.staged: step.digest for step in steps_left}
+    if (*steps_taken, *steps_left) != journal.steps or any(
+        digest(store, name) != expected_digest for name, expected_digest in digests.items()
     ):
         logger.warning(
             "%s: an export was killed while it was publishing, and its staged files are gone. These "
             "sections are rebuilt: %s",
-            publish_target.target.label,
+            store.label,
             ", ".join(journal.sections),
         )
         return False
-    logger.warning(
-        "%s: an export was killed while it was publishing; finishing it now.", publish_target.target.label
-    )
+    logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
     names = manifests.parse_root(journal.root, JOURNAL).indexes
     _take(publish_target, journal, partial(robots, names), len(steps_taken))
     return True
 
 
-def stage(target: Store, folder: str, documents: Iterable[tuple[str, str, bytes]]) -> list[Step]:
-    """Stage small documents, given as staged name, published name and content; return their steps."""
+def stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> list[Step]:
+    """Stage documents under their names with a prefix, and return the steps that publish them."""
     steps = []
-    for staged, name, content in documents:
-        with target.staged(f"{folder}/{staged}") as file:
+    for name, content in documents:
+        with store.staged(f"{prefix}{name}") as file:
             file.write(content)
-        steps.append(Step(f"{folder}/{staged}", name, sha256(content).hexdigest()))
+        steps.append(Step(f"{prefix}{name}", name, sha256(content).hexdigest()))
     return steps
 
 
 def write_sections(state: Store, old_manifest: Manifest, new_manifest: Manifest) -> Manifest:
-    """Write the files of sections that differ; return the manifest with the file names of all sections."""
+    """Write the files of changed sections; return the manifest with the file names of all sections."""
     files = {}
     for name, record in new_manifest.sections.items():
         file_name = old_manifest.files.get(name)
@@ -172,16 +170,16 @@ def write_sections(state: Store, old_manifest: Manifest, new_manifest: Manifest)
     return replace(new_manifest, files=files)
 
 
-def clean(target: Store) -> None:
-    """Remove what killed runs left behind."""
-    for folder in target.folders(STATE):
+def clean(store: Store) -> None:
+    """Remove the staging folders and temporary files of killed runs."""
+    for folder in store.folders(STATE):
         if folder.startswith(RUN):
-            target.delete_folder(f"{STATE}/{folder}")
-    target.clean()
+            store.delete_folder(f"{STATE}/{folder}")
+    store.clean()
 
 
 def clean_state(state: Store, manifest: Manifest) -> None:
-    """Remove the files of sections that neither this manifest nor the previous one names."""
+    """Remove the files of sections that neither this manifest nor the previous one lists."""
     try:
         backup = manifests.read_root(state, manifests.BACKUP)
     except ExportError:

@@ -1,17 +1,18 @@
-"""The interface of engines, which render pages elsewhere."""
+"""Interface of engines that render pages outside of this process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
-from django_sitemaps09.export.rendering.page import Rendered, Renderer, Task
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 
 
 class Engine(Protocol):
-    """Renders pages elsewhere. Created with the number of workers, entered before the first page.
+    """Engine that renders pages outside of this process, created with the number of workers.
 
-    An attribute `default_workers` is the number of workers used if none is given.
+    It is entered as a context manager before the first page. The optional attribute `default_workers` is
+    the default number of workers.
     """
 
     workers: int
@@ -20,9 +21,9 @@ class Engine(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], Rendered]:
-        """Submit a page; return a function that waits for it, and raises what has gone wrong.
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+        """Submit a page, and return a function that waits for the result and raises errors.
 
-        The page is rendered by `render_page(renderer, task, check=check_declaration)`, which finds the
-        section by its name, and refuses it if this process would render another one.
+        Workers call `render_page(renderer, task, check=check_declaration)`. This call finds the section by
+        name, and raises `ExportError` if the worker's declaration differs.
         """

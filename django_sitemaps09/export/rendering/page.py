@@ -1,4 +1,4 @@
-"""Render one page to a staged file, in this process or in another one."""
+"""Render one page to staged files, in this process or in another one."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
 
-#: Exceptions whose message says everything. Others may be mistakes in a project, so their traceback is
-#: logged.
+#: Exceptions logged without traceback. Other exceptions can be mistakes in a project.
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
 class HostTarget(NamedTuple):
-    """Publish target of one host: a `folder` of it, or all of it if `folder` is empty.
+    """Place where the files of one host are published, determined by `output` and the settings.
 
-    `output` and the settings determine the target. `stage` is the folder of files that are not published
-    yet, `None` in a dry run.
+    `folder` is the host's subfolder, or empty. `stage` is the folder of files that are not published yet,
+    `None` in a dry run.
     """
 
     base: Base
@@ -49,15 +48,13 @@ class HostTarget(NamedTuple):
     stage: str | None
     folder: str = ""
 
-    def store(self) -> Store:
-        return stores.target(self.output, self.folder)
-
 
 class Task(NamedTuple):
-    """Page to render; `known` are the digests of the files that are published under its name.
+    """Page to render.
 
-    `fingerprint` requests the fingerprint of the page's rows, which is read before them. `prefix` precedes
-    the file name in the staging folder. `using` is the alias of the database that the command reads.
+    `known` has the digest of the published file for each host. `fingerprint` requests the fingerprint of
+    the page's rows. `prefix` precedes the file name in the staging folder. `using` is the alias of the
+    database that the command reads.
     """
 
     section: str
@@ -73,11 +70,8 @@ class Task(NamedTuple):
         return f"Section {self.section!r}, page {self.page.number}"
 
 
-class Rendered(NamedTuple):
-    """Rendered page: its files, what was skipped, and what it cost.
-
-    `files` has one file with the same range for each host, `staged` the paths of the new files.
-    """
+class RenderedPage(NamedTuple):
+    """Rendered page: its file and its staged path for each host, skipped items, and costs."""
 
     files: tuple[PageFile, ...]
     errors: tuple[ItemError, ...]
@@ -86,7 +80,7 @@ class Rendered(NamedTuple):
 
     @property
     def file(self) -> PageFile:
-        """File of the first host; ranges, cuts and URL counts are the same for all hosts."""
+        """File of the first host; the range, the cut and the number of URLs are the same for all hosts."""
         return self.files[0]
 
     @property
@@ -96,9 +90,9 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the pages of one run, with the same rows for all hosts.
+    """Renderer for the pages of one run, with the same rows for all hosts.
 
-    It can be pickled, since stores are opened again through the settings.
+    It can be pickled, because it opens stores through the settings.
     """
 
     targets: tuple[HostTarget, ...]
@@ -122,32 +116,29 @@ class Renderer:
         return "xml.gz" if self.gzip else "xml"
 
     def render(
-        self, source: Source, task: Task, host_stores: Sequence[Store] | None = None
-    ) -> Callable[[], Rendered]:
+        self, source: Source, task: Task, host_stores: Sequence[Store]
+    ) -> Callable[[], RenderedPage]:
         """Render one page to its staged files, and return a function that waits until they are on disk."""
-        opened_stores = host_stores or [target.store() for target in self.targets]
-        return retry(partial(self.render_once, source, task, opened_stores), task.label)
+        return retry(partial(self.render_once, source, task, host_stores), task.label)
 
     def render_once(
         self, source: Source, task: Task, host_stores: Sequence[Store]
-    ) -> Callable[[], Rendered]:
-        """Render one page as `render` does, without a second attempt."""
+    ) -> Callable[[], RenderedPage]:
+        """Render one page as `render` does, but do not retry."""
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
-        # Read before the rows, never after them, so that the next run sees changes made in between.
+        # Read the fingerprint before the rows, so that the next run detects changes made in between.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
         with record_costs() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
+            known_digests = task.known or [None] * len(host_stores)
+            is_linked = "xhtml" in source.namespaces
             sinks = [
-                stack.enter_context(
-                    self._sink(*sink_arguments, file_name, linked="xhtml" in source.namespaces)
-                )
-                for sink_arguments in zip(
-                    host_stores, staged_paths, task.known or [None] * len(host_stores), strict=True
-                )
+                stack.enter_context(self._sink(store, path, digest, is_linked=is_linked))
+                for store, path, digest in zip(host_stores, staged_paths, known_digests, strict=True)
             ]
             documents = writer.write_documents(
-                writer.FORMATS[source.format],
+                writer.page_format(source.format, styled=conf.stylesheet),
                 batches,
                 [
                     Destination(sink.write, str(base))
@@ -158,20 +149,20 @@ class Renderer:
             )
             waits = [sink.end() for sink in sinks]
 
-        def wait() -> Rendered:
+        def wait() -> RenderedPage:
             digests = [wait_for_sink() for wait_for_sink in waits]
             files = [
                 _page_file(source, page, file_name, document, sink, digest, fingerprint)
                 for document, sink, digest in zip(documents, sinks, digests, strict=True)
             ]
-            return Rendered(tuple(files), documents[0].errors, costs, staged_paths)
+            return RenderedPage(tuple(files), documents[0].errors, costs, staged_paths)
 
         return wait
 
     def _sink(
-        self, store: Store, staged_path: str, known_digest: str | None, file_name: str, *, linked: bool
+        self, store: Store, staged_path: str, known_digest: str | None, *, is_linked: bool
     ) -> AbstractContextManager[Sink]:
-        stream = compressor(conf.gzip_level, linked=linked) if file_name.endswith(".gz") else None
+        stream = compressor(conf.gzip_level, linked=is_linked) if staged_path.endswith(".gz") else None
         opener = None if self.stage is None else partial(store.staged, staged_path)
         return open_sink(opener, stream, known_digest)
 
@@ -203,7 +194,7 @@ def _page_file(
 
 
 def check_declaration(source: Source, task: Task) -> None:
-    """Raise `ExportError` if this process would not render what was requested."""
+    """Raise `ExportError` if the declaration in this process differs from the command's."""
     if source.declaration_digest != task.declaration_digest:
         raise ExportError(
             incompatibility(f"section {task.section!r}", " in its query, settings, code or URLs")
@@ -211,25 +202,30 @@ def check_declaration(source: Source, task: Task) -> None:
 
 
 def incompatibility(what: str, where: str = "") -> str:
-    """Return why a worker must not render a page."""
+    """Return the message that says why a worker must not render a page."""
     return (
-        f"it is incompatible: the worker's {what} differs from the command's{where}; deploy the same "
-        "version to both"
+        f"the worker is incompatible: its {what} differs from the command's{where}. Run the same version "
+        "in both"
     )
 
 
 def render_page(
     renderer: Renderer, task: Task, *, check: Callable[[Source, Task], None] = lambda source, task: None
-) -> Rendered:
-    """Render one page where the section is found by its name, as in another process.
+) -> RenderedPage:
+    """Render one page of a section that is found by its name in the setting or the registry.
 
-    `check` is called first, and raises if this process must not render the page.
+    `check` is called first, and raises an exception if this process must not render the page.
     """
 
-    def render() -> Rendered:
-        source = _find_source(renderer, task)
+    def render() -> RenderedPage:
+        all_sections = sections.native_mapping()
+        if task.section not in all_sections:
+            raise sections.unknown_section(task.section, all_sections)
+        section = all_sections[task.section]
+        source = sources.source(task.section, section, renderer.bases, conf.limits, task.using)
         check(source, task)
-        return renderer.render_once(source, task, [target.store() for target in renderer.targets])()
+        host_stores = [stores.target_store(target.output, target.folder) for target in renderer.targets]
+        return renderer.render_once(source, task, host_stores)()
 
     try:
         with _surroundings(renderer):
@@ -237,28 +233,20 @@ def render_page(
     except EXPECTED:
         raise
     except Exception as error:
-        # Not every exception survives the transfer to another process; its text does.
+        # Not every exception can be pickled for the other process.
         logger.exception("%s could not be rendered", task.label)
         raise ExportError(reason_of(error)) from None
 
 
 @contextmanager
 def _surroundings(renderer: Renderer) -> Iterator[None]:
-    """Use the script prefix, URLconf and locale of the export, and restore the previous ones afterwards."""
-    previous = get_script_prefix(), get_urlconf()
+    """Use the script prefix, URLconf and locale of the export inside the block."""
+    script_prefix, urlconf = get_script_prefix(), get_urlconf()
     set_script_prefix(renderer.script_prefix)
     set_urlconf(renderer.urlconf)
     try:
         with site_locale():
             yield
     finally:
-        set_script_prefix(previous[0])
-        set_urlconf(previous[1])
-
-
-def _find_source(renderer: Renderer, task: Task) -> Source:
-    """Return the source of a section that is found by its name, in the setting or the registry."""
-    all_sections = sections.native_mapping()
-    if task.section not in all_sections:
-        raise sections.unknown_section(task.section, all_sections)
-    return sources.source(task.section, all_sections[task.section], renderer.bases, conf.limits, task.using)
+        set_script_prefix(script_prefix)
+        set_urlconf(urlconf)

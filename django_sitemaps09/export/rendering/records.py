@@ -1,12 +1,12 @@
-"""Collect records, staged files and reports of a section's pages, for one host."""
+"""Collect the records, staged files and reports of a section's pages for one host."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import NamedTuple
 
+from django_sitemaps09.export.rendering.plan import Plan
 from django_sitemaps09.export.rendering.retry import RetriedSource
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
@@ -15,21 +15,12 @@ from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future, w3c
 
-#: Seconds for which URL counts are kept; a section's loss is measured against the largest of them.
+#: Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
 BASELINE = 7 * 24 * 3600
 
 
-class Moves(NamedTuple):
-    """Numbers of published pages that are closed, split or kept, and how many are merged away."""
-
-    closed_numbers: Collection[int]
-    split_numbers: Collection[int]
-    kept_numbers: Collection[int]
-    merged_count: int
-
-
 def published_files(name: str, record: SectionRecord) -> list[PageFile]:
-    """Return the files of a section as they are published."""
+    """Return the published files of a section, from its record."""
     bounds = [None, *(page.until for page in record.pages)]
     return [
         _published_file(name, record.suffix, page, after)
@@ -55,7 +46,7 @@ def _published_file(name: str, suffix: Suffix, record: PageRecord, after: Key | 
 class Records:
     """Records of one section for one host.
 
-    `previous` is its published record, `previous_pages` has the published pages that keep their number.
+    `previous` is the published record. `previous_pages` has the published pages that keep their number.
     """
 
     name: str
@@ -76,27 +67,17 @@ class Records:
         self.files.append(_published_file(self.name, self.previous.suffix, record, page.after))
 
     def add(self, page: Page, file: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
-        """Add a rendered page; skip one without URLs, so that the next page takes over its range."""
+        """Add a rendered page. A page without URLs is omitted, and the next page takes over its range."""
         if not file.urls:
             return
-        record = self._record(page, file, fingerprint)
-        self.pages.append(record)
-        self.files.append(replace(file, size=record.size))
-        if not file.unchanged:
-            self.staged[file.name] = staged
-
-    def _record(self, page: Page, file: PageFile, fingerprint: Fingerprint | None) -> PageRecord:
         previous_page = self.previous_pages.get(page.number)
-        unchanged_page = (
-            previous_page if previous_page is not None and previous_page.digest == file.digest else None
-        )
         changed: str | None = w3c(self.started, timezone.utc)
-        if unchanged_page is not None:
-            changed = unchanged_page.changed
+        if previous_page is not None and previous_page.digest == file.digest:
+            changed = previous_page.changed
         elif not any(record.digest for record in self.previous.pages):
-            # Without an earlier digest, the time of the last change is not known.
+            # Without a previous digest, the time of the last change is unknown.
             changed = drop_future(file.lastmod)
-        return PageRecord(
+        record = PageRecord(
             number=page.number,
             until=page.until,
             urls=file.urls,
@@ -108,8 +89,12 @@ class Records:
             fingerprint=fingerprint,
             index_number=0 if previous_page is None else previous_page.index_number,
         )
+        self.pages.append(record)
+        self.files.append(replace(file, size=record.size))
+        if not file.unchanged:
+            self.staged[file.name] = staged
 
-    def outcome(self, moves: Moves, highest: int) -> SectionOutcome:
+    def outcome(self, plan: Plan, highest: int) -> SectionOutcome:
         """Return the outcome of the section; `highest` is the highest page number before this run."""
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
@@ -128,23 +113,24 @@ class Records:
             0.0,
             written=len(self.staged),
             unchanged=len(self.files) - len(self.staged),
-            skipped=len(moves.kept_numbers),
+            skipped=len(plan.kept_numbers),
             removed=len(previous_names.difference(section_record.file_names(self.name))),
-            split=len(moves.split_numbers),
-            merged=moves.merged_count,
+            split=len(plan.split_numbers),
+            merged=plan.merged_count,
         )
-        # If the open end is a closed page now, another page may also have been merged with it just before.
+        # The open last page may have been merged with another page and then cut, so it may lose rows if it
+        # is closed now.
         has_key_ranges = self.previous.has_key_ranges
         shrinks = {
             page_name(self.name, record.number, section_record.suffix)
             for record in self.pages
-            if record.number in moves.split_numbers
-            or (has_key_ranges and record.until is not None and record.number not in moves.closed_numbers)
+            if record.number in plan.split_numbers
+            or (has_key_ranges and record.until is not None and record.number not in plan.closed_numbers)
         }
         return SectionOutcome(report, section_record, self.staged, frozenset(shrinks & previous_names))
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
-        """Return the URL counts that the next run is measured against."""
+        """Return the earlier URL counts. The next run compares its URL count with them."""
         previous, started = self.previous, self.started.timestamp()
         if self.is_forced:
             # A forced result is the new baseline, so earlier counts are dropped.
@@ -156,14 +142,14 @@ class Records:
 
 
 def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
-    """Return what several hosts' records of a section have in common, and each host's pages by number.
+    """Return the common record of several hosts for a section, and each host's pages by number.
 
-    If their pages differ, all pages are rebuilt, with numbers that no host has ever used.
+    If the hosts' page maps differ, the record has no pages, so all pages are rebuilt with new numbers.
     """
     first, *other_records = records
     highest = max(record.highest for record in records)
     if all(_has_same_pages(first, other) for other in other_records):
-        # The largest of the hosts' files is compared with the limits.
+        # Limits apply to the largest of the hosts' files.
         page_groups = zip(*(record.pages for record in records), strict=True)
         pages = [
             same_pages[0]._replace(bytes=max(page.bytes for page in same_pages))
@@ -175,9 +161,9 @@ def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list
 
 
 def _has_same_pages(first: SectionRecord, other: SectionRecord) -> bool:
-    is_same = (first.key_identity, first.suffix, first.declaration_digest) == (
-        other.key_identity,
-        other.suffix,
-        other.declaration_digest,
+    return (
+        first.key_identity == other.key_identity
+        and first.suffix == other.suffix
+        and first.declaration_digest == other.declaration_digest
+        and first.page_map() == other.page_map()
     )
-    return is_same and first.page_map() == other.page_map()

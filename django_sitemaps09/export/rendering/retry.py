@@ -1,4 +1,4 @@
-"""Retry reads of the database while its connection is lost."""
+"""Retry database reads that fail, for example because the connection is lost."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
-#: Seconds between the attempts of one read; a server that restarts is back within their sum.
+#: Pauses between attempts, in seconds. In total, they are long enough for a restart of the server.
 PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
 def retry(read: Callable[[], ResultT], label: str) -> ResultT:
-    """Return what `read` returns, calling it again if the database fails.
+    """Return the result of `read`, called again if the database fails.
 
-    A lost connection is reopened, with the `PAUSES` between attempts. Any other failure of the database,
-    such as a deadlock, is retried once. Raise `ExportError` in a transaction of the caller, which is lost
-    with its connection. Exceptions of a project are not retried.
+    After a lost connection, retry with the `PAUSES` between attempts. Retry once after any other failure of
+    the database, such as a deadlock. Do not retry other exceptions. Raise `ExportError` if the caller has
+    opened a transaction, since the transaction is lost with its connection.
     """
     is_first = True
     for pause in PAUSES:
         try:
             return read()
         except Exception as error:
-            if not _is_of_database(error) or not (_close_lost(error) or is_first):
+            if not _is_database_error(error) or not (_close_lost(error) or is_first):
                 raise
             logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))
         is_first = False
@@ -42,8 +42,8 @@ def retry(read: Callable[[], ResultT], label: str) -> ResultT:
     return read()
 
 
-def _is_of_database(error: Exception) -> bool:
-    """Return whether a database failed; not all errors of a driver are wrapped by Django."""
+def _is_database_error(error: Exception) -> bool:
+    """Return whether a database failed; Django does not wrap all errors of drivers."""
     open_connections: Any = connections.all(initialized_only=True)
     drivers = [connection.Database for connection in open_connections]
     return isinstance(error, (OperationalError, InterfaceError)) or any(
@@ -52,7 +52,7 @@ def _is_of_database(error: Exception) -> bool:
 
 
 def _close_lost(error: Exception) -> bool:
-    """Return whether a connection that failed is lost, and close it so that the next query opens one."""
+    """Close lost connections, so that the next query opens new ones; return whether any were lost."""
     failed_connections = [
         connection for connection in connections.all(initialized_only=True) if connection.errors_occurred
     ]
@@ -73,7 +73,7 @@ def _close_lost(error: Exception) -> bool:
 
 
 class RetriedSource(NamedTuple):
-    """Source whose queries before and after the rendering of pages are retried."""
+    """Source whose queries are retried, for use outside of rendering."""
 
     source: Source
     label: str

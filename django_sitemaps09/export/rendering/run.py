@@ -1,7 +1,8 @@
-"""Options, shared state and section outcomes of one export run."""
+"""Shared state and section outcomes of one export run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,12 +15,17 @@ from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
+#: Prefix of a run's name. The run's staging folder below `STATE` has the same name.
+RUN = "run-"
+#: Valid names of runs. They cannot lead to another folder.
+RUN_NAME = re.compile(rf"{RUN}[0-9A-Za-z-]+")
+
 
 class SectionOutcome(NamedTuple):
     """Outcome of a section after its pages are staged.
 
-    `record` is what to publish; it is the previous one if the section failed. `staged` maps the files that
-    are new or changed to their staged paths. `shrinks` names those that gave rows away to another file.
+    `record` is the record to publish, or the previous record if the section failed. `staged` maps new and
+    changed files to their staged paths. `shrinks` lists published files that lost rows to other files.
     """
 
     report: SectionReport
@@ -29,23 +35,19 @@ class SectionOutcome(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """Callbacks for the progress of a run: with the expected pages, each page, and each section."""
+    """Callbacks for the expected numbers of pages, each rendered page, and each finished section."""
 
-    plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None
-    page: Callable[[str, PageFile], object] = lambda section, file: None
-    section: Callable[[SectionReport], object] = lambda section: None
-
-
-_NOBODY = Listeners()
+    plan: Callable[[Mapping[str, int | None]], object]
+    page: Callable[[str, PageFile], object]
+    section: Callable[[SectionReport], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """State of a run that all its sections share.
+    """State that all sections of a run share.
 
-    `started` is the time when it began, with a time zone. `stores`, `names` and `foreign_names` have a
-    value for each host. `names` are the files in the target with their sizes, `foreign_names` those of them
-    that are not ours.
+    `started` has a time zone. `stores`, `names` and `foreign_names` have one value for each host: its
+    store, its existing files with their sizes, and the names of files that the manifest does not list.
     """
 
     renderer: Renderer
@@ -54,11 +56,11 @@ class Run:
     foreign_names: Sequence[Collection[str]]
     options: ExportOptions
     started: datetime
-    engine: Engine | None = None
-    listeners: Listeners = _NOBODY
+    engine: Engine | None
+    listeners: Listeners
 
     def for_host(self, index: int) -> Run:
-        """Return this run for one of its hosts alone."""
+        """Return this run with only one of its hosts."""
         return replace(
             self,
             renderer=replace(self.renderer, targets=(self.renderer.targets[index],)),

@@ -1,80 +1,93 @@
-"""Export one section; its failure does not affect the others."""
+"""Export one section. A failure does not affect other sections."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 
-from django_sitemaps09 import sources
+from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, reason_of
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.hints import hints
-from django_sitemaps09.export.rendering.page import EXPECTED
-from django_sitemaps09.export.rendering.plan import SectionPages
-from django_sitemaps09.export.rendering.records import BASELINE, common_record, published_files
+from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
+from django_sitemaps09.export.rendering.plan import KeptPage, Plan, SectionPages
+from django_sitemaps09.export.rendering.records import BASELINE, Records, common_record, published_files
 from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.run import Run, SectionOutcome
 from django_sitemaps09.export.rendering.skipped import SkippedItems
 from django_sitemaps09.export.report import SectionReport, pluralize
+from django_sitemaps09.filenames import page_name
 from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.pages import Page
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources import Source, UrlsSource
+from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
 
 logger = logging.getLogger(__name__)
 
-# A section may lose fewer URLs than this in any case.
+# A section may always lose fewer URLs than this.
 _SHRUNK = 100
+# Optional prefix before the name of a staged file.
+_PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
 
 
 def export_section(
     run: Run, name: str, section: Section, records: Sequence[SectionRecord]
 ) -> list[SectionOutcome]:
-    """Export all pages of a section, for each host; a failure does not affect other sections."""
+    """Export all pages of a section, and return the outcome for each host, even if the section failed."""
     started = time.perf_counter()
     errors, costs = SkippedItems(name), Costs()
-    outcomes = [SectionOutcome(SectionReport(name, (), 0.0), previous) for previous in records]
-    failure: str | None = None
     advice: Sequence[str] = ()
-    is_transient = False
+    reason: str | None
     try:
-        # Ignore the locale of the caller, such as that of a request in the admin.
+        # Ignore the caller's locale, for example the language of a request in the admin.
         with site_locale():
             source, rows, initial = retry(lambda: _open(run, name, section), f"Section {name!r}")
             costs.add(initial)
             is_transient = source.is_transient
             previous, known_pages = common_record(records)
-            pages = SectionPages(run, name, source, records, previous, known_pages, errors, costs)
-            outcomes = pages.outcomes(rows)
+            section_pages = SectionPages(run, name, source, records, previous, known_pages)
+            outcomes = _outcomes(section_pages, rows, errors, costs)
         report = outcomes[0].report
         advice = hints(source, costs, report.urls) if report.files else ()
     except Exception as error:
         unexpected = not isinstance(error, EXPECTED)
-        failure = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
-        logger.error("Section %r could not be rendered: %s", name, failure, exc_info=unexpected)
-    final_outcomes = []
-    pairs = list(zip(records, outcomes, strict=True))
-    failures = (_failure(run, name, *pair, errors, is_transient=is_transient) for pair in pairs)
-    # Hosts share the same pages of a section, so it is published on all of them or on none.
-    reason = failure or next(filter(None, failures), None)
-    for previous, outcome in pairs:
-        if reason is not None:
-            files = published_files(name, previous)
-            outcome = SectionOutcome(SectionReport(name, files, 0.0, unchanged=len(files)), previous)
-        report = replace(
-            outcome.report,
-            seconds=time.perf_counter() - started,
-            left_out=errors.count,
-            errors=tuple(errors.listed_errors),
-            failure=reason,
-            hints=advice if reason is None else (),
-            ignored_keys=costs.ignored_keys,
+        reason = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
+        logger.error("Section %r could not be rendered: %s", name, reason, exc_info=unexpected)
+    else:
+        # All hosts share the pages of a section, so the section is published on all of them or on none.
+        pairs = zip(records, outcomes, strict=True)
+        failures = (_failure(run, name, *pair, errors, is_transient=is_transient) for pair in pairs)
+        reason = next(filter(None, failures), None)
+    if reason is not None:
+        outcomes = [_unpublished(name, record) for record in records]
+    seconds = time.perf_counter() - started
+    return [
+        outcome._replace(
+            report=replace(
+                outcome.report,
+                seconds=seconds,
+                left_out=errors.count,
+                errors=tuple(errors.listed_errors),
+                failure=reason,
+                hints=advice if reason is None else (),
+                ignored_keys=costs.ignored_keys,
+            )
         )
-        final_outcomes.append(outcome._replace(report=report))
-    return final_outcomes
+        for outcome in outcomes
+    ]
+
+
+def _unpublished(name: str, record: SectionRecord) -> SectionOutcome:
+    files = published_files(name, record)
+    return SectionOutcome(SectionReport(name, files, 0.0, unchanged=len(files)), record)
 
 
 def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
@@ -87,6 +100,105 @@ def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
     return source, sources.rows_on_page(source, conf.limits), costs
 
 
+def _outcomes(
+    section_pages: SectionPages, rows_on_page: int, errors: SkippedItems, costs: Costs
+) -> list[SectionOutcome]:
+    """Plan and render the pages, and return the outcome for each host."""
+    run, name, source, previous_records, previous, previous_pages = section_pages
+    plan = section_pages.plan(rows_on_page)
+    if isinstance(source, PositionSource):
+        run.listeners.plan({name: -(-source.count // rows_on_page)})
+    is_forced = name in frozenset(run.options.force)
+    arguments = name, section_pages.rows, run.started, is_forced, section_pages.suffix
+    hosts = [
+        Records(*arguments, record, {number: page_records[number] for number in plan.previous_pages})
+        for record, page_records in zip(previous_records, previous_pages, strict=True)
+    ]
+    # The digest compiles the section's query, so compute it only once.
+    declaration_digest = section_pages.rows.declaration_digest
+    is_same_declaration = previous.declaration_digest == declaration_digest
+    with closing(_render(section_pages, plan, declaration_digest)) as results:
+        for page, result in results:
+            if isinstance(result, KeptPage):
+                for host in hosts:
+                    host.keep(page)
+                continue
+            _check_names(section_pages, page, result)
+            errors.add(result.errors)
+            costs.add(result.costs)
+            run.listeners.page(name, result.file)
+            fingerprint = plan.fingerprint(page, result, is_same_declaration=is_same_declaration)
+            for host, file, staged in zip(hosts, result.files, result.staged, strict=True):
+                host.add(page, file, staged, fingerprint)
+    highest = max(record.highest for record in previous_records)
+    return [host.outcome(plan, highest) for host in hosts]
+
+
+def _render(
+    section_pages: SectionPages, plan: Plan, declaration_digest: str
+) -> Generator[tuple[Page, RenderedPage | KeptPage]]:
+    """Yield each page with its result."""
+    run, source = section_pages.run, section_pages.source
+    engine = run.engine if has_key_ranges(source) else None
+    # If pages are rendered in this process, a thread finishes one page while the next one is read.
+    local_results: deque[Callable[[], RenderedPage]] = deque(maxlen=2)
+
+    def submit(page: Page) -> Callable[[], RenderedPage | KeptPage]:
+        if page.number in plan.kept_numbers:
+            return KeptPage
+        task = _task(section_pages, plan, page, declaration_digest)
+        # For a single page, whose range has no bounds, another process saves no time.
+        if engine is not None and page.after != page.until:
+            return engine.submit(run.renderer, task)
+        local_results.append(run.renderer.render(source, task, run.stores))
+        return local_results[-1]
+
+    # A crawler may still use an index that lists only the closed page, so both parts get new numbers.
+    retired_numbers = plan.closed_numbers if has_key_ranges(source) else ()
+    try:
+        yield from pages.render_all(
+            plan.pages,
+            submit,
+            2 if engine is None else 2 * engine.workers,
+            divide=plan.divide,
+            retires=lambda page: page.number in retired_numbers,
+            highest=0 if source.is_transient else section_pages.previous.highest,
+        )
+    except BaseException:
+        # Threads must not write to a folder that is removed, so wait for them.
+        for wait in local_results:
+            with suppress(Exception):
+                wait()
+        raise
+
+
+def _task(section_pages: SectionPages, plan: Plan, page: Page, declaration_digest: str) -> Task:
+    source = section_pages.source
+    return Task(
+        section_pages.name,
+        page,
+        known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
+        fingerprint=section_pages.run.options.changed_only
+        and source.can_fingerprint
+        and page not in plan.fingerprints,
+        declaration_digest=declaration_digest,
+        using=source.bare_rows.db if has_key_ranges(source) else None,
+    )
+
+
+def _check_names(section_pages: SectionPages, page: Page, rendered: RenderedPage) -> None:
+    """Raise `ExportError` unless a worker's result has the requested file names.
+
+    The result decides what is published, and under which name.
+    """
+    name = page_name(section_pages.name, page.number, section_pages.suffix)
+    targets = section_pages.run.renderer.targets
+    for target, file, staged in zip(targets, rendered.files, rendered.staged, strict=True):
+        prefix, separator, rest = staged.removeprefix(f"{target.stage}/").partition(name)
+        if file.name != name or not separator or rest or _PREFIX.fullmatch(prefix) is None:
+            raise ExportError(f"A worker returned an invalid file name for {name}: {staged!r}.")
+
+
 def _failure(
     run: Run,
     name: str,
@@ -96,11 +208,11 @@ def _failure(
     *,
     is_transient: bool,
 ) -> str | None:
-    """Return why a section that was rendered may not be published, or `None`."""
+    """Return why a rendered section must not be published, or `None`."""
     record = outcome.record
     if not record.pages and errors.count:
         first = min(errors.listed_errors, key=lambda error: error.field != "location")
-        return f"every item was skipped; the first: {first}"
+        return f"every item was skipped; first error: {first}"
     counted_since = run.started.timestamp() - BASELINE
     max_urls = max([previous.urls, *(urls for until, urls in previous.counts if until >= counted_since)])
     lost_urls = max_urls - record.urls
@@ -113,6 +225,6 @@ def _failure(
         return None
     return (
         f"it would shrink from {max_urls:,} to {pluralize(record.urls, 'URL')}, which is more than "
-        "SITEMAPS09['MAX_SHRINK'] allows; the published files stay. If this is intended, use --force "
+        "SITEMAPS09['MAX_SHRINK'] allows; the published files are kept. If this is intended, use --force "
         f"{name}"
     )

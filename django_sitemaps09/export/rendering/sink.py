@@ -1,4 +1,4 @@
-"""Write one file of an export: hash it while its rows are read, compress and stage it if it differs."""
+"""Write one file of an export: hash it while rows are read, then compress and stage it if it differs."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from typing import BinaryIO
 from django_sitemaps09.compression import Compressor
 from django_sitemaps09.stores.plain import name_errors
 
-# Bytes that a file's thread gets at once, and how many such chunks may wait there.
+# Bytes in a chunk for a file's threads, and the maximum number of chunks that wait for them.
 _CHUNK = 1_000_000
 _WAITING = 2
-# Bytes that are compressed at once after they have waited in a temporary file.
+# Bytes that are compressed at once from a temporary file.
 _READ = 1_000_000
 
-#: Opens a new file, which is complete and on disk when its block ends without an error.
+#: Opens a new file. It is complete and on disk when the context ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
 
 
 class DiscardFile(Exception):
-    """Passed to the context manager of a staged file to discard it."""
+    """Exception that makes the context manager of a staged file discard the file."""
 
 
 class Sink:
-    """Output of one file: counts, hashes and compresses its bytes, and writes them if there is a place.
+    """Output file that counts, hashes and compresses bytes, and writes them with an `opener`.
 
-    Hashing and compressing have a thread each, and release the GIL to the reading of rows. Only a few
-    chunks wait there. Errors are raised by the next `write`, or at the end.
+    Hashing and compressing have one thread each. They release the GIL, so rows are read meanwhile. Only a
+    few chunks wait for these threads. The next `write()`, or waiting for the end, raises their errors.
 
-    If the digest of the published file is `known_digest`, uncompressed bytes wait in a temporary file. They
-    are compressed and written only if their digest differs.
+    `known_digest` is the digest of the published file. If it is given, bytes wait in a temporary file, and
+    are only compressed and written if their digest differs.
     """
 
     def __init__(
@@ -62,9 +62,8 @@ class Sink:
         self._hash_futures: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
-        """Write uncompressed bytes."""
         self._buffer.append(data)
-        # Threads take turns at the GIL, and each switch costs both of them time.
+        # Only one thread at a time holds the GIL, and each switch takes time, so hand over long chunks.
         if sum(map(len, self._buffer)) >= _CHUNK:
             self._hand_over()
 
@@ -95,8 +94,8 @@ class Sink:
     def end(self) -> Callable[[], str]:
         """End the file, and return a function that waits until it is on disk.
 
-        That function returns the hexadecimal SHA-256 of the bytes that were given to `write`. Until it is
-        called, the caller can do something else, such as render the next page.
+        The function returns the hexadecimal SHA-256 of the uncompressed bytes. Before calling it, the
+        caller can do other work, such as rendering the next page.
         """
         if self._buffer:
             self._hand_over()
@@ -116,13 +115,13 @@ class Sink:
             if self._known_digest is None:
                 self._flush()
                 return
-            # Everything to hash was handed over before this task was.
+            # All chunks were submitted for hashing before this task.
             self._hashing.shutdown()
             self.unchanged = self._digest.hexdigest() == self._known_digest
             if not self.unchanged:
-                self._compress_what_waits()
+                self._compress_temporary_file()
 
-    def _compress_what_waits(self) -> None:
+    def _compress_temporary_file(self) -> None:
         raw, self._file = self._file, None
         if raw is None:
             return
@@ -147,7 +146,7 @@ class Sink:
 
 
 def _name_errors(file: BinaryIO) -> AbstractContextManager[None]:
-    """Name the file in errors, or the folder of temporary files if it has no name."""
+    """Add the file name to errors, or the folder of temporary files if the file has no name."""
     name = getattr(file, "name", None)
     return name_errors(name if isinstance(name, (str, Path)) else gettempdir())
 
@@ -156,7 +155,7 @@ def _name_errors(file: BinaryIO) -> AbstractContextManager[None]:
 def open_sink(
     opener: Open | None, stream: Compressor | None, known_digest: str | None = None
 ) -> Iterator[Sink]:
-    """Open a `Sink` that is discarded if the block fails; otherwise the block must call `end()`."""
+    """Open a `Sink` and discard its file if the block fails; otherwise the block must call `end()`."""
     sink = Sink(opener, stream, known_digest)
     try:
         yield sink

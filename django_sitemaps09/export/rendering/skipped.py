@@ -9,13 +9,13 @@ from django_sitemaps09.entries import ItemError
 
 logger = logging.getLogger(__name__)
 
-# All are counted, but a section in which every item fails must not fill a report.
+# All errors are counted, but a section in which every item fails must not fill the report.
 _NAMED_ERRORS = 1_000
 
 
 @dataclass(slots=True)
 class SkippedItems:
-    """Skipped items and elements, each counted once although splitting a page reads rows twice."""
+    """Skipped items and elements of a section, each counted once even if its row is read twice."""
 
     section: str
     count: int = 0
@@ -23,7 +23,7 @@ class SkippedItems:
     previous_errors: frozenset[ItemError] = frozenset()
 
     def add(self, errors: tuple[ItemError, ...]) -> None:
-        # Rows that are read twice are read again for the very next page.
+        # Splitting a page reads rows twice, for two consecutive pages.
         repeated_errors, self.previous_errors = self.previous_errors, frozenset(errors)
         for error in dict.fromkeys(errors):
             if error in repeated_errors:

@@ -1,4 +1,4 @@
-"""The command `manage.py export_sitemaps`, which exports the sitemaps and updates robots.txt."""
+"""The management command `export_sitemaps`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
-from django_sitemaps09.management.streams import Lenient, settle
+from django_sitemaps09.management.streams import LenientStream, flush_or_discard
 from django_sitemaps09.management.table import lines
 
-#: Options that are passed on to `export()` as they are.
+#: Options that are passed to `export()` under the same names.
 _PASSED_ON = (
     *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
     *("force", "remove", "engine", "workers", "changes"),
@@ -31,7 +31,7 @@ _PASSED_ON = (
 
 
 class Command(BaseCommand):
-    """Exports sitemaps, and prints the report."""
+    """Exports the sitemaps and prints the report."""
 
     help = "Exports the sitemaps and their index to files, and updates robots.txt."
 
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="NAME",
-            help="remove this section, which is no longer declared",
+            help="remove this published section; it must no longer be declared",
         )
         add(
             "--engine", metavar="NAME", help="serial, processes, celery, or a dotted path (default: ENGINE)"
@@ -77,37 +77,35 @@ class Command(BaseCommand):
         add("--format", choices=["table", "json"], default="table")
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
-        out: Any
-        err: Any
-        out, err = (sys.stdout if stdout is None else stdout), (sys.stderr if stderr is None else stderr)
-        out, err = Lenient(out, "standard output"), Lenient(err, "standard error")
+        out: Any = LenientStream(sys.stdout if stdout is None else stdout, "standard output")
+        err: Any = LenientStream(sys.stderr if stderr is None else stderr, "standard error")
         super().__init__(out, err, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:
             super().run_from_argv(argv)
         except Interrupted as error:
-            # A repeated signal, from a launcher for example, must not change the exit status.
+            # A second signal, for example from a process manager, must not change the exit status.
             signal.signal(error.number, signal.SIG_IGN)
             self.stderr.write(f"{CommandError.__name__}: {error}")
             sys.exit(error.returncode)
         finally:
-            settle()
+            flush_or_discard()
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Run with streams that may fail. A signal raises `Interrupted`.
+        """Run with streams that can fail. A signal raises `Interrupted`.
 
-        That is a `KeyboardInterrupt`, so that a caller which goes on after a `CommandError` ends too.
+        The exception is a `KeyboardInterrupt`, so it also ends a caller that handles a `CommandError`.
         """
         for name in ("stdout", "stderr"):
             if options.get(name) is not None:
-                options[name] = Lenient(options[name], name)
+                options[name] = LenientStream(options[name], name)
         with interruptible():
             return super().execute(*args, **options)
 
     def check(self, *args: Any, **kwargs: Any) -> None:
-        """Also check the exported sections if views are passed a mapping and no export is configured."""
-        # The export itself reports what is wrong there.
+        """Discover registered sections first, so that they are checked even without export settings."""
+        # The export itself reports an error in the mapping.
         with suppress(Exception):
             sections.mapping()
         super().check(*args, **kwargs)
@@ -128,7 +126,7 @@ class Command(BaseCommand):
             for report in reports.values():
                 for line in lines(report, hints=options["verbosity"] > 1):
                     self.stdout.write(line)
-        # A failure is reported here, not after the process has ended.
+        # Flush here, so that a failure of the stream is reported before the end of the process.
         self.stdout.flush()
         warnings = [warning for report in reports.values() for warning in report.warnings]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
@@ -138,7 +136,7 @@ class Command(BaseCommand):
             raise CommandError("\n".join(failures))
 
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
-        """Export as the options say, with progress on the terminal if there is one."""
+        """Export with these options, and show the progress in a terminal."""
         shows_table = options["format"] == "table" and options["verbosity"] > 0
         arguments = {name: options[name] for name in _PASSED_ON}
         arguments["gzip"] = False if options["no_gzip"] else None

@@ -1,4 +1,4 @@
-"""Key identity: the columns that bounds of pages refer to, and how the database orders them."""
+"""Key identity: the columns of a key, and the order of their values in the database."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from django.db.models import Model
 from django_sitemaps09.pages import Key
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
-# Pairs of bounds compared in one query; SQLite accepts expressions that are 1,000 deep.
+# Number of pairs of bounds compared in one query. SQLite limits the depth of an expression to 1,000.
 _PAIRS = 300
-# Types that all databases order as Python does. Times can be stored as local ones, which repeat in autumn,
-# and MariaDB compares a UUID by its end.
+# Types that all databases order as Python does. Times can be stored in a local zone, where an hour repeats
+# in autumn, and MariaDB compares UUIDs from their end.
 _ORDERED_ALIKE = {int, Decimal, date}
 
 
 class Collation(NamedTuple):
-    """Collation of a text column: its name, and a literal that is compared in the same way."""
+    """Name of a text column's collation, and a placeholder that compares with this collation."""
 
     name: str
     literal: str
 
 
 class KeyIdentity(NamedTuple):
-    """Key columns in their database."""
+    """Key columns as their database stores and compares them."""
 
     key: KeyColumns
     model: type[Model]
     using: str
 
     def texts(self) -> tuple[str, ...]:
-        """Return the vendor, then table, column, type and collation of each column."""
+        """Return the database vendor, then the table, name, type and collation of each column."""
         connection = connections[self.using]
         parts = [connection.vendor]
         for field, collation in zip(self.columns(), self.collations(), strict=True):
@@ -46,24 +46,21 @@ class KeyIdentity(NamedTuple):
         return tuple(parts)
 
     def columns(self) -> list[Any]:
-        """Return the fields of the key in their own tables.
+        """Return the key's fields on the model.
 
-        `KeyColumns` has the fields whose values they take.
+        For a relation, `KeyColumns.fields` has the field that it refers to instead.
         """
         options: Any = self.model._meta
         return [options.pk if name == "pk" else options.get_field(name) for name in self.key.names]
 
     def collations(self) -> list[Collation | None]:
-        """Return how the columns compare text; `None` for a type that has no collation."""
+        """Return the collation of each column; `None` for a type without collation."""
         connection = connections[self.using]
         lookup: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
         return [lookup(connection, field) for field in self.columns()]
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        """Return whether the database finds each bound greater than the one before.
-
-        Several hundred are compared in one query.
-        """
+        """Return whether bounds are ascending in the database. A query compares several hundred bounds."""
         try:
             keys: list[Any] = [self.key.parse(bound) for bound in bounds]
         except (ValidationError, ValueError):
@@ -89,17 +86,17 @@ class KeyIdentity(NamedTuple):
                 cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
         except DataError:
-            # The database does not accept such a value.
+            # The database rejects one of the values.
             return False
 
     def _literals(self) -> Iterator[str]:
-        """Yield a placeholder for each column, of its type and collation; a bare literal can differ."""
+        """Yield a placeholder with the type and collation of each column, since a plain `%s` can differ."""
         connection = connections[self.using]
         for field, collation in zip(self.key.fields, self.collations(), strict=True):
             if collation is not None:
                 yield collation.literal
             elif connection.vendor == "sqlite":
-                # SQLite has no types but those of its values; casting a time gives its year.
+                # In SQLite, only values have types, and casting a time to its type returns the year.
                 yield "%s"
             else:
                 yield f"CAST(%s AS {field.cast_db_type(connection)})"
@@ -108,7 +105,7 @@ class KeyIdentity(NamedTuple):
 def _postgresql(connection: Any, field: Any) -> Collation | None:
     """Return a column's collation.
 
-    The default one is named after that of the database, since servers can have different ones.
+    For the default collation, the name includes the database's collation, since servers differ.
     """
     sql = (
         "SELECT co.collname, QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
@@ -128,9 +125,9 @@ def _postgresql(connection: Any, field: Any) -> Collation | None:
 
 
 def _mysql(connection: Any, field: Any) -> Collation | None:
-    """Return a column's collation, with a literal converted to it.
+    """Return a column's collation, with a placeholder converted to its character set.
 
-    A bare literal has the collation of the connection, and its character set may not support the column's.
+    A plain `%s` has the character set of the connection. This may not support the collation.
     """
     sql = (
         "SELECT collation_name, character_set_name FROM information_schema.columns "

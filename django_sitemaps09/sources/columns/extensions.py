@@ -1,4 +1,4 @@
-"""The methods of a sitemap that extend its entries: which there are, and what they give for its rows."""
+"""Hooks and extensions that add content to the entries of a sitemap, with their namespaces and results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news"
 
 
 def hooks(sitemap: object) -> dict[Hook, Callable[[Any], Any]]:
-    """Return the methods of a sitemap that extend its entries.
+    """Return the methods of a sitemap that add content to its entries, by name.
 
-    Attributes that are not methods are not ours. A sitemap whose files have only URLs has no such methods.
+    Other attributes with these names belong to the project. Text files have only URLs, so no hooks apply.
     """
     if format_name(sitemap) == "text" or not isinstance(sitemap, Sitemap):
         return {}
@@ -26,23 +26,22 @@ def hooks(sitemap: object) -> dict[Hook, Callable[[Any], Any]]:
 
 
 def project_extensions(sitemap: object) -> list[Extension]:
-    """Return the extensions of the project, if they are written."""
+    """Return the sitemap's extensions; an empty list for a text file, since it can only have URLs."""
     return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
 
 
 def namespaces(sitemap: object, *, is_linked: bool) -> dict[str, str]:
-    """Return the namespaces of all that the entries of a sitemap can have, by prefix."""
+    """Return the namespaces of all content that the entries of a sitemap can have, by prefix."""
     prefixes = [_PREFIXES[name] for name in hooks(sitemap)] + ["xhtml"] * is_linked
     uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
     return uris | {extension.prefix: extension.namespace for extension in project_extensions(sitemap)}
 
 
 def used_namespaces(batch: Batch) -> dict[str, str]:
-    """Return the namespaces of what the entries of a batch have, by prefix."""
+    """Return the namespaces of the content that a batch has, by prefix."""
     columns = {name: getattr(batch, name) for name in HOOKS}
     prefixes = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
-    if any(version.language for version in batch.versions):
-        prefixes.append("xhtml")
+    prefixes += ["xhtml"] * any(localization.language for localization in batch.versions)
     foreign = {
         extension.prefix: extension.namespace for extension in batch.extensions if any(batch.foreign or ())
     }
@@ -50,24 +49,20 @@ def used_namespaces(batch: Batch) -> dict[str, str]:
 
 
 def results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[str | Extension, list[Any]]:
-    """Return the results of the hooks for each item."""
+    """Return the results of hooks and extensions for each item."""
     values: dict[str | Extension, list[Any]] = {}
     for name, hook in hooks(sitemap).items():
         with step(name):
-            convert = _news_value if name == "news" else _list_value
-            # Generators are consumed here, where their errors are the item's.
-            values[name] = items.each(lambda item: convert(hook(item)), rows, name)  # noqa: B023
+            # Generators are consumed here, so that an error in a generator is reported for its item.
+            function = hook if name == "news" else lambda item: _as_list(hook(item))  # noqa: B023
+            values[name] = items.each(function, rows, name)
     for extension in project_extensions(sitemap):
         with step("extensions"):
             values[extension] = items.each(extension.xml, rows, extension.prefix)
     return values
 
 
-def _news_value(value: Any) -> Any:
-    return value
-
-
-def _list_value(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
         raise TypeError(f"{short_repr(value)} is a string, not a list")
     return [] if value is None or value == "" else list(value)

@@ -1,7 +1,7 @@
 """Read the rows of a section by ranges of their key, or by lists of keys if ranges do not help.
 
-To evaluate a filter over a multi-valued relation, or an aggregate, a database may process all rows that it
-could need. So a query is given a short range of keys, regardless of how many rows follow.
+For a filter over a multi-valued relation, or for an aggregate, a database may process all rows after a key
+before it returns the first one. So each query has a short range of keys with both ends.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import filters_window, group_by_key
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
-# The factor by which the next range is longer if one has too few rows.
+# The factor by which the next range is longer if a range has too few rows.
 _LONGER = 8
-#: Keys that one query lists. PostgreSQL takes quadratic time to compare many rows of columns, and MariaDB
-#: rejects a query larger than `max_allowed_packet`.
+#: The maximum number of keys in a list. PostgreSQL needs quadratic time for long lists of composite keys,
+#: and MariaDB rejects a query larger than `max_allowed_packet`.
 LISTED = 500
 #: The shortest range of integers that a query reads.
 FEWEST = 1_000
 
 
 class Span(NamedTuple):
-    """Range that one query reads: keys greater than `after`, up to `end`. The last ends at `until`."""
+    """Range that one query reads: keys after `after`, up to `end`. The last range ends at `until`."""
 
     after: Hashable | None
     end: Any
     until: Hashable | None
-    #: The number of integers in the range, and the greatest key; 0 if ranges are not shortened.
+    #: The number of integers in the range, and the greatest key to read; 0 if ranges are not shortened.
     length: int = 0
     last: int = 0
 
     @classmethod
-    def of_integers(cls, after: Hashable | None, start: int, until: Any, length: int, last: int) -> Span:
-        """Return the first part of a range without a key less than `start`."""
-        end = start + length
+    def from_integers(cls, after: int, until: Any, length: int, last: int) -> Span:
+        """Return the first `length` integers of a range whose greatest key is `last`."""
+        end = after + length
         return cls(after, end if end < last else until, until, length, last)
 
 
 class Members(NamedTuple):
-    """The rows of a section.
+    """Rows of a section.
 
-    If `original` is not `None`, it is the queryset as the project wrote it, and limits the rows to those
-    whose key it has. `are_grouped` is true if the queryset or a declared expression has an aggregate.
+    If `original` is not `None`, it is the project's queryset, and only `rows` with a key from this queryset
+    belong to the section. `are_grouped` is true if the queryset or a declared expression has an aggregate.
     """
 
     key: KeyColumns
@@ -57,65 +57,56 @@ class Members(NamedTuple):
 
     @property
     def are_costly(self) -> bool:
-        """Return whether selecting rows costs more than reading them."""
+        """Return whether the database needs more time to select rows than to return them."""
         return self.original is not None or self.are_grouped
 
     @property
     def are_far(self) -> bool:
-        """Return whether a database may process all following rows to return the first ones.
-
-        It may join, group or sort them.
-        """
+        """Return whether the database may join, group or sort all rows before it returns the first ones."""
         return not self.looks_beyond and (self.are_costly or len(self.rows.query.alias_map) > 1)
 
     @property
     def computes_ends(self) -> bool:
-        """Return whether queries are given short ranges, with ends computed from the key before them."""
+        """Return whether the ends of short ranges are computed from the previous key."""
         return self.are_far and self.key.is_integer
 
     @property
     def looks_beyond(self) -> bool:
-        """Return whether a window function uses rows outside of a range."""
+        """Return whether the queryset filters by a window function, which can use rows outside a range."""
         return self.original is not None and filters_window(self.original.query)
 
     def filter_range(
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
-        range_rows = self._range(rows, after, until)
+        range_rows = self.key.filter_range(rows, after, until)
         if self.original is None:
             return range_rows
-        return add_condition(
-            range_rows, KeyInRows.keys_of(self._filter_original(self.original, after, until))
-        )
-
-    def _filter_original(
-        self, original: QuerySet[Any], after: Hashable | None, until: Hashable | None
-    ) -> QuerySet[Any]:
+        original = self.original
         # PostgreSQL estimates the cost of returning only the first rows, unless it must hash a long range.
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
-        return original if self.looks_beyond or is_long_range else self._range(original, after, until)
-
-    def _range(self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None) -> QuerySet[Any]:
-        return self.key.filter_until(self.key.filter_after(rows, after), until)
+        if not (self.looks_beyond or is_long_range):
+            original = self.key.filter_range(original, after, until)
+        return add_condition(range_rows, KeyInRows.from_rows(original))
 
     def filter_keys(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
-        """Filter `rows` of the model by keys, which are in the order of the database."""
-        range_rows = self._range(rows, None, keys[-1]) if len(self.key.names) > 1 else rows
-        return add_condition(range_rows, KeyInList(self.key, keys))
+        """Filter `rows` of the model by a list of keys, given in the order of the database."""
+        if len(self.key.names) > 1:
+            rows = self.key.filter_range(rows, None, keys[-1])
+        return add_condition(rows, KeyInList(self.key, keys))
 
     def keys_per_query(self, most: int) -> int:
-        """Return how many keys one query can list, and no more than `most`."""
+        """Return how many keys one query can list, at most `most`."""
         allowed = connections[self.rows.db].features.max_query_params or LISTED * 10
         # A tenth is reserved for other parameters of the query.
         return min(most, LISTED, allowed * 9 // 10 // len(self.key.names))
 
     def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
-        """Count the rows of a range, up to `most`."""
+        """Return the number of rows in a range, or `most` if there are more."""
         return self._keys(self.filter_range(self.rows, after, until))[:most].count()
 
     def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
-        """Return up to `most` keys of a range in order, without the first `skip`."""
+        """Return up to `most` keys of a range in their order, after the first `skip` keys."""
         start, last, total = after, until, skip + most
         if self.computes_ends and until is None:
             start, last = self._outermost_key("", after), self._outermost_key("-", until)
@@ -128,7 +119,7 @@ class Members(NamedTuple):
                     return keys
                 count = self.count_up_to(after, start + length, total)
                 if count * _LONGER < total:
-                    # Without shorter ranges, the database finds a few of many rows faster.
+                    # For few matches among many rows, the database is faster without short ranges.
                     break
                 length = length * total // count * 5 // 4
         return self._keys_between(after, until, skip, most)
@@ -137,25 +128,25 @@ class Members(NamedTuple):
         self, after: Hashable | None, until: Hashable | None, skip: int, most: int
     ) -> list[Hashable]:
         rows = self._keys(self.filter_range(self.rows, after, until)).order_by(*self.key.names)
-        return [self.key.of_row(row) for row in rows[skip : skip + most]]
+        return [self.key.row_key(row) for row in rows[skip : skip + most]]
 
     def _keys(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         return group_by_key(rows.values_list(*self.key.names))
 
     def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
-        """Return the first range to read, by a query for up to `most` rows."""
+        """Return the range of the first query. The query reads up to `most` rows."""
         if self.computes_ends and type(after) is int and type(until) is int:
-            return Span.of_integers(after, after, until, max(most, FEWEST), until)
+            return Span.from_integers(after, until, max(most, FEWEST), until)
         return Span(after, until, until)
 
     def next_span(self, span: Span, key: Hashable | None, count: int, most: int) -> Span | None:
-        """Return the range to read after `count` rows, the last of which has `key`; `None` at the end."""
+        """Return the range after a query that returned `count` rows up to `key`; `None` at the end."""
         if count < most and span.end == span.until:
             return None
         after, until = key if count == most else span.end, span.until
         last: Any = span.last
         if not span.length:
-            # Not looked up before, since one query is often enough.
+            # The greatest key is only read now, since the first span is often the only one.
             last = self._outermost_key("-", until) if self.computes_ends else None
         if type(after) is not int or type(last) is not int:
             return span._replace(after=after)
@@ -165,12 +156,12 @@ class Members(NamedTuple):
         if count * _LONGER < most:
             length *= _LONGER
         if length > shortest * _LONGER**2:
-            # The database finds a few of many rows faster by itself.
+            # For few matches among many rows, the database is faster without short ranges.
             return Span(after, until, until)
-        return Span.of_integers(after, after, until, length, last)
+        return Span.from_integers(after, until, length, last)
 
     def _outermost_key(self, direction: str, key: Hashable | None) -> Any:
-        """Return the least or the greatest key of the table, or the one that is known."""
+        """Return `key` unless it is `None`, otherwise the least or the greatest key of the table."""
         if key is not None or len(self.key.names) > 1:
             return key
         [name] = self.key.names
@@ -195,15 +186,14 @@ class _KeyCondition(Expression):
         self.columns = list(exprs)
 
     def columns_sql(self, compiler: Any) -> str:
-        """Return the columns in parentheses."""
         return f"({', '.join(compiler.compile(column)[0] for column in self.columns)})"
 
 
 class KeyInRows(_KeyCondition):
-    """Condition that a key is the key of one of several rows, whose query is not changed.
+    """Condition that a key is in a subquery. The subquery runs unchanged.
 
-    In `pk__in`, Django renames the tables of a query, and loses some tables of a combined query. It also
-    cannot compare the columns of a composite key with those of a filter on a window.
+    For `pk__in`, Django renames the tables of the subquery, and loses tables of a combined query. Django
+    also cannot compare a composite key with the columns of a filter on a window.
     """
 
     def __init__(self, *columns: Any, rows: QuerySet[Any]) -> None:
@@ -211,11 +201,11 @@ class KeyInRows(_KeyCondition):
         self.rows = rows
 
     @classmethod
-    def keys_of(cls, rows: QuerySet[Any]) -> KeyInRows:
-        """Return the condition for the primary keys of several rows."""
+    def from_rows(cls, rows: QuerySet[Any]) -> KeyInRows:
+        """Return the condition for the primary keys of rows."""
         columns = [F(field.attname) for field in rows.model._meta.pk_fields]
         names = {alias("key", place): column for place, column in enumerate(columns)}
-        # Selected annotations are grouped by, so removing them could change an aggregate.
+        # GROUP BY contains selected annotations, so an aggregate could change without them.
         extra_columns = [*rows.query.annotation_select] if rows.query.group_by else []
         return cls(*columns, rows=rows.annotate(**names).values_list(*names, *extra_columns))
 
@@ -228,9 +218,9 @@ class KeyInRows(_KeyCondition):
 
 
 class KeyInList(_KeyCondition):
-    """Condition that a key is one of several keys.
+    """Condition that a key is in a list.
 
-    For a composite key on SQLite, Django writes an OR of all keys, of which SQLite accepts at most 1,000.
+    For composite keys on SQLite, Django writes an OR of all keys, and SQLite accepts at most 1,000 of them.
     """
 
     def __init__(self, key: KeyColumns, keys: Sequence[Any]) -> None:

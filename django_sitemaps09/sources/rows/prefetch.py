@@ -1,4 +1,4 @@
-"""Prefetch rows: fetch the next slice while the one before it is used."""
+"""Prefetch rows: fetch the next slice while the current one is used."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import Any, TypeAlias
@@ -16,81 +17,81 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import compile_query, shared_between_threads
 
-Rows: TypeAlias = Sequence[Sequence[Any]]
-#: Starts a query of `values_list()`, and returns a function that waits for its rows.
-Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Rows]]
+Records: TypeAlias = Sequence[Sequence[Any]]
+#: A function that starts a query of `values_list()`, and returns a function that waits for its rows.
+Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Records]]
 
-# Backends whose server works in parallel, and whose client can be used by two threads.
+# Backends whose server works in parallel, and whose client supports several threads.
 _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
 
 @contextmanager
 def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Submit]:
-    """Provide a function that runs queries in a thread, one after the other, where a server does the work.
+    """Provide a function that runs queries in another thread if possible, one after the other.
 
-    The first query runs in this thread, since it may be the only one. Elsewhere, a query runs when its rows
-    are requested. SQLite works in this process, and two threads must not use the client of MariaDB. Other
-    backends and execute wrappers can depend on the thread, as the schema of a tenant does. `plainly` is
-    true if the querysets leave it to Django how their rows are fetched.
+    The first query runs in this thread, since it may be the only one. If prefetching is not possible, a
+    query runs when its rows are requested. SQLite works in this process, and MariaDB's client does not
+    support several threads. Other backends and execute wrappers can depend on the thread, for example with
+    a schema for each tenant. `plainly` is true if Django's own methods fetch the rows of the querysets.
     """
     with ExitStack() as stack:
         yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: list(query)
 
 
+@dataclass(slots=True)
 class _Prefetcher:
-    """Queries of one connection, of which all but the first run in a thread until the stack is closed."""
+    """Prefetcher for a connection. Except for the first query, queries run in a thread."""
 
-    def __init__(self, connection: BaseDatabaseWrapper, stack: ExitStack) -> None:
-        self._connection = connection
-        self._stack = stack
-        self._thread: ThreadPoolExecutor | None = None
-        self._is_first = True
+    connection: BaseDatabaseWrapper
+    stack: ExitStack
+    thread: ThreadPoolExecutor | None = None
+    is_first: bool = True
 
-    def submit(self, query: QuerySet[Any]) -> Callable[[], Rows]:
-        # Compiled here, since it can depend on the time zone and language that are active in this thread.
+    def submit(self, query: QuerySet[Any]) -> Callable[[], Records]:
+        # A query can depend on the active time zone and language, so it is compiled in this thread.
         try:
-            sql, parameters, convert = compile_query(query, self._connection)
+            sql, parameters, convert = compile_query(query, self.connection)
         except EmptyResultSet:
             return list
-        fetch: Callable[[], Rows] = partial(self._fetch, sql, parameters)
-        if not self._is_first and self._can_share():
+        fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
+        is_supported = (
+            type(self.connection).__module__ in _BACKENDS and not self.connection.execute_wrappers
+        )
+        if is_supported and not self.is_first:
             fetch = self._in_thread(fetch)
-        self._is_first = False
+        self.is_first = False
         return lambda: convert(fetch())
 
-    def _can_share(self) -> bool:
-        return type(self._connection).__module__ in _BACKENDS and not self._connection.execute_wrappers
-
-    def _fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
-        with self._connection.cursor() as cursor:
+    def _fetch(self, sql: str, parameters: Sequence[Any]) -> Records:
+        with self.connection.cursor() as cursor:
             cursor.execute(sql, parameters)
-            rows: Rows = cursor.fetchall()
+            rows: Records = cursor.fetchall()
         return rows
 
-    def _in_thread(self, fetch: Callable[[], Rows]) -> Callable[[], Rows]:
-        if self._thread is None:
-            self._stack.enter_context(shared_between_threads(self._connection))
-            self._thread = ThreadPoolExecutor(1, "sitemap-rows")
-            self._stack.callback(self._thread.shutdown, cancel_futures=True)
+    def _in_thread(self, fetch: Callable[[], Records]) -> Callable[[], Records]:
+        if self.thread is None:
+            self.stack.enter_context(shared_between_threads(self.connection))
+            self.thread = ThreadPoolExecutor(1, "sitemap-rows")
+            self.stack.callback(self.thread.shutdown, cancel_futures=True)
         has_begun = Event()
 
-        def run() -> Rows:
+        def run() -> Records:
             has_begun.set()
             return fetch()
 
-        future = self._thread.submit(copy_context().run, run)
-        # Python switches threads only every 5 ms, which is as long as a slice takes. Waiting here hands
-        # over the GIL, which comes back when the query is sent and its thread waits for the server.
+        future = self.thread.submit(copy_context().run, run)
+        # Python switches threads only every 5 ms, and a slice takes about as long. wait() releases the GIL.
+        # The other thread releases the GIL again while it waits for the server.
         has_begun.wait()
-        return partial(_result, future, self._connection)
+        return partial(_result, future, self.connection)
 
 
-def _result(rows: Future[Rows], connection: Any) -> Rows:
+def _result(rows: Future[Records], connection: Any) -> Records:
     try:
         return rows.result()
     except BaseException:
-        # An interrupt or a time limit must not wait for the server. Drivers ensure that only in the thread
-        # that waits there.
+        # An interrupt or a time limit must not wait for the server. Drivers only ensure this in the thread
+        # that runs the query.
         if not rows.done():
             connection.connection.cancel()
         raise

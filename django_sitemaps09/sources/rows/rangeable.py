@@ -1,4 +1,4 @@
-"""Select querysets in which a range of keys is a range of rows."""
+"""Select the querysets whose rows can be read by ranges of keys."""
 
 from __future__ import annotations
 
@@ -25,46 +25,48 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 
 
 class RangedRows(NamedTuple):
-    """Rows that can be divided by ranges of keys; if `original` is set, only those whose key is in it."""
+    """Rows that can be read by ranges of keys.
+
+    If `original` is set, only rows with a key from that queryset belong to the section.
+    """
 
     rows: QuerySet[Any]
     original: QuerySet[Any] | None = None
 
     def using(self, database: str | None) -> RangedRows:
-        """Return the same rows of one database, by default of the one that a router picks now."""
+        """Return the same rows from a database, by default the one that a router selects now."""
         alias = database or self.rows.db
         original = None if self.original is None else self.original.using(alias)
         return RangedRows(self.rows.using(alias), original)
 
 
 def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
-    """Return the items as a queryset in which a range of keys is a range of rows, `None` if impossible.
+    """Return the items as rows that can be read by ranges of keys, or `None` if that is not possible.
 
-    A multi-valued join or a filter on a window gives other results within a range. Such a queryset is read
-    as the rows of the model whose key is in it.
+    A multi-valued join or a filter on a window can give other results within a range. In this case, the
+    rows of the model with a key in the queryset are read.
     """
     if isinstance(items, QuerySet):
-        for is_refused, problem in (
-            (lacks_group(items.query), LACKS_GROUP),
-            (hides_columns(items), HIDES_COLUMNS),
-        ):
-            if is_refused:
-                raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
+        problem = (
+            LACKS_GROUP if lacks_group(items.query) else HIDES_COLUMNS if hides_columns(items) else None
+        )
+        if problem:
+            raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
     if not can_reorder(items) or has_window(declaration.expressions, items):
         return None
     if not isinstance(declaration.sitemap, ModelSitemap):
         try:
-            KeyColumns.of(items.model, "pk", items.db)
+            KeyColumns.from_field(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
     rows: QuerySet[Any] = remove_order(items)
     query = rows.query
-    # Rows have a primary key, so they are distinct unless a join repeats them.
+    # Rows with a primary key are distinct unless a join repeats them.
     query.distinct = False
     if not (filters_window(query) or repeats_rows(query)):
         return RangedRows(rows)
     if groups_rows(rows, declaration.expressions):
-        # The aggregate covers what the queryset joins, and each row occurs once.
+        # The aggregate includes all joined rows, and each row of the model occurs once.
         return RangedRows(rows.alias(**declaration.expressions))
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
@@ -72,6 +74,6 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     try:
         outer_rows.annotate(**declaration.expressions)
     except FieldError:
-        # An expression uses an annotation that only the queryset itself has.
+        # An expression uses an annotation of the original queryset.
         return None
     return RangedRows(outer_rows, rows)

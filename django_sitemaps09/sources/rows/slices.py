@@ -1,4 +1,4 @@
-"""Slices of a queryset's rows in the order of their key, as columns or as instances."""
+"""Slices of a queryset's rows in the order of their key, read as columns or as instances."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from django_sitemaps09.sources.rows.prefetch import prefetching
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE, read_rows
 
-# Rows that are measured to find the length of an entry.
+# Rows that are read to estimate the length of an entry.
 SAMPLE = 200
-# Rows in memory at a time. Twice as many are not faster: from 2,000 new objects on, Python 3.13 collects
-# garbage, which costs as much as fewer queries save.
+# Rows in a slice. Longer slices are not faster: from 2,000 new objects on, Python 3.13 collects garbage.
+# This takes as much time as fewer queries save.
 SLICE = 1_500
-# For a server, since the round trip of each query takes longer than that.
+# Rows in a slice from a server, since a query's round trip takes longer than garbage collection.
 SERVER_SLICE = 3_000
-# For queries that may read a whole joined table each time.
+# Rows in a slice if each query may read a whole joined table.
 COSTLY_SLICE = 25_000
-# A query for fewer rows would cost more than the rows.
+# The minimum number of rows in a slice. For fewer rows, the query would cost more than the rows.
 _FEWEST = 100
-# Instances of one slice in memory at a time, since each consists of several objects. With prefetches, all
-# of a slice, since each prefetch is a query.
+# Maximum number of instances in memory, since each consists of several objects. With `prefetch_related()`,
+# all instances of a slice are in memory, since each prefetch is a query.
 INSTANCES = 250
-# The alias of a lastmod that the database converts to text.
+# Alias for a lastmod that the database converts to text.
 _TEXT = alias("lastmod_text")
 
 
 def slice_size(rows: int, declaration: Declaration) -> int:
-    """Return the number of rows in a slice: fewer if each row has entries and links in many languages."""
+    """Return the number of rows in a slice: fewer than `rows` if each row has entries in many languages."""
     return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
 def rows_at_a_time(*, is_distant: bool, is_costly: bool) -> int:
-    """Return how many rows a query reads, from a server or from this process."""
+    """Return how many rows a query reads."""
     if not is_distant:
         return SLICE
     return COSTLY_SLICE if is_costly else SERVER_SLICE
@@ -66,7 +66,7 @@ class Slices(NamedTuple):
         return self.members.filter_range(rows, span.after, span.end)[:most]
 
     def columns(self, rows: QuerySet[Any], first: Span, most: int) -> Generator[Rows]:
-        """Yield slices of the declared expressions; the next one is prefetched while one is used."""
+        """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         names, expressions, times = self.key.names, self.declaration.expressions, self.times
         values = rows.values_list(*names, *expressions)
         if times is not None:
@@ -74,7 +74,7 @@ class Slices(NamedTuple):
             rows = rows.annotate(**{_TEXT: times.expression}).values_list(*names, *aliases)
         else:
             rows = values
-        # A queryset that skips rows can have more of them after a slice that is not full.
+        # If a project's queryset skips rows, more rows can follow a slice that is not full.
         is_plain = fetches_plainly(rows)
         with prefetching(connections[rows.db], plainly=is_plain) as submit:
             span: Span | None = first
@@ -82,10 +82,10 @@ class Slices(NamedTuple):
             while span is not None:
                 errors: list[ItemError] = []
                 try:
-                    records, texts = result(), times
-                    last, count = self.key.of_row(records[-1]) if records else span.after, len(records)
+                    records, time_text = result(), times
+                    last, count = self.key.row_key(records[-1]) if records else span.after, len(records)
                 except UNREADABLE:
-                    texts = None
+                    time_text = None
                     records, errors, last, count = self._readable(values, span, most)
                 next_span = self.members.next_span(
                     span, last, most if count and not is_plain else count, most
@@ -93,10 +93,10 @@ class Slices(NamedTuple):
                 if next_span is not None:
                     result = submit(self._query(rows, next_span, most))
                 slice_rows = self._column_rows(records, errors)
-                if texts is not None:
-                    lastmods = texts.w3c(slice_rows.columns[alias("lastmod")])
+                if time_text is not None:
+                    lastmods = time_text.w3c(slice_rows.columns[alias("lastmod")])
                     if lastmods is None:
-                        # The next slices will also have values that Python must convert.
+                        # Python must convert a value here, and probably also in the next slices.
                         rows, times = values, None
                         result = submit(self._query(rows, span, most))
                         continue
@@ -115,9 +115,9 @@ class Slices(NamedTuple):
     def _readable(
         self, rows: QuerySet[Any], span: Span, most: int
     ) -> tuple[list[Any], list[ItemError], Hashable | None, int]:
-        """Return the readable rows of a slice, the errors of the others, the last key, and the count."""
+        """Return readable rows, errors for other rows, the last key and the number of all rows."""
         key_rows = self._query(rows.values_list(*self.key.names), span, most)
-        keys = [self.key.of_row(row) for row in key_rows]
+        keys = [self.key.row_key(row) for row in key_rows]
         fetch = lambda after, until: list(self.members.filter_range(rows, after, until))  # noqa: E731
         return *read_rows(fetch, span.after, keys), keys[-1] if keys else span.after, len(keys)
 
@@ -131,7 +131,7 @@ class Slices(NamedTuple):
         span: Span | None = first
         while span is not None:
             records, count, has_failed, last = self._query(rows, span, most), 0, False, span.after
-            # The rows of a list are read in the first step, which is measured.
+            # With chain(), the query of a whole slice runs in the first step, where it is measured.
             with stream_items(
                 chain.from_iterable([records]) if reads_whole else records, size
             ) as instances:

@@ -1,4 +1,4 @@
-"""Read dates and times as text of the database, where it is sure to equal what Python would write."""
+"""Read dates and times as text from the database, if Python would certainly write the same text."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _UTC = {"UTC", "Etc/UTC"}
 
 
 class TimeText(NamedTuple):
-    """Column of dates or times that is read as text; `zone` is what follows each value."""
+    """Column of dates or times that is read as text. `zone` is appended to each value."""
 
     expression: Cast
     times: bool
     zone: str
 
     @classmethod
-    def of(cls, rows: QuerySet[Any], name: str) -> TimeText | None:
-        """Return the annotation `name` of rows as text; `None` if Python has to look at each value.
+    def from_annotation(cls, rows: QuerySet[Any], name: str) -> TimeText | None:
+        """Return the annotation `name` as a text column; `None` if Python must convert each value.
 
-        Python has to if the text is not in UTC, since converting it needs time zones with all their
-        history. It also has to if the field or the expression converts the value.
+        Python must convert times that are not in UTC, since the conversion needs the history of time zones.
+        It must also convert values if the field or the expression has a converter.
         """
         expression: Any = rows.query.annotations.get(name)
         try:
@@ -38,16 +38,15 @@ class TimeText(NamedTuple):
             return None
         kind = field.get_internal_type() if field is not None else None
         connection = connections[rows.db]
-        # A converter is how the field or the expression changes the database's value.
         if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
             return None
         times = kind == "DateTimeField"
         if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
             return None
-        # PostgreSQL writes the zone after a time; other databases write none.
+        # Only PostgreSQL writes the zone after a time.
         zone = "+00" if times and connection.vendor == "postgresql" else ""
         return cls(Cast(F(name), TextField()), times, zone)
 
     def w3c(self, texts: Sequence[Any]) -> Sequence[str | None] | None:
-        """Return a column of such texts in W3C format; `None` if Python has to look at the values."""
+        """Return the values in W3C format; `None` if Python must convert them."""
         return protocol.w3c_texts(texts, times=self.times, zone=self.zone)

@@ -1,4 +1,4 @@
-"""Skip rows that cannot be read, such as one with a date that Python does not have."""
+"""Skip and report rows that cannot be read, such as a row with a date that Python cannot represent."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from django.db import DataError
 
 from django_sitemaps09.entries import ItemError, reason_of
 
-#: Exceptions of drivers and fields for values that they cannot convert: infinity, the year 10000,
-#: 2020-02-30. AttributeError: Django uses the time zone of a value that it could not parse from SQLite.
+#: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
+#: 2020-02-30. Django raises `AttributeError` for a time in SQLite that it cannot parse.
 UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
 
-# Consecutive rows that may be unreadable before reading is given up.
+# After this number of consecutive unreadable rows, reading fails.
 _FAILURES = 100
 
 ResultT = TypeVar("ResultT")
 
 
 class UnreadableRow(NamedTuple):
-    """Row that cannot be read, with its place and the reason."""
+    """Place of an unreadable row, and the reason why it cannot be read."""
 
     place: int
     reason: str
 
     def error(self, key: Hashable) -> ItemError:
-        """Return the error that names the skipped item."""
+        """Return the error that reports the row as skipped."""
         return ItemError(str(key), "row", f"cannot be read: {self.reason}")
 
 
 def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[ResultT | UnreadableRow]:
-    """Yield what `fetch` returns for the rows at several places, halved until a failing row is alone.
+    """Yield the results of `fetch` for a range of positions. Halve it to find unreadable rows.
 
-    Raise the error of `fetch` if it fails for a hundred consecutive rows. Then the project or the database
-    is broken, and reading each of its rows would take a query for each.
+    If `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
+    database is broken, and a query for each row would take too long.
     """
     remaining, failures = [places], 0
     while remaining:
@@ -46,7 +46,7 @@ def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[Resu
             failures += len(part) == 1
             if failures == _FAILURES:
                 raise
-            # Not the error itself, whose traceback would keep the query alive.
+            # The traceback of the error itself would keep the query alive.
             reason = reason_of(error)
         else:
             failures = 0
@@ -64,18 +64,17 @@ def read_rows(
     after: Hashable | None,
     keys: Sequence[Hashable],
 ) -> tuple[list[Any], list[ItemError]]:
-    """Return the rows of several keys, and the errors of those that cannot be read.
+    """Return the rows with these keys, and the errors for unreadable rows.
 
-    `fetch` returns the rows of a range of keys.
+    `fetch` returns the rows after one key, up to another key.
     """
     rows: list[Any] = []
     errors: list[ItemError] = []
     bounds = [after, *keys]
     if not keys:
         return rows, errors
-    for part in read_each(
-        lambda places: fetch(bounds[places.start], bounds[places.stop]), range(len(keys))
-    ):
+    fetch_part = lambda places: fetch(bounds[places.start], bounds[places.stop])  # noqa: E731
+    for part in read_each(fetch_part, range(len(keys))):
         if isinstance(part, UnreadableRow):
             errors.append(part.error(keys[part.place]))
         else:

@@ -1,1 +1,1 @@
-"""The articles as django-icv-sitemaps wants them."""
+"""The articles, declared for django-icv-sitemaps."""

@@ -1,4 +1,4 @@
-"""The example's article with the mixin of django-icv-sitemaps."""
+"""The example's article, with the mixin of django-icv-sitemaps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from articles.models import Article
 
 
 class SitemapArticle(SitemapMixin, Article):
-    """Says what the other subjects say: a location and a lastmod, no changefreq, no priority."""
+    """Like the other subjects, it declares a location and a lastmod, but no changefreq and no priority."""
 
     sitemap_section_name = "articles"
     sitemap_changefreq = ""

@@ -1,1 +1,1 @@
-"""Rows that articles are joined to, for querysets that repeat them; and rows of a composite key."""
+"""Models for querysets that join articles to many rows, and a model with a composite key."""

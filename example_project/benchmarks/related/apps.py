@@ -1,4 +1,4 @@
-"""A label that no other app has."""
+"""App with a label that no other app has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments, two an article, and seats, one for each article."""
+"""Two comments and one seat for each article."""
 
 from __future__ import annotations
 

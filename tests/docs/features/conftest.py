@@ -38,7 +38,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a snippet imports as `shop`."""
+    """The module that snippets import as `shop`."""
     package = ModuleType("shop")
     package.__path__ = []
     monkeypatch.setitem(sys.modules, "shop", package)

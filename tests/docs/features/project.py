@@ -60,7 +60,7 @@ FOUND: set[tuple[Place, int]] = set()
 
 
 def snippet_of(at: tuple[str, str], number: int = 0) -> Callable[..., Any]:
-    """Give a test that snippet of Python; a test that does not run it fails."""
+    """Pass a Python snippet to a test, and fail the test if it does not run the snippet."""
     FOUND.add((Place(*at, "python"), number))
     name = f"{at[1]} {number + 1}".replace(" ", "-")
     return pytest.mark.parametrize("snippet", [blocks("python", *at)[number]], indirect=True, ids=[name])
@@ -73,7 +73,7 @@ def documents(at: tuple[str, str]) -> list[bytes]:
 
 
 def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """What a location leads to."""
+    """View of all locations."""
     return HttpResponse()
 
 
@@ -131,12 +131,12 @@ def both(folder: Path, name: str, sitemap: Any = None) -> Shown:
 
 
 def checked() -> list[str]:
-    """What `manage.py check` says of a project with one database."""
+    """Return the messages of `manage.py check` for a project with one database."""
     return [str(message) for message in checks.run_checks(databases=["default"])]
 
 
 def declared(body: str, **names: object) -> Any:
-    """A class of products with such a line in it."""
+    """Return a section of products with this line in its class."""
     text = f"class Declared(ModelSitemap):\n    model = Product\n    {body}\n"
     space = {"ModelSitemap": ModelSitemap, "Product": Product, **names}
     exec(text, space)  # noqa: S102 our own
@@ -144,6 +144,6 @@ def declared(body: str, **names: object) -> Any:
 
 
 def inline(page: str, start: str) -> str:
-    """Return the only piece of code in the text of a page that begins so."""
+    """Return the only inline code of a page that begins with `start`."""
     [found] = {code for code in re.findall(r"`([^`\n]+)`", PAGES[page]) if str(code).startswith(start)}
     return str(found)

@@ -1,4 +1,4 @@
-"""The documentation of languages, media, news and elements: each snippet gives the XML shown."""
+"""The documentation of languages, media, news and elements: each snippet produces the XML shown."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_elements_of_your_own_stand_in_their_namespace(
 
 @pytest.mark.parametrize("elements", ["<shop:price>", "<price/>", "<shop:a xmlns:shop='urn:other'/>"])
 @snippet_of(ELEMENTS)
-def test_elements_that_cannot_stand_are_left_out_and_named(
+def test_elements_that_cannot_stand_are_skipped_and_reported(
     snippet: Snippet, elements: str, can: Product, tmp_path: Path
 ) -> None:
     module = snippet.run("shop.sitemaps")

@@ -1,9 +1,10 @@
-"""The documentation for those who come from contrib: each snippet runs as it stands."""
+"""The documentation of coming from contrib: each snippet runs as shown."""
 
 from __future__ import annotations
 
 import re
 import sys
+from ast import literal_eval
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +36,7 @@ from tests.shop.models import Product
 
 
 @snippet_of(NATIVE)
-def test_the_old_pages_stay_beside_ours(
+def test_the_old_pages_stay_next_to_the_native_ones(
     snippet: Snippet, can: Product, use_urls: Callable[..., None]
 ) -> None:
     supposed = {"include": include, "path": path, "views": views}
@@ -63,8 +64,8 @@ def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
     made = ModuleType("shop.sitemaps")
     made.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "shop.sitemaps", made)
-    key, _, value = inline(NATIVE[0], "SITEMAPS = ").partition(" = ")
-    settings.SITEMAPS09 = {"BASE_URL": BASE, key: value.strip('"')}
+    key, _, value = inline(NATIVE[0], "SITEMAPS09 = ").partition(" = ")
+    setattr(settings, key, {"BASE_URL": BASE, **literal_eval(value)})
     assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]
 
 

@@ -1,4 +1,4 @@
-"""The documentation of classes and hooks: each snippet runs, and gives the XML shown with it."""
+"""The documentation of classes and hooks: each snippet runs, and produces the XML shown."""
 
 from __future__ import annotations
 

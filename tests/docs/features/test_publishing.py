@@ -1,4 +1,4 @@
-"""The documentation of engines, storages, signals and reports: each snippet runs as it stands."""
+"""The documentation of engines, storages, signals and reports: each snippet runs as shown."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_a_receiver_is_told_what_was_written_and_removed(
     register("products", declared("pass"))
     changed: list[UrlChange] = []
 
-    def tell(told: Published) -> None:
-        assert told.urls is not None
-        changed.extend(told.urls())
+    def tell(event: Published) -> None:
+        assert event.urls is not None
+        changed.extend(event.urls())
 
     try:
         export(output=tmp_path, changes=True, on_published=tell)

@@ -1,4 +1,4 @@
-"""The quick start gives what it shows."""
+"""The quick start works as shown."""
 
 from __future__ import annotations
 

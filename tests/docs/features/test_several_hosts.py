@@ -1,4 +1,4 @@
-"""The documentation of several hosts: each snippet runs as it stands."""
+"""The documentation of several hosts: each snippet runs as shown."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class TestAMessage:
         before = touched(folder)
         crew.run("send_again")
         crew.are_idle()
-        assert "A page was ignored" in crew.said()
+        assert "A rendering task was ignored" in crew.said()
         assert touched(folder) == before
         # What a second attempt has staged after the end is gone after the next run.
         crew.run("exported", str(folder), "serial", "doubled")
@@ -167,7 +167,7 @@ class TestAWorkerThatDoesNotFit:
     ) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "a", environ=environ, **keys)
         [failure] = report["failures"]
-        assert f"it is incompatible: the worker's {what}" in failure
+        assert f"the worker is incompatible: its {what}" in failure
         assert not report["published"]
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []

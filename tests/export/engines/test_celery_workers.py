@@ -38,7 +38,7 @@ class TestAWorkerThatIsKilled:
             report, warned = result(process)
         assert report == serial
         assert content(tmp_path / "celery") == content(tmp_path / "serial")
-        assert ("sending it again" in warned) == (broker == "redis")
+        assert ("sending the task again" in warned) == (broker == "redis")
         assert len([*site.gate().glob("killed-*")]) == 2
 
 
@@ -114,7 +114,7 @@ class TestNobody:
         assert time.monotonic() - began < DEADLINE / 2
         assert len(report["failures"]) == 3
         for failure in report["failures"]:
-            assert "No Celery worker answered for Section 'a', page " in failure
+            assert "No Celery worker returned Section 'a', page " in failure
         assert not report["published"]
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []
@@ -124,7 +124,7 @@ class TestNobody:
         [
             ("redis://me:secret@127.0.0.1:1/0", "redis://127.0.0.1:1 does not accept messages"),
             ("amqp://me:secret@127.0.0.1:1//", "amqp://127.0.0.1:1 does not accept messages"),
-            ("redis://me:sec/ret@127.0.0.1:1/0", "an unreadable URL does not accept messages"),
+            ("redis://me:sec/ret@127.0.0.1:1/0", "an unknown address does not accept messages"),
         ],
     )
     def test_at_the_broker_is_an_error_without_its_password(

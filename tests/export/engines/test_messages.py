@@ -46,7 +46,7 @@ def forging(
     target = HostTarget(base, tmp_path / "public", f"{STATE}/run-1")
     declared = source("a", SECTIONS["a"], (base,), conf.limits).declaration_digest
     task = Task("a", Page(1, None, None), declaration_digest=declared)
-    content = messages.message_of(Renderer((target,), False, "/", None), task)
+    content = messages.build_message(Renderer((target,), False, "/", None), task)
     messages.Folder(content).open()
     yield content
     sys.modules.pop(EVIL, None)
@@ -118,7 +118,7 @@ class TestAForgedMessage:
 
         before = entries(folder)
         with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
-            patched.setattr(stores, "target", opened)
+            patched.setattr(stores, "target_store", opened)
             self.render(message)
         [record] = caplog.records
         assert record.getMessage().startswith(f"A message was rejected and ignored: {why}")
@@ -185,7 +185,7 @@ class TestAForgedMessage:
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
         before = entries(tmp_path)
         self.render(message)
-        assert "A page was ignored" in caplog.text
+        assert "A rendering task was ignored" in caplog.text
         assert entries(tmp_path) == before
 
     def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ class TestAForgedAnswer:
         try:
             found = messages.read_answer(folder, wrong)
         except ExportError as error:
-            assert "An answer was rejected: " in str(error)  # noqa: PT017 some values are as good as others
+            assert "A worker's reply was rejected: " in str(error)  # noqa: PT017 some values are as good as others
         else:
             assert (key, value) in [("urls", 7), ("digest", "x"), ("until", None)]
             assert found.file.name.startswith("sitemap-")
@@ -256,7 +256,7 @@ class TestAForgedAnswer:
                 "more than a day ago",
             ),
         }[forger]
-        with pytest.raises(ExportError, match=f"An answer was rejected: .*{why}"):
+        with pytest.raises(ExportError, match=f"A worker's reply was rejected: .*{why}"):
             messages.read_answer(folder, answer.encode())
 
     @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class TestAnExportBySeveralProcesses:
         files = [content(tmp_path / workers) for workers in "123"]
         assert files[1] == files[0]
         assert files[2] == files[0]
-        # It was worth comparing: pages were split by bytes, and rows were left out.
+        # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one, listed = reports[0]["sections"]
         assert any(file["cut"] for file in ranged["files"])
         assert lame["left_out"] == len(lame["errors"]) == ROWS // 50
@@ -107,7 +107,7 @@ class TestAnExportBySeveralProcesses:
 class TestBesideAThread:
     """A process with threads cannot be forked."""
 
-    def test_workers_are_made_anew(self, project: Project, tmp_path: Path) -> None:
+    def test_workers_are_spawned(self, project: Project, tmp_path: Path) -> None:
         parent = project.run("WHO", "beside_a_thread", str(tmp_path), GZIP=False)
         pids, how = renderers(tmp_path, "ranged")
         assert how == {"spawn"}
@@ -158,10 +158,8 @@ class TestAWorkerThatIsKilled:
         project.run("FINE", "exported", str(folder))
         before, states = content(folder), touched(folder)
         report, alive = project.run("KILLED", "children", str(folder), gate=meeting_place)
-        ended = "ExportError: a worker process died unexpectedly"
         (failure,) = report["failures"]
-        assert failure.startswith(f"Section 'a': {ended}")
-        assert failure.endswith("(twice in a row).")
+        assert failure.startswith("Section 'a': ExportError: two worker processes in a row died unexpectedly")
         # The next one that needs workers has new ones.
         assert [section["failure"] is None for section in report["sections"]] == [False, True, True]
         assert content(folder) == before
@@ -199,7 +197,7 @@ class TestAutomaticWorkers:
         assert renderers(tmp_path, "ranged")[0] == {parent}
 
     @pytest.mark.django_db(transaction=True)
-    def test_are_none_beside_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
+    def test_are_none_with_an_in_memory_database(self, tmp_path: Path, settings: Any) -> None:
         from django_sitemaps09.export import export
         from tests.models import Article
 

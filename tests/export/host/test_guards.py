@@ -140,7 +140,7 @@ class TestTwoAtOnce:
         run(folder)
         change(15, "other")
         before = published.states(folder, hidden=True)
-        with stores.only_one(stores.target(folder, FOLDERS[host])):
+        with stores.exclusive_lock(stores.target_store(folder, FOLDERS[host])):
             with pytest.raises(ExportRunningError):
                 run(folder)
             with pytest.raises(CommandError) as refused:
@@ -154,6 +154,9 @@ class TestTwoAtOnce:
 
     def test_of_other_hosts_do_not_wait_for_each_other(self, folder: Path) -> None:
         thirty()
-        with stores.only_one(stores.target(folder, FOLDERS[C])), stores.only_one(stores.target(folder)):
+        with (
+            stores.exclusive_lock(stores.target_store(folder, FOLDERS[C])),
+            stores.exclusive_lock(stores.target_store(folder)),
+        ):
             run(folder)
         whole(folder, A, B)

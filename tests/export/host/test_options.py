@@ -16,7 +16,7 @@ from django.core.management import CommandError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Published, export, export_hosts
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import host_folder, is_folder
+from django_sitemaps09.stores import host_folder, is_host_folder
 from tests.support import published
 from tests.support.several_hosts import (
     FINE,
@@ -56,7 +56,7 @@ class TestAHost:
     )
     def test_has_a_folder_that_messages_may_name(self, url: str, name: str) -> None:
         assert host_folder(parse_base(url)) == name
-        assert is_folder(name)
+        assert is_host_folder(name)
 
     @pytest.mark.parametrize(
         "names",
@@ -86,10 +86,10 @@ class TestAHost:
         assert list(folder.iterdir()) == []
 
     def test_has_a_robots_txt_of_its_own_or_nothing_is_touched(self, folder: Path, settings: Any) -> None:
-        with pytest.raises(ExportError, match=r"Put \{host\} in the path"):
+        with pytest.raises(ExportError, match=r"Use \{host\} in the path"):
             run(folder / "x", robots=folder / "robots.txt")
         settings.SITEMAPS09 = {"ROBOTS_TXT": folder / "robots.txt"}
-        with pytest.raises(ExportError, match=r"Put \{host\} in the path"):
+        with pytest.raises(ExportError, match=r"Use \{host\} in the path"):
             run(folder / "x")
         assert list(folder.iterdir()) == []
 
@@ -170,7 +170,7 @@ class TestTheCommand:
         thirty()
         out, _ = command(folder, "--base-url", A, "--base-url", B)
         for host in (A, B):
-            assert f"{host}/sitemap.xml in {folder / FOLDERS[host]}" in out
+            assert f"{host}/sitemap.xml to {folder / FOLDERS[host]}" in out
         assert len(re.findall(r"^section +URLs", out, re.MULTILINE)) == 2
         assert len(re.findall(r"^all +\d", out, re.MULTILINE)) == 2
         whole_of = {len(tree(folder / FOLDERS[host])) for host in (A, B)}

@@ -46,7 +46,7 @@ class TestATreeThatIsNotLikeTheOthers:
 
     @pytest.mark.parametrize("harm", HARMS)
     @pytest.mark.parametrize("host", [A, B])
-    def test_is_cut_anew_with_all_others_and_the_next_run_is_quiet(
+    def test_is_divided_again_with_all_others_and_the_next_run_is_quiet(
         self, folder: Path, harm: str, host: str
     ) -> None:
         thirty()

@@ -97,7 +97,7 @@ class TestASecondRun:
             written(run(folder, changed_only=True))
         whole(folder, A, B)
 
-    def test_splits_and_adds_pages_alike(self, folder: Path) -> None:
+    def test_splits_and_adds_the_same_pages(self, folder: Path) -> None:
         fill(*range(100, 3_100, 100))
         run(folder)
         fill(*range(1_501, 1_508), *range(3_101, 3_125))

@@ -1,4 +1,4 @@
-"""What others are told after publishing: files, and the URLs in which they differ."""
+"""Notifications after publishing: the files, and the changed URLs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class DatedArticles(Articles):
     lastmod = F("day")
 
 
-class Told:
-    """What a receiver was told; URLs are asked for while it is called."""
+class Notifications:
+    """Receiver that records its notifications, and reads the URLs while it is called."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -52,43 +52,48 @@ class Told:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., tuple[Report, Told]]:
-    def exported(**options: Any) -> tuple[Report, Told]:
-        told = Told()
-        given = {"changes": True, "on_published": told, "sitemaps": {"articles": DatedArticles}, **options}
-        return export(output=tmp_path / "public", **given), told
+def run(tmp_path: Path) -> Callable[..., tuple[Report, Notifications]]:
+    def exported(**options: Any) -> tuple[Report, Notifications]:
+        notifications = Notifications()
+        given = {
+            "changes": True,
+            "on_published": notifications,
+            "sitemaps": {"articles": DatedArticles},
+            **options,
+        }
+        return export(output=tmp_path / "public", **given), notifications
 
     return exported
 
 
 @pytest.fixture
-def receiver() -> Iterator[Told]:
-    told = Told()
-    published.connect(told)
-    yield told
-    published.disconnect(told)
+def receiver() -> Iterator[Notifications]:
+    notifications = Notifications()
+    published.connect(notifications)
+    yield notifications
+    published.disconnect(notifications)
 
 
 def write(first: int, last: int) -> None:
-    """Articles with odd keys, so that there is room between them."""
+    """Section of articles with odd keys, so that rows can be inserted between them."""
     Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
 
 
 class TestUrlsThatAreTold:
     def test_are_all_at_the_first_export(self, run: Any) -> None:
         write(0, 25)
-        report, told = run()
-        assert told.changes() == {
+        report, notifications = run()
+        assert notifications.changes() == {
             "added": {f"s{n}" for n in range(25)},
             "removed": set(),
             "changed": set(),
         }
         assert report.changes == {"added": 25, "removed": 0, "changed": 0}
 
-    def test_are_none_if_nobody_asked(self, run: Any) -> None:
+    def test_are_none_if_not_requested(self, run: Any) -> None:
         write(0, 5)
-        report, told = run(changes=False)
-        assert (told.calls, told.urls, report.changes) == (1, [], None)
+        report, notifications = run(changes=False)
+        assert (notifications.calls, notifications.urls, report.changes) == (1, [], None)
 
     def test_are_those_that_came_went_and_changed(self, run: Any) -> None:
         write(0, 25)
@@ -97,33 +102,40 @@ class TestUrlsThatAreTold:
         Article.objects.filter(slug="s14").delete()
         Article.objects.filter(slug="s15").update(day="2026-01-01")
         write(25, 26)
-        _, told = run()
-        assert told.changes() == {"added": {"s-three", "s25"}, "removed": {"s3", "s14"}, "changed": {"s15"}}
-        assert told.written == [*(f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3)), "sitemap.xml"]
+        _, notifications = run()
+        assert notifications.changes() == {
+            "added": {"s-three", "s25"},
+            "removed": {"s3", "s14"},
+            "changed": {"s15"},
+        }
+        assert notifications.written == [
+            *(f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3)),
+            "sitemap.xml",
+        ]
 
     def test_are_not_those_that_a_split_moves_to_another_page(self, run: Any) -> None:
         write(0, 25)
         run()
         ArticleFactory(pk=10, slug="between")
-        report, told = run()
+        report, notifications = run()
         assert report.sections[0].split == 1
-        assert told.changes() == {"added": {"between"}, "removed": set(), "changed": set()}
+        assert notifications.changes() == {"added": {"between"}, "removed": set(), "changed": set()}
 
     def test_are_not_those_that_a_merge_moves_to_another_page(self, run: Any) -> None:
         write(0, 35)
         run()
         Article.objects.filter(pk__in=[2 * n + 1 for n in (*range(6), *range(10, 15))]).delete()
         run()
-        report, told = run()
-        assert report.sections[0].merged + told.calls > 0
-        assert told.changes() == {"added": set(), "removed": set(), "changed": set()}
+        report, notifications = run()
+        assert report.sections[0].merged + notifications.calls > 0
+        assert notifications.changes() == {"added": set(), "removed": set(), "changed": set()}
 
-    def test_are_none_where_all_pages_are_cut_anew(self, run: Any) -> None:
+    def test_are_none_where_all_pages_are_divided_again(self, run: Any) -> None:
         write(0, 35)
         run()
-        _, told = run(rebalance=True)
-        assert told.removed == [f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3, 4)]
-        assert told.changes() == {"added": set(), "removed": set(), "changed": set()}
+        _, notifications = run(rebalance=True)
+        assert notifications.removed == [f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3, 4)]
+        assert notifications.changes() == {"added": set(), "removed": set(), "changed": set()}
 
     @pytest.mark.parametrize("gz", [True, False])
     def test_are_read_from_files_of_ours_alone(
@@ -139,13 +151,13 @@ class TestUrlsThatAreTold:
         Article.objects.filter(slug="s14").delete()
         tracemalloc.start()
         try:
-            report, told = run(gzip=gz)
+            report, notifications = run(gzip=gz)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
         assert report.published
         assert "was not written by an export" in caplog.text
-        assert told.changes() == {
+        assert notifications.changes() == {
             "added": {f"s{n}" for n in range(10, 20) if n != 14},
             "removed": set(),
             "changed": set(),
@@ -163,23 +175,23 @@ class TestUrlsThatAreTold:
         # The size is right; what stands behind the first member of a gzip file can be anything.
         file.write_bytes(bomb + bytes(size - len(bomb)))
         Article.objects.filter(slug="s14").delete()
-        report, told = run()
+        report, notifications = run()
         assert report.published
-        assert {kind for kind, _, _ in told.urls} == {"added", "removed"}
-        removed = [url for kind, _, url in told.urls if kind == "removed"]
+        assert {kind for kind, _, _ in notifications.urls} == {"added", "removed"}
+        removed = [url for kind, _, url in notifications.urls if kind == "removed"]
         assert [url.encode() for url in removed] == ["https://evil.example/\ufffd".encode()]
 
     def test_have_the_characters_that_they_have(self, run: Any) -> None:
         ArticleFactory(slug="a&b'c")
         location = {"location": lambda self, item: item.get_absolute_url()}
         by_method = type("ByMethod", (DatedArticles,), location)
-        _, told = run(sitemaps={"articles": by_method})
-        assert [change.url for change in told.urls] == [f"{BASE}/articles/a&b'c/"]
+        _, notifications = run(sitemaps={"articles": by_method})
+        assert [change.url for change in notifications.urls] == [f"{BASE}/articles/a&b'c/"]
 
     def test_are_told_by_a_dry_run_in_numbers_alone(self, run: Any, tmp_path: Path) -> None:
         write(0, 5)
-        report, told = run(dry_run=True)
-        assert (report.published, told.calls) == (False, 0)
+        report, notifications = run(dry_run=True)
+        assert (report.published, notifications.calls) == (False, 0)
         assert not (tmp_path / "public").exists()
 
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -201,17 +213,17 @@ class TestUrlsThatAreTold:
                 Article.objects.filter(pk=key).delete()
                 if version is not None:
                     ArticleFactory(pk=key, slug=f"s{key}", day=f"2026-01-0{version + 1}")
-            told = Told()
+            notifications = Notifications()
             export(
                 output=folder,
                 sitemaps={"articles": DatedArticles},
                 force=["articles"],
                 changes=True,
-                on_published=told,
+                on_published=notifications,
             )
             now = {article.slug: article.day.day for article in Article.objects.all()}
             if now:
-                assert told.changes() == {
+                assert notifications.changes() == {
                     "added": now.keys() - before.keys(),
                     "removed": before.keys() - now.keys(),
                     "changed": {slug for slug in now.keys() & before.keys() if now[slug] != before[slug]},
@@ -220,34 +232,34 @@ class TestUrlsThatAreTold:
 
 
 class TestThoseWhoAreTold:
-    def test_are_the_receivers_of_the_signal_too(self, run: Any, receiver: Told) -> None:
+    def test_are_the_receivers_of_the_signal_too(self, run: Any, receiver: Notifications) -> None:
         write(0, 5)
         run()
         assert receiver.written == ["sitemap-articles-1.xml.gz", "sitemap.xml"]
         assert len(receiver.urls) == 5
 
-    def test_are_told_when_all_is_published(self, run: Any, tmp_path: Path) -> None:
+    def test_are_called_when_everything_is_published(self, run: Any, tmp_path: Path) -> None:
         write(0, 5)
         seen = []
 
-        def look(told: Published) -> None:
+        def look(event: Published) -> None:
             seen.append(sorted(path.name for path in (tmp_path / "public").glob("*.xml*")))
 
         run(on_published=look, changes=False)
         assert seen == [["sitemap-articles-1.xml.gz", "sitemap.xml"]]
 
-    def test_are_not_told_where_nothing_changed(self, run: Any, receiver: Told) -> None:
+    def test_are_not_called_if_nothing_changed(self, run: Any, receiver: Notifications) -> None:
         write(0, 5)
         run()
-        _, told = run()
-        assert (receiver.calls, told.calls) == (1, 0)
+        _, notifications = run()
+        assert (receiver.calls, notifications.calls) == (1, 0)
 
     def test_that_fail_are_named_and_undo_nothing(
-        self, run: Any, tmp_path: Path, receiver: Told, caplog: pytest.LogCaptureFixture
+        self, run: Any, tmp_path: Path, receiver: Notifications, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(0, 5)
 
-        def fail(told: Published) -> None:
+        def fail(event: Published) -> None:
             raise RuntimeError("the CDN is down")
 
         with caplog.at_level(logging.ERROR):

@@ -176,7 +176,7 @@ class TestStateThatIsDamaged:
         (state / ROOT).unlink()
         assert self.settles(folder, sitemaps) == "published"
 
-    def test_since_an_earlier_version_wrote_it_is_made_anew(
+    def test_since_an_earlier_version_wrote_it_is_rebuilt(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
     ) -> None:
         sitemaps = before()

@@ -209,9 +209,7 @@ class TestSeveralIndexes:
         assert section.merged == 1
         assert indexed(folder) == {"sitemap.xml": ["a2", "a3"], "sitemap-2.xml": ["a4", "a6"]}
 
-    def test_are_made_anew_from_their_manifest_whoever_is_exported(
-        self, folder: Path, robots: Path
-    ) -> None:
+    def test_are_rebuilt_from_their_manifest_whoever_is_exported(self, folder: Path, robots: Path) -> None:
         sitemaps = {name: Numbers(5) for name in "abc"}
         export(output=folder, sitemaps=sitemaps, robots=robots)
         before = indexed(folder)
@@ -236,7 +234,7 @@ class TestSeveralIndexes:
         report = export(output=folder, sitemaps={"a": Numbers(7)})
         assert report.published
         (failure,) = report.failures
-        assert "2 indexes" in failure
+        assert "2 index files" in failure
         assert "'ROBOTS_TXT'" in failure
         assert "'CASCADE'" in failure
         assert len(published(folder)) == 7
@@ -446,9 +444,7 @@ class TestIndexesWithoutAManifest:
         assert [page.number for page in after.sections["a"].pages] == [1, 2, 3, 4, 5]
         assert set(after.indexes) == set(found.indexes)
 
-    def test_that_are_somebody_elses_are_not_ours_to_remove(
-        self, folder: Path, robots: Path, clock: Clock
-    ) -> None:
+    def test_of_other_programs_are_not_removed(self, folder: Path, robots: Path, clock: Clock) -> None:
         folder.mkdir()
         entry = f"<sitemap><loc>{BASE}/news/sitemap.xml</loc></sitemap>"
         theirs = f'<sitemapindex xmlns="{SPACE[1:-1]}">{entry}</sitemapindex>'

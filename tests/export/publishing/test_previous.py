@@ -190,7 +190,7 @@ class TestFilesThatNoIndexNamesAnyMore:
         assert [(folder / name).read_text() for name in others] == ["not ours"] * len(others)
         assert not (folder / self.GONE).exists()
 
-    def test_that_are_gone_already_are_no_error(
+    def test_that_are_gone_already_are_not_an_error(
         self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
     ) -> None:
         (folder / self.GONE).unlink()
@@ -390,7 +390,7 @@ class TestSectionsAsArguments:
         before, own = touched(folder), touched(state)
         files = known(folder).files
         report = export(["b"], output=folder, sitemaps={name: Numbers(9) for name in "abc"})
-        # That one is gone is told by a run over all.
+        # Only a run over all sections reports that one is gone.
         assert report.failures == []
         after = touched(folder)
         others = [name for name in before if not name.startswith(("sitemap-b-", "sitemap.xml"))]

@@ -1,4 +1,4 @@
-"""What an export publishes: the index, modes of files, and the order in which all of it appears."""
+"""Published files of an export: the index, modes of files, and the order of publication."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class TestTheIndexOfAnExport:
         assert b"lastmod" not in plain(folder, "sitemap.xml")
         assert plain(folder, named(folder)[0]).count(b"<lastmod>") == 1
 
-    @pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(hours=3)])
+    @pytest.mark.parametrize("offset", [timedelta(days=2), timedelta(hours=3)])
     @pytest.mark.django_db
-    def test_has_no_lastmod_in_the_future(self, folder: Path, ahead: timedelta) -> None:
+    def test_has_no_lastmod_in_the_future(self, folder: Path, offset: timedelta) -> None:
         write_articles("a", "b")
-        article_model().objects.filter(slug="a").update(updated=datetime.now(timezone.utc) + ahead)
+        article_model().objects.filter(slug="a").update(updated=datetime.now(timezone.utc) + offset)
         export(output=folder, sitemaps={"articles": article_sitemap()})
         assert b"lastmod" not in plain(folder, "sitemap.xml")
 

@@ -96,7 +96,7 @@ class TestTheFilesOfAnExport:
         export(output=tmp_path / "a" / "b", sitemaps={"a": Numbers(1)})
         assert paths(tmp_path / "a" / "b") == numbers(1)
 
-    def test_stand_beside_what_is_not_ours(self, folder: Path) -> None:
+    def test_stay_next_to_foreign_files(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "sitemap-a-9.xml.gz").write_bytes(b"of somebody")
         (folder / "index.html").write_text("hello")
@@ -199,7 +199,7 @@ class TestTheLimits:
             assert 1 <= len(locations(plain(folder, name))) <= urls
             assert len(plain(folder, name)) <= size
 
-    def test_a_url_that_fits_no_file_is_left_out_and_named(
+    def test_a_url_that_fits_no_file_is_skipped_and_reported(
         self, folder: Path, configure: Callable[..., None]
     ) -> None:
         class Long(Numbers):
@@ -210,8 +210,8 @@ class TestTheLimits:
         (section,) = export(output=folder, sitemaps={"a": Long(9)}).sections
         assert sorted(paths(folder)) == sorted(set(numbers(9)) - {"/numbers/0/", "/numbers/4/"})
         assert [(e.key, e.field, e.reason) for e in section.errors] == [
-            ("1", "location", "does not fit on a page"),
-            ("5", "location", "does not fit on a page"),
+            ("1", "location", "its entries alone exceed the limits of a page"),
+            ("5", "location", "its entries alone exceed the limits of a page"),
         ]
 
     @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
@@ -242,7 +242,7 @@ class TestTheLimits:
 
 
 class TestBadItems:
-    def test_are_left_out_and_named_and_the_others_stay(
+    def test_are_skipped_and_reported_and_the_others_stay(
         self, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         report = export(output=folder, sitemaps={"a": Bad(6, [1])})
@@ -321,7 +321,7 @@ class Pages(ContribSitemap):
 
 
 class Forging:
-    """An engine that answers with another file, or another name, than it was told."""
+    """Engine that answers with another file, or another name, than requested."""
 
     workers = 1
     answers: tuple[str, str] = ("", "")
@@ -367,7 +367,7 @@ def test_a_worker_does_not_choose_what_is_published_under_which_name(
     (folder / "index.html").write_text("mine")
     (folder / "private.txt").write_text("mine")
     report = export(output=folder, engine=f"{__name__}.Forging")
-    assert "A worker answered with" in report.failures[0]
+    assert "A worker returned" in report.failures[0]
     assert content(folder) == {"index.html": b"mine", "private.txt": b"mine"}
 
 
@@ -392,7 +392,7 @@ class Made(Listed):
 
 @pytest.mark.usefixtures("cached_site")
 @pytest.mark.parametrize("kinds", [(Listed, Made), (Made, Listed)], ids=["made", "listed"])
-def test_a_section_without_a_key_that_is_read_in_another_way_is_cut_anew_once(
+def test_a_section_without_a_key_that_is_read_in_another_way_is_divided_again_once(
     folder: Path, kinds: tuple[Any, Any]
 ) -> None:
     export(output=folder, sitemaps={"s": kinds[0]})

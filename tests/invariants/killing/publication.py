@@ -1,4 +1,4 @@
-"""What must hold of a published folder, whatever was killed."""
+"""Invariants of a published folder after any crash."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_fingerprint_of_any_queryset_is_one_query_and_of_its_rows(
     assert source.fingerprint(None, ("16",)).hash != found.hash
 
 
-def test_the_fingerprint_of_no_rows_is_none_of_any(articles: QuerySet[Article]) -> None:
+def test_the_fingerprint_of_no_rows_differs_from_all_others(articles: QuerySet[Article]) -> None:
     nothing = (articles.none(), articles.filter(pk__in=[]), articles.filter(pk=7))
     [found] = {source_of(rows).fingerprint(None, None) for rows in nothing}
     assert found[:2] == (0, None)
@@ -354,7 +354,7 @@ def test_what_is_active_has_no_say_in_a_fingerprint(articles: QuerySet[Article])
         assert source.fingerprint(None, None) == before
 
 
-def test_a_lastmod_that_is_no_date_or_is_none_that_python_knows_is_no_newest_one(
+def test_a_lastmod_that_is_not_a_date_that_python_knows_is_not_the_newest(
     articles: QuerySet[Article], using: str
 ) -> None:
     assert not source_of(articles, lastmod=F("slug")).can_fingerprint
@@ -408,7 +408,7 @@ def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
             list(articles.annotate(hash=RowHash(F("pk"), keys=1)).values_list("hash"))
 
 
-def test_rows_are_hashed_over_a_connection_of_somebody_else_as_it_is(tmp_path: Path) -> None:
+def test_rows_are_hashed_over_a_foreign_connection_unchanged(tmp_path: Path) -> None:
     """Nothing is registered on it, and it may be read-only."""
     path = tmp_path / "rows.sqlite3"
     with closing(sqlite3.connect(path)) as made:

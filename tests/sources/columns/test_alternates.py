@@ -160,7 +160,7 @@ class TestXDefault:
         assert ["x-default" in links for links in linked(section)] == [False, True, True, False]
 
     @pytest.mark.parametrize(
-        ("told", "url"),
+        ("answer", "url"),
         [
             (True, f"{BASE}/a/"),
             (False, None),
@@ -172,18 +172,18 @@ class TestXDefault:
             ("http://bücher.example", "http://xn--bcher-kva.example/"),
         ],
     )
-    def test_is_what_a_method_says(self, told: object, url: str | None) -> None:
+    def test_is_what_a_method_says(self, answer: object, url: str | None) -> None:
         section = listing(
-            "a", i18n=True, alternates=True, x_default=lambda self, item: told, location=in_language
+            "a", i18n=True, alternates=True, x_default=lambda self, item: answer, location=in_language
         )
         assert [links.get("x-default") for links in linked(section)] == [url] * 3
 
     @pytest.mark.parametrize(
-        "told", ["start", 1, "https://u@x.example/", "/a#b", "/\ud800", f"/{'a' * 2047}"]
+        "answer", ["start", 1, "https://u@x.example/", "/a#b", "/\ud800", f"/{'a' * 2047}"]
     )
-    def test_that_is_bad_is_left_out_alone_and_named(self, told: object) -> None:
+    def test_that_is_invalid_is_skipped_and_reported(self, answer: object) -> None:
         def x_default(self: Any, item: str) -> object:
-            return told if item == "b" else True
+            return answer if item == "b" else True
 
         section = listing("abc", i18n=True, alternates=True, x_default=x_default, location=in_language)
         found = linked(section)
@@ -191,7 +191,7 @@ class TestXDefault:
         assert all(len(links) >= 3 for links in found)
         assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
 
-    def test_of_a_method_that_fails_is_left_out_alone_and_named(self) -> None:
+    def test_of_a_method_that_fails_is_skipped_and_reported(self) -> None:
         def x_default(self: Any, item: str) -> bool:
             return item != "b" or 1 / 0 > 0
 
@@ -255,21 +255,24 @@ class TestAlternatesOfAMethod:
 
     @pytest.mark.parametrize("given", [f"{BASE}/ä/", "/ä/", "/%C3%A4/", "HTTPS://WWW.example.COM/ä/"])
     @pytest.mark.parametrize("location", [f"{BASE}/ä/", "/ä/", "/%C3%A4/"])
-    def test_name_the_item_in_whatever_way_its_url_is_written(self, location: str, given: str) -> None:
+    def test_name_the_item_however_its_url_is_written(self, location: str, given: str) -> None:
         section = listing("a", location=location, alternates=lambda self, item: [("en", given)])
         assert linked(section) == [{"en": f"{BASE}/%C3%A4/"}]
 
     @pytest.mark.parametrize(
         ("links", "reason"),
         [
-            ([("de", "/other/"), ("fr", "https://fr.example/")], "do not name the item itself"),
-            ([("en", "/b/"), ("EN", "/other/")], "name 'en' twice"),
-            ([("en", "/b/"), ("x-default", "/"), ("X-Default", "/")], "name 'x-default' twice"),
+            ([("de", "/other/"), ("fr", "https://fr.example/")], "do not include the item's own URL"),
+            ([("en", "/b/"), ("EN", "/other/")], "the language 'en' more than once"),
+            (
+                [("en", "/b/"), ("x-default", "/"), ("X-Default", "/")],
+                "the language 'x-default' more than once",
+            ),
             ([("en", "/b/"), ("de", "other/")], "neither a path"),
             ([("en", "/b/"), ("de", "")], "is empty"),
             ([("en", "/b/"), ("de", None)], "neither a path"),
             ([("en", "/b/"), ("de", "ftp://de.example/")], "neither a path"),
-            ([("en", "/b/"), ("de", "https://u:p@de.example/")], "a user or a backslash"),
+            ([("en", "/b/"), ("de", "https://u:p@de.example/")], "a user name or a backslash"),
             ([("en", "/b/"), ("de", "https://de.example/#a")], "contains a fragment"),
             ([("en", "/b/"), ("de", "https://[::1/")], "an invalid host or port"),
             ([("en", "/b/"), ("de", "https://de.example:99999/")], "an invalid port"),
@@ -283,13 +286,13 @@ class TestAlternatesOfAMethod:
             (7, "not iterable"),
         ],
     )
-    def test_that_are_no_whole_set_are_left_out_and_named(self, links: Any, reason: str) -> None:
-        """All those of that item, and none of another one."""
+    def test_that_are_not_a_complete_set_are_skipped_and_reported(self, links: Any, reason: str) -> None:
+        """All links of the item are skipped, and no links of other items."""
 
-        def told(self: Any, item: str) -> Any:
+        def alternates_of(self: Any, item: str) -> Any:
             return links if item == "b" else [("en", f"/{item}/")]
 
-        section = listing("abc", alternates=told)
+        section = listing("abc", alternates=alternates_of)
         assert linked(section) == [{"en": f"{BASE}/a/"}, {}, {"en": f"{BASE}/c/"}]
         ((key, field, text),) = complaints(section)
         assert (key, field) == ("2", "alternates")
@@ -301,13 +304,13 @@ class TestAlternatesOfAMethod:
         assert linked(section) == [{}]
         assert complaints(section) == []
 
-    def test_that_fail_halfway_are_left_out_and_named(self) -> None:
-        def told(self: Any, item: str) -> Any:
+    def test_that_fail_halfway_are_skipped_and_reported(self) -> None:
+        def alternates_of(self: Any, item: str) -> Any:
             yield "en", f"/{item}/"
             if item == "b":
                 raise LookupError("gone")
 
-        section = listing("abc", alternates=told)
+        section = listing("abc", alternates=alternates_of)
         assert [len(links) for links in linked(section)] == [1, 0, 1]
         assert complaints(section) == [("2", "alternates", "LookupError: gone")]
 
@@ -322,7 +325,7 @@ class TestAlternatesOfAMethod:
         assert linked(section) == [own[0] | {"fr": "https://fr.example/a"}] * 3 + [own[1]] * 3
 
     @pytest.mark.parametrize("code", ["de", "pt_BR", "x-default"])
-    def test_that_repeat_a_language_of_an_item_are_left_out_and_named(self, code: str) -> None:
+    def test_that_repeat_a_language_of_an_item_are_skipped_and_reported(self, code: str) -> None:
         section = listing(
             "a",
             i18n=True,
@@ -333,9 +336,9 @@ class TestAlternatesOfAMethod:
         assert {tuple(links) for links in linked(section)} == {("en", "de", "pt-BR", "x-default")}
         ((_, field, reason),) = complaints(section)
         assert field == "alternates"
-        assert "twice" in reason
+        assert "more than once" in reason
 
-    def test_are_kept_beside_a_language_that_has_no_hreflang(self) -> None:
+    def test_are_kept_next_to_a_language_that_has_no_hreflang(self) -> None:
         section = listing(
             "a",
             i18n=True,
@@ -365,7 +368,7 @@ class TestAlternatesOfAMethod:
         assert batch.alternates == [[Alternate("en", "/a/"), Alternate("de", "https://de.example/")]]
         assert batch.errors == []
 
-    def test_are_the_same_in_whatever_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_are_the_same_in_slices_of_any_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         section = listing(
             "abcdefg",
             alternates=lambda self, item: [("en", f"/{item}/")] if item in "ace" else [("en", "/")],

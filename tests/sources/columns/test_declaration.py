@@ -52,7 +52,7 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         ("relative/path", "neither a path that begins with a slash nor an absolute URL"),
         ("", "is empty"),
         ("/a#b", "contains a fragment"),
-        ("https://user@www.example.com/a", "has a user or a backslash"),
+        ("https://user@www.example.com/a", "contains a user name or a backslash"),
         (None, "neither a path"),
         ("?page=2", "neither a path"),
         ("ftp://www.example.com/a", "neither a path"),
@@ -66,7 +66,7 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         ("http://www.example.com/a", "is not on https://www.example.com"),
     ],
 )
-def test_an_item_without_an_acceptable_url_is_left_out_and_named(location: Any, reason: str) -> None:
+def test_an_item_without_an_acceptable_url_is_skipped_and_reported(location: Any, reason: str) -> None:
     done = rendered(compiled(listing(ITEMS, location=failing((location,)))))
     assert locations(done) == [f"{BASE}/a/", f"{BASE}/c/"]
     ((key, field, text),) = errors(done)
@@ -135,7 +135,7 @@ def test_the_protocol_of_a_class_is_that_of_its_base() -> None:
         ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ],
 )
-def test_a_bad_element_of_an_item_is_left_out_alone_and_named(field: str, value: Any, reason: str) -> None:
+def test_a_bad_element_of_an_item_is_skipped_and_reported(field: str, value: Any, reason: str) -> None:
     done = rendered(compiled(listing(ITEMS, **{field: failing(value)})))
     assert locations(done) == [f"{BASE}/{item}/" for item in ITEMS]
     assert f"<{field}>" not in done[0].text
@@ -144,7 +144,7 @@ def test_a_bad_element_of_an_item_is_left_out_alone_and_named(field: str, value:
     assert reason in text
 
 
-def test_what_is_left_out_is_named_by_its_key(using: str) -> None:
+def test_what_is_skipped_is_named_by_its_key(using: str) -> None:
     make_seats(using, range(3))
     hook = lambda self, item: f"/{item.number // (item.number - 1)}/"  # noqa: E731
     source = source_of(KINDS["composite"], using, location=hook)
@@ -163,7 +163,7 @@ def test_what_is_left_out_is_named_by_its_key(using: str) -> None:
     ],
     ids=["location", "lastmod", "languages"],
 )
-def test_a_database_or_a_project_that_is_broken_is_no_bad_item(
+def test_a_broken_database_or_project_is_not_an_invalid_item(
     error: Exception, hooks: Callable[[Any], dict[str, Any]]
 ) -> None:
     with pytest.raises(type(error)):
@@ -173,7 +173,7 @@ def test_a_database_or_a_project_that_is_broken_is_no_bad_item(
 @pytest.mark.parametrize(
     ("field", "value"), [("lastmod", "yesterday"), ("changefreq", "sometimes"), ("priority", 7)]
 )
-def test_a_bad_constant_is_an_error_beside_expressions_and_else_left_out(field: str, value: Any) -> None:
+def test_a_bad_constant_is_an_error_with_expressions_and_otherwise_skipped(field: str, value: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=rf"Declared\.{field}.*Change or remove it.*method"):
         compiled(declaration(model=Article, location=COLUMNS["location"], **{field: value}))
     done = rendered(compiled(listing(ITEMS, **{field: value})))
@@ -183,7 +183,7 @@ def test_a_bad_constant_is_an_error_beside_expressions_and_else_left_out(field: 
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1e4", "ten", None])
-def test_a_limit_that_is_no_number_of_urls_is_refused(limit: Any) -> None:
+def test_a_limit_that_is_not_a_number_of_urls_is_refused(limit: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"'things': `limit` of Listing"):
         compiled(listing(ITEMS, limit=limit))
 

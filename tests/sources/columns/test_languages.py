@@ -87,7 +87,7 @@ def test_a_language_without_a_url_is_neither_listed_nor_named_by_the_others() ->
     assert errors([done]) == [("2", "location", "LookupError: not translated")]
 
 
-def test_an_item_whose_languages_cannot_be_told_is_left_out_and_named() -> None:
+def test_an_item_whose_languages_cannot_be_determined_is_skipped_and_reported() -> None:
     hooks = {"i18n": True, "location": in_language, "get_languages_for_item": failing(ValueError("no"))}
     of = lambda self, item: hooks["get_languages_for_item"](self, item) or ["de"]  # noqa: E731
     done = rendered(compiled(listing(ITEMS, **{**hooks, "get_languages_for_item": of})))
@@ -129,7 +129,7 @@ def test_what_is_active_changes_nothing_and_stays_active(active: str) -> None:
 
 
 def nothing(request: object, slug: str) -> None:
-    """What a location leads to."""
+    """View of all locations."""
 
 
 urlpatterns = i18n_patterns(path("articles/<slug:slug>/", nothing, name="article"))

@@ -58,7 +58,7 @@ class TestLanguagesOfEachItem:
     @pytest.mark.parametrize("size", [1, 2, 3, 7])
     @pytest.mark.parametrize("columns", [True, False], ids=["route", "method"])
     @override_settings(ROOT_URLCONF=PREFIXED)
-    def test_give_the_same_bytes_in_whatever_slices(
+    def test_give_the_same_bytes_in_slices_of_any_size(
         self, using: str, monkeypatch: pytest.MonkeyPatch, size: int, columns: bool
     ) -> None:
         rows = articles_in(using, 20)
@@ -83,24 +83,24 @@ class TestLanguagesOfEachItem:
         assert [part.text for part in rendered(compiled(section), LIMITS, found)] == whole
 
     @given(st.lists(st.lists(st.sampled_from(TEN), unique=True, max_size=4), max_size=8), st.integers(1, 8))
-    def test_are_those_that_a_list_says(self, told: list[list[str]], size: int) -> None:
+    def test_are_those_that_a_list_says(self, languages: list[list[str]], size: int) -> None:
         section = listing(
-            range(len(told)),
+            range(len(languages)),
             i18n=True,
             alternates=True,
             location=in_language,
-            get_languages_for_item=lambda self, item: told[item],
+            get_languages_for_item=lambda self, item: languages[item],
         )
         with mock.patch.object(positions, "SLICE", size):
             done = rendered(compiled(section))
-        expected = {f"{BASE}/{code}/{item}/" for item, codes in enumerate(told) for code in codes}
+        expected = {f"{BASE}/{code}/{item}/" for item, codes in enumerate(languages) for code in codes}
         assert len(locations(done)) == len(expected)
         assert {*locations(done)} == expected
         assert errors(done) == []
         for part in done:
             for location, links in zip(part.locations, alternates(part.text), strict=True):
                 item = int(location.split("/")[-2])
-                assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in told[item]}
+                assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
     @pytest.mark.parametrize("bad", [None, 7, ["de", None], ["a b"], [""], ["<>"]])
     def test_that_are_none_leave_the_item_out_and_name_it(self, bad: Any) -> None:
@@ -160,19 +160,19 @@ class TestPages:
         assert sum(map(len, holders)) == len(rows)
 
     @given(st.lists(st.lists(st.sampled_from(TEN[:5]), unique=True, max_size=5), max_size=12))
-    def test_keep_the_languages_of_each_item_together(self, told: list[list[str]]) -> None:
+    def test_keep_the_languages_of_each_item_together(self, languages: list[list[str]]) -> None:
         section = listing(
-            range(len(told)),
+            range(len(languages)),
             i18n=True,
             languages=TEN[:5],
             limit=7,
             location=in_language,
-            get_languages_for_item=lambda self, item: told[item],
+            get_languages_for_item=lambda self, item: languages[item],
         )
         # As if every item were believed to have one language.
         source = compiled(section)
         done = rendered(source, LIMITS, pages.cut(source, 7))
-        assert len(locations(done)) == sum(map(len, told))
+        assert len(locations(done)) == sum(map(len, languages))
         assert all(part.written.urls <= 7 for part in done)
         holders = [{url.split("/")[-2] for url in part.locations} for part in done]
         assert sum(map(len, holders)) == len(set().union(*holders))
@@ -184,7 +184,7 @@ class TestPages:
         )
         done = rendered(compiled(section))
         assert locations(done) == []
-        assert errors(done) == [("1", "location", "does not fit on a page")]
+        assert errors(done) == [("1", "location", "its entries alone exceed the limits of a page")]
 
 
 class TestPagesOfItemsWithFewOfTheLanguages:

@@ -174,7 +174,7 @@ FACT_METHODS = {
 )
 @given(facts=FACTS, limit=st.integers(1, 9))
 def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, Any]], limit: int) -> None:
-    """Also where a fact cannot be written: then the same is left out, for the same reason."""
+    """This includes invalid values, which are skipped for the same reason."""
     rows = Article.objects.using(using)
     rows.all().delete()
     rows.bulk_create(Article(**fact) for fact in facts)
@@ -213,7 +213,7 @@ def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, An
     ],
 )
 @pytest.mark.filterwarnings("ignore:DateTimeField .* received a naive datetime")
-def test_a_constant_a_column_and_a_method_write_a_value_alike(
+def test_a_constant_a_column_and_a_method_write_a_value_the_same_way(
     field: str, value: Any, text: str | None
 ) -> None:
     ArticleFactory(slug="a")

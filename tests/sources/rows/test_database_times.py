@@ -500,7 +500,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
     @pytest.mark.parametrize(
         "value", ["x'323032362d30312d33312031303a33303a3030'", "20260131", "2026.5"], ids=str
     )
-    def test_that_is_no_text_is_read_as_python_reads_it(self, value: str) -> None:
+    def test_that_is_not_a_text_is_read_as_python_reads_it(self, value: str) -> None:
         rows = write("default", MOMENTS)
         with session("default", f"UPDATE tests_article SET updated = {value} WHERE slug = 'a0'"):  # noqa: S608
             same(rows, F("updated"))
@@ -517,7 +517,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
 class TestPostgreSQL:
     @pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01"])
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_skips_and_names_a_row_alike_in_both_ways_where_python_has_no_such_time(
+    def test_skips_and_names_a_row_in_both_ways_where_python_has_no_such_time(
         self, postgresql: str, column: str, value: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
@@ -537,21 +537,25 @@ class TestPostgreSQL:
         assert same(rows, F("updated")).lastmods[0] == "2026-01-31T09:30:00Z"
 
     @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "Europe/London", "Etc/GMT-5", "Etc/GMT+5", "UTC"])
-    def test_reads_alike_where_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
+    def test_reads_the_same_where_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET TIME ZONE '{zone}'"):
             assert len(same(rows, F("updated")).lastmods) == len(MOMENTS)
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["ISO, DMY", "ISO, YMD"])
-    def test_reads_alike_where_the_session_orders_days_otherwise(self, postgresql: str, style: str) -> None:
+    def test_reads_the_same_where_the_session_orders_days_otherwise(
+        self, postgresql: str, style: str
+    ) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET DateStyle TO '{style}'"):
             assert same(rows, F("updated")).lastmods[0] == "2026-01-31T10:30:00Z"
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
-    def test_reads_alike_where_the_session_writes_days_otherwise(self, postgresql: str, style: str) -> None:
+    def test_reads_the_same_where_the_session_writes_days_otherwise(
+        self, postgresql: str, style: str
+    ) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET DateStyle TO '{style}'"):
             # The driver understands times of one style alone, dates of all but one.

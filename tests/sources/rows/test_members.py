@@ -202,7 +202,7 @@ def tickets(using: str, count: int) -> Rows:
 @pytest.mark.parametrize("limit", ["LISTED", "max_query_params"])
 @pytest.mark.parametrize("rows", [words, tickets])
 @pytest.mark.parametrize("lastmod", [None, lambda self, item: None], ids=["columns", "instances"])
-def test_a_list_of_keys_is_no_longer_than_a_query_may_be(
+def test_a_list_of_keys_is_not_longer_than_a_query_may_be(
     using: str, rows: Callable[[str, int], Rows], lastmod: Any, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if limit == "LISTED":

@@ -112,9 +112,7 @@ class TestSlices:
         assert len(paths(source.batches(Page(1, None, (str(pk),))))) == SLICE - 1
         assert asked == [threading.current_thread().name]
 
-    def test_are_on_their_way_before_they_are_asked_for(
-        self, source: Any, using: str, asked: list[str]
-    ) -> None:
+    def test_are_fetched_before_they_are_requested(self, source: Any, using: str, asked: list[str]) -> None:
         batches = source.batches(ALL)
         next(batches)
         batches.close()
@@ -144,7 +142,7 @@ class TestSlices:
             assert len(paths(source.batches(ALL))) == ROWS
         assert {*asked} == {threading.current_thread().name}
 
-    def test_that_the_main_thread_asks_between_are_none_the_worse(self, source: Any, using: str) -> None:
+    def test_survive_queries_of_the_main_thread(self, source: Any, using: str) -> None:
         found = []
         for batch in source.batches(ALL):
             assert Article.objects.using(using).count() == ROWS

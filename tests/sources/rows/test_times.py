@@ -103,7 +103,7 @@ class TestAColumnOfTexts:
 
     @pytest.mark.parametrize("zone", ZONES)
     @given(data=st.data())
-    def test_of_times_is_no_column_where_one_is_no_time(self, zone: str, data: st.DataObject) -> None:
+    def test_of_times_is_not_a_column_if_one_is_not_a_time(self, zone: str, data: st.DataObject) -> None:
         odd = st.none() | instants.map(lambda moment: written(moment, zone))
         check(
             data.draw(st.lists(near_misses(times=True, zone=zone) | odd, max_size=3)), times=True, zone=zone
@@ -111,7 +111,7 @@ class TestAColumnOfTexts:
 
     @given(texts=st.lists(st.none() | near_misses(times=False, zone="") | st.dates().map(str), max_size=3))
     @example(texts=["2026-01-31\n2026-01-30", "2026-01-3"])
-    def test_of_dates_is_no_column_where_one_is_no_date(self, texts: list[str | None]) -> None:
+    def test_of_dates_is_not_a_column_if_one_is_not_a_date(self, texts: list[str | None]) -> None:
         check(texts, times=False)
 
     @given(texts=st.lists(st.text(max_size=30), max_size=2), times=st.booleans())
@@ -189,9 +189,9 @@ class TestAColumnOfTexts:
 @on_sqlite
 def test_a_column_of_text_is_none_where_python_has_to_look_at_each_value() -> None:
     rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
-    assert TimeText.of(rows, "other") is None
-    assert TimeText.of(rows, "missing") is None
-    texts = TimeText.of(rows, alias("lastmod"))
+    assert TimeText.from_annotation(rows, "other") is None
+    assert TimeText.from_annotation(rows, "missing") is None
+    texts = TimeText.from_annotation(rows, alias("lastmod"))
     assert texts is not None
     assert texts.w3c(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
     assert texts.w3c(["2026-01-31 10:30:00+00"]) is None

@@ -1,3 +1,3 @@
-"""The settings that djpress's tests import; their own are not in its source distribution."""
+"""Settings that djpress's tests import, since its source distribution does not contain them."""
 
 from site_djpress import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""`manage.py demo`: from nothing to exported sitemaps."""
+"""`manage.py demo`: create the database, fill it and export sitemaps."""
 
 from __future__ import annotations
 

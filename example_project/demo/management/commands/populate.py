@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *, articles: int, products: int, **options: Any) -> None:
         if connection.vendor == "sqlite":
-            # Room for the indexes of a million rows: the default cache of 2 MB spills them again and again.
+            # The indexes of a million rows do not fit into the default cache of 2 MB.
             connection.cursor().execute("PRAGMA cache_size = -128000")
         with transaction.atomic():
             fill_site()
@@ -45,23 +45,23 @@ class Command(BaseCommand):
             self.fill(Product, products, rows.products(products))
             self.fill(Event, rows.EVENTS, rows.events())
 
-    def fill(self, model: type[Model], wanted: int, made: Iterable[Model]) -> None:
-        """Add those of the `wanted` rows that are missing; a unique column of each tells which."""
-        began = time.perf_counter()
+    def fill(self, model: type[Model], wanted: int, instances: Iterable[Model]) -> None:
+        """Add the `wanted` rows that do not exist yet; a unique column identifies them."""
+        started = time.perf_counter()
         objects = model._default_manager
-        before = objects.count()
-        if before < wanted:
-            made = iter(made)
-            while batch := list(islice(made, BATCH)):
+        old_count = objects.count()
+        if old_count < wanted:
+            instances = iter(instances)
+            while batch := list(islice(instances, BATCH)):
                 objects.bulk_create(batch, ignore_conflicts=True)
-        now = objects.count()
-        seconds = time.perf_counter() - began
+        count = objects.count()
+        seconds = time.perf_counter() - started
         names = model._meta.verbose_name_plural
-        self.stdout.write(f"{names}: {now:,}, {now - before:,} of them new ({seconds:.1f} s)")
+        self.stdout.write(f"{names}: {count:,}, {count - old_count:,} of them new ({seconds:.1f} s)")
 
 
 def fill_site() -> None:
-    """Name the site as `BASE_URL` does, and give it its flatpages."""
+    """Create the `Site` with the domain of `BASE_URL`, and its flatpages."""
     domain = urlsplit(settings.SITEMAPS09["BASE_URL"]).netloc
     site, _ = Site.objects.update_or_create(
         pk=settings.SITE_ID, defaults={"domain": domain, "name": "Example"}

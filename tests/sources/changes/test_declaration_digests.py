@@ -34,7 +34,7 @@ DECLARING = """
 import django
 django.setup()
 from tests.support.fingerprints import compiled
-from tests.sources.changes.test_digests import sections
+from tests.sources.changes.test_declaration_digests import sections
 
 for section in sections():
     print(compiled(section).declaration_digest)
@@ -139,11 +139,12 @@ def test_whatever_decides_the_bytes_of_pages_changes_the_digest() -> None:
         {"LANGUAGE_CODE": "de"},
         {"TIME_ZONE": "Asia/Tokyo"},
         {"USE_TZ": False},
+        {"SITEMAPS09": {"STYLESHEET": True}},
         {"ROOT_URLCONF": (path("pieces/<slug:slug>/", nothing, name="article"),)},
         {"ROOT_URLCONF": tuple(i18n_patterns(path("articles/<slug:slug>/", nothing, name="article")))},
         {"ROOT_URLCONF": (path("articles/<str:slug>/", nothing, name="article"),)},
     ],
-    ids=["language", "zone", "no zones", "a pattern", "a prefix", "a converter"],
+    ids=["language", "zone", "no zones", "a stylesheet", "a pattern", "a prefix", "a converter"],
 )
 def test_settings_that_decide_the_bytes_change_the_digest(changed: dict[str, Any]) -> None:
     before = declared()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import bounds
+from django_sitemaps09.sources import live_bounds
 from tests.support.keyed_rows import MODELS, delete, write
 
 BASE = Base("https", "www.example.com")
@@ -32,18 +32,18 @@ def keys_of(rows: Any, page: Page) -> list[Any]:
 class TestLandmarks:
     @given(low=st.integers(-(2**63), 2**63), more=st.integers(0, 2**64))
     def test_are_in_the_range(self, low: int, more: int) -> None:
-        assert low <= bounds.landmark(low, low + more) <= low + more
+        assert low <= live_bounds.landmark(low, low + more) <= low + more
 
     @given(low=st.integers(-(2**40), 2**40), ends=st.lists(st.integers(0, 2**20), min_size=3, max_size=3))
     def test_of_a_range_is_that_of_each_part_that_has_it(self, low: int, ends: list[int]) -> None:
         first, second, last = sorted(ends)
-        found = bounds.landmark(low, low + last)
+        found = live_bounds.landmark(low, low + last)
         part = low + first, low + second
         if part[0] <= found <= part[1]:
-            assert bounds.landmark(*part) == found
+            assert live_bounds.landmark(*part) == found
 
     def test_are_the_same_in_all_processes(self) -> None:
-        found = [bounds.landmark(*pair) for pair in ((1, 1000), (-5, 5), (2**62, 2**63))]
+        found = [live_bounds.landmark(*pair) for pair in ((1, 1000), (-5, 5), (2**62, 2**63))]
         assert found == [590, 2, 7993409537415871344]
 
 
@@ -63,7 +63,7 @@ def test_pages_have_each_row_once_and_are_between_40_and_100_percent_full(
     assert all(0.4 * limit <= count <= limit for count in counts[:-1])
     assert 1 <= counts[-1] <= limit
     assert found[0].number == 1
-    assert all(page.number in bounds.LIVE_NUMBERS for page in found[1:])
+    assert all(page.number in live_bounds.LIVE_NUMBERS for page in found[1:])
     assert len({page.number for page in found}) == len(found)
 
 
@@ -92,14 +92,14 @@ def test_a_change_of_rows_moves_at_most_ten_pages_of_fifty(name: str, using: str
 
 
 def test_numbers_that_are_taken_are_given_to_no_other_page() -> None:
-    first = bounds.live_number(("5",))
-    assert first in bounds.LIVE_NUMBERS
-    assert bounds.live_number(("5",)) == first
-    assert bounds.live_number(("5",), {first}) == first + 1
-    assert bounds.live_number(("5",), {first, first + 1}) == first + 2
+    first = live_bounds.live_number(("5",))
+    assert first in live_bounds.LIVE_NUMBERS
+    assert live_bounds.live_number(("5",)) == first
+    assert live_bounds.live_number(("5",), {first}) == first + 1
+    assert live_bounds.live_number(("5",), {first, first + 1}) == first + 2
 
 
 def test_numbers_depend_on_the_secret_key(settings: Any) -> None:
-    first = bounds.live_number(("5",))
+    first = live_bounds.live_number(("5",))
     settings.SECRET_KEY = "another"
-    assert bounds.live_number(("5",)) != first
+    assert live_bounds.live_number(("5",)) != first

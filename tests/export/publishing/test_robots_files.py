@@ -1,4 +1,4 @@
-"""The robots.txt of an export: what is written, what is refused, and when."""
+"""The robots.txt of an export: what is written and refused, and when."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing import robots as robots_files
-from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing import robots_files, steps
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
@@ -113,7 +112,7 @@ class TestRobotsTxt:
             (b"#" * 511_990 + b"\n", "512,000"),
         ],
     )
-    def test_that_is_refused_is_left_as_it_is_and_the_sitemap_is_published(
+    def test_that_is_refused_is_not_changed_and_the_sitemap_is_published(
         self, folder: Path, path: Path, mine: bytes, why: str
     ) -> None:
         path.write_bytes(mine)
@@ -168,7 +167,7 @@ class TestRobotsTxt:
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
         assert (victim.read_text(), path.is_symlink()) == ("mine\n", True)
         assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
-        assert f"{link} is a symbolic link of another user" in report.failures[0]
+        assert f"{link} is a symbolic link owned by another user" in report.failures[0]
 
     def test_that_is_a_link_to_itself_ends_no_run_and_no_journal(
         self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -214,7 +213,7 @@ class TestRobotsTxt:
         assert path.read_text() == f"{expected}\n{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
         assert report.robots == "written"
 
-    def test_that_never_rests_is_left_alone(
+    def test_that_never_rests_is_not_changed(
         self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real = robots_files.create_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from secrets import token_hex
 
 from django_sitemaps09 import robots
 from django_sitemaps09.exceptions import RobotsError, SitemapError
+from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores.plain import create_whole, name_errors, read_plain, sync
@@ -20,15 +22,15 @@ from django_sitemaps09.stores.plain import create_whole, name_errors, read_plain
 _MOST = 10 * robots.MAX_BYTES
 # Attempts to update a file that changes before it can be replaced.
 _ATTEMPTS = 20
-# Symbolic links that Linux follows in one path.
+# Maximum number of symbolic links that Linux follows in one path.
 _LINKS = 40
 
 
 @dataclass(slots=True)
 class Robots:
-    """robots.txt that is to name the indexes at `urls`, with the state and messages of its update.
+    """A robots.txt file that must list the indexes at `urls`, with the state and messages of its update.
 
-    `previous_urls` are the URLs of the indexes that it was to name before.
+    `previous_urls` are the indexes that earlier runs announced.
     """
 
     path: Path | None
@@ -39,10 +41,21 @@ class Robots:
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
 
-    def publish(self, is_transition: bool) -> None:
-        """Update the file; if `is_transition`, name both earlier and new indexes, while both are needed.
+    @classmethod
+    def for_host(
+        cls, host_options: HostOptions, names: Sequence[str], previous_documents: Collection[str]
+    ) -> Robots:
+        """Return the robots.txt of a host. It must list the indexes with these names."""
+        previous_names = indexes.to_announce(previous_documents) if previous_documents else ()
+        urls, previous_urls = (
+            [f"{host_options.url}{name}" for name in index_names] for index_names in (names, previous_names)
+        )
+        return cls(host_options.robots, host_options.base, urls, previous_urls)
 
-        A file is left alone if an earlier check or update of it failed.
+    def publish(self, is_transition: bool) -> None:
+        """Update the file; if `is_transition`, list both previous and new indexes.
+
+        Do nothing if an earlier check or update of the file failed.
         """
         if self.state == "failed":
             return
@@ -52,9 +65,9 @@ class Robots:
             Robots(self.path, self.base, [*dict.fromkeys((*self.previous_urls, *self.urls))]).update()
 
     def update(self, *, write: bool = True) -> None:
-        """Update the file, or only compare it unless `write`.
+        """Update the file. Without `write`, only check whether it must change.
 
-        Failures are noted and not raised, since the sitemap is published in any case.
+        Failures are recorded and not raised, since the sitemap is published in any case.
         """
         if self.path is None:
             return
@@ -74,9 +87,9 @@ class Robots:
 
 
 def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | None, bytes]:
-    """Return the content before and after the update, which is written if it differs.
+    """Return the old and the new content; with `write`, write the new content if it differs.
 
-    An owner may edit the file meanwhile; then the update starts again from its new content.
+    If someone edits the file meanwhile, the update starts again from the edited content.
     """
     path = _resolve_links(path)
     if write:
@@ -90,10 +103,9 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
 
 
 def _resolve_links(path: Path) -> Path:
-    """Return the file that a path leads to.
+    """Return the path with its symbolic links resolved, except links in parent folders.
 
-    Raise `RobotsError` for a symbolic link of another user, which could lead to any file of this one. The
-    folders above are the owner's choice.
+    Raise `RobotsError` for another user's symbolic link, since it could lead to any file of this user.
     """
     user = getattr(os, "geteuid", lambda: None)()
     for _ in range(_LINKS):
@@ -105,8 +117,8 @@ def _resolve_links(path: Path) -> Path:
             return path
         if user not in (None, status.st_uid):
             raise RobotsError(
-                f"{path} is a symbolic link of another user. Replace it with a link of the user who runs "
-                "exports, or set the path of the file itself."
+                f"{path} is a symbolic link owned by another user. Replace it with a link owned by the "
+                "user who runs exports, or set SITEMAPS09['ROBOTS_TXT'] to the path of the file itself."
             )
         path = path.parent / path.readlink()
     raise RobotsError(f"its symbolic links form a loop, or there are more than {_LINKS}.")
@@ -115,7 +127,7 @@ def _resolve_links(path: Path) -> Path:
 def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
     """Replace the file atomically, keeping its mode, owner and attributes.
 
-    Return `False`, and leave the file as it is, if its content is not `old_content`.
+    If its content is not `old_content`, do not change the file, and return `False`.
     """
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
@@ -132,7 +144,7 @@ def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
                 return False
             temporary.replace(path)
         except FileNotFoundError:
-            # The owner removed the file, or another export took the temporary one for a leftover.
+            # Someone removed the file, or another export removed the temporary file.
             return False
     finally:
         temporary.unlink(missing_ok=True)
@@ -141,12 +153,12 @@ def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
 
 
 def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
-    """Give a copy the owner and the extended attributes of the file."""
+    """Copy the owner and the extended attributes of the file to `copy`."""
     copy_status = copy.lstat()
     if (status.st_uid, status.st_gid) != (copy_status.st_uid, copy_status.st_gid):
         os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
     if hasattr(os, "listxattr"):
-        # The system sets several of them itself, and not every file system has them.
+        # The system sets several attributes itself, and not every file system supports them.
         with suppress(OSError):
             for name in os.listxattr(path, follow_symlinks=False):
                 with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Bounds of live pages, which depend on the keys around them and not on a count from the first row.
+"""Bounds of live pages. They depend on the nearest keys, not on a count from the first row.
 
-A page ends at the highest ranked of the keys at which it may end. If the windows of two chains of pages
-overlap, they mostly have the same highest key, and the chains are the same from there on. So two maps of a
-section, divided before and after a change of rows, differ only in a few pages after the change.
+Each page has a window of keys at which it may end, and ends at the key with the highest rank. If windows of
+two page maps overlap, the same key usually has the highest rank in both. From that key on, the maps are
+equal. So page maps made before and after a change of rows differ only in a few pages after the change.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from django_sitemaps09.pages import Key, Page, split
 from django_sitemaps09.sources.changes.identity import KeyIdentity
 from django_sitemaps09.sources.rows.members import Members
 
-#: The minimum number of rows on a page, as a percentage of the maximum.
+#: Minimum number of rows on a page, as a percentage of the maximum.
 LEAST = 45
-# Bits of the widest keys that are integers: UUIDs.
+# Number of bits of a UUID, the widest key that is compared as an integer.
 _BITS = 128
-# 2 ** 64 by the golden ratio: multiplying by it spreads values over all bits.
+# 2 ** 64 divided by the golden ratio. Multiplication by this number distributes values over all bits.
 _MIXING = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
-#: Numbers of live pages that are not exported: exports use at most eight digits.
+#: Numbers of live pages. Exports use at most eight digits, so no exported page has such a number.
 LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
 
 
 class BoundedRows(Protocol):
-    """Interface of rows whose keys determine where pages end."""
+    """Rows whose keys determine where pages end."""
 
     def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        """Return the key at which a page of at most `most` rows ends; `None` if the rest fits on it."""
+        """Return the key at which a page of up to `most` rows ends; `None` if it has all remaining rows."""
 
 
 def divide(
     rows: BoundedRows, page: Page, most: int, taken_numbers: Set[int] = frozenset()
 ) -> Iterator[Page]:
-    """Yield the parts of a page, each of at most `most` rows.
+    """Yield the parts of a page, each with at most `most` rows.
 
-    The first part keeps its number. Each other part has the number of the bound where it begins, or the
-    next one that is not `taken_numbers`.
+    The first part keeps the number of the page. The number of every other part depends on the bound where
+    it begins. If it is one of `taken_numbers`, the part gets the next free number.
     """
     taken_numbers = {*taken_numbers, page.number}
     while (end := rows.bound(page.after, page.until, most)) is not None:
@@ -54,9 +54,9 @@ def divide(
 
 
 def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
-    """Return the number of a live page that begins after a key, the same in all processes of a site.
+    """Return the number of a live page that begins after a key; all processes of a site use the same one.
 
-    It does not reveal the key, since keys can reveal how many rows are not published.
+    The number does not reveal the key. Keys could show how many rows are not published.
     """
     digest = salted_hmac("django_sitemaps09.number", repr(after), algorithm="sha256").digest()
     number = LIVE_NUMBERS[int.from_bytes(digest[:8], "big") % len(LIVE_NUMBERS)]
@@ -68,7 +68,7 @@ def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
 def bound(
     members: Members, identity: KeyIdentity, after: Key | None, until: Key | None, most: int
 ) -> Key | None:
-    """Return the key at which a page that begins after `after` ends; `None` if the rest fits on it."""
+    """Return the key at which the page after `after` ends; `None` if it has all rows up to `until`."""
     key = identity.key
     last = key.parse(until)
     least = -(-most * LEAST // 100)
@@ -83,15 +83,16 @@ def bound(
         end = _landmark_key(low[0], high[0], identity)
         if end is not None:
             return end
-    # Python does not know the order of other types, so the bound is one of the keys.
+    # Python may not have the database's order for other types, so the bound must be a key that exists.
     window = low + members.keys(low[0], last, 0, most - least + 1)
     return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
 
 
 def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
-    """Return the highest ranked key from `low` up to, but not including, `high`; no row needs to have it.
+    """Return the key with the highest rank from `low` up to, but not including, `high`.
 
-    Return `None` if the database has another order than Python: MariaDB compares UUIDs from their end.
+    No row needs to have this key. Return `None` if the database has another order than Python: MariaDB
+    compares UUIDs from their end.
     """
     if type(high) is not type(low) or low >= high:
         return None
@@ -102,11 +103,11 @@ def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
 
 
 def landmark(low: int, high: int) -> int:
-    """Return the highest ranked integer from `low` to `high`.
+    """Return the integer with the highest rank from `low` to `high`.
 
-    Each block of `2 ** level` integers has a random one that ranks above all integers of lower levels.
-    Round numbers would rank as well, but they form rows: two chains of pages could miss each other for
-    ever.
+    In each block of `2 ** level` integers, one pseudorandom integer ranks above all integers of lower
+    levels. Multiples of `2 ** level` would be simpler. But they are evenly spaced, so two page maps could
+    differ in all following pages.
     """
     for level in range(_BITS, -1, -1):
         candidates = []
@@ -120,5 +121,6 @@ def landmark(low: int, high: int) -> int:
 
 
 def _rank(key: object) -> int:
-    # A checksum alone ranks keys that differ in one digit in a pattern. A digest takes five times as long.
+    # Without the multiplication, ranks of keys that differ in one digit form a pattern. A cryptographic
+    # digest is five times slower.
     return crc32(str(key).encode(errors="backslashreplace")) * _MIXING & _MASK

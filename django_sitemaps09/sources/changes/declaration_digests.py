@@ -1,4 +1,4 @@
-"""Digests of what decides the bytes of pages besides their rows, equal in each process."""
+"""Declaration digests: everything except rows that determines the bytes of pages."""
 
 from __future__ import annotations
 
@@ -18,40 +18,42 @@ from uuid import UUID
 import django
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
+from django.db import connections
 from django.db.models import QuerySet
 from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.django_internals import sql_of
+from django_sitemaps09.django_internals import compile_query
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sources.columns.declaration import Declaration
 
-# A point in time in a query that is this close to now depends on when the query was made.
+# A time in a query that is this close to now was computed when the query was built.
 _NOW = timedelta(minutes=10)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
-# Classes of these packages do not change unless a version does.
+# Packages whose classes change only with the package's version, which is part of the digest.
 _VERSIONED = {"django", "django_sitemaps09", "builtins", "typing", "abc"}
+_ADDRESS = re.compile(" at 0x[0-9A-Fa-f]+")
 _PLACEHOLDERS = re.compile(r"IN \((%s(?:, %s)+)\)|%%|%s")
 
 
 def digest(facts: object) -> str:
-    """Return the digest of anything for which `repr()` is the same in each process."""
+    """Return the digest of a value whose `repr()` is the same in each process."""
     return sha256(repr(facts).encode()).hexdigest()
 
 
 def lasting_parameters(parameters: Iterable[object]) -> list[str]:
-    """Return the parameters of a query as text, except times that depend on when it was made."""
+    """Return the parameters of a query as text, without times that depend on when the query was built."""
     return [text for text in map(str, parameters) if not _is_now(text)]
 
 
 def query_facts(rows: QuerySet[Any]) -> object:
-    """Return the SQL and parameters of rows. Parameters of an `IN` are sorted, since a set has no order."""
+    """Return the SQL and parameters of a query. Parameters of `IN` are sorted, since a set has no order."""
     with site_locale():
         try:
-            sql, parameters = sql_of(rows)
+            sql, parameters, _ = compile_query(rows, connections[rows.db])
         except EmptyResultSet:
             return ""
     remaining = iter(parameters)
@@ -61,14 +63,16 @@ def query_facts(rows: QuerySet[Any]) -> object:
             continue
         group = [next(remaining) for _ in range(match[0].count("%s"))]
         ordered += sorted(group, key=str) if match[1] else group
-    return sql, lasting_parameters(map(_without_address, [*ordered, *remaining]))
+    texts = [_ADDRESS.sub("", str(parameter)) for parameter in (*ordered, *remaining)]
+    return sql, lasting_parameters(texts)
 
 
 def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
-    """Return what any sitemap has: settings, versions and the source of its classes.
+    """Return the facts that every sitemap has: settings, versions and the source code of its classes.
 
-    The base is not included, since all that is published beside the section shares it. Nor are attributes
-    of an instance: those that affect pages are in hooks or in the query, and others can be a cache.
+    `hosts` has no base of a compiled sitemap, since everything published with the section shares it.
+    Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
+    other attributes can be a cache.
     """
     return (
         django_sitemaps09.__version__,
@@ -80,12 +84,13 @@ def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
         hosts,
         limit,
         conf.limits.bytes,
+        conf.stylesheet,
         [_class_source(cls) for cls in type(sitemap).__mro__],
     )
 
 
 def declaration_facts(declaration: Declaration) -> object:
-    """Return what a compiled sitemap declares besides its expressions."""
+    """Return the declarations of a compiled sitemap except its expressions."""
     sitemap = declaration.sitemap
     return (
         declaration.languages,
@@ -98,9 +103,9 @@ def declaration_facts(declaration: Declaration) -> object:
 
 
 def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
-    """Return a hook as stable values; for a `Route`, what `reverse()` would try in each language.
+    """Return a hook as stable values. For a `Route`, add the URL patterns that `reverse()` tries.
 
-    Expressions are part of the query.
+    The patterns depend on the language. Expressions are not included, since they are part of the query.
     """
     if not isinstance(hook, Route):
         return "" if is_expression(hook) else _stable_value(hook)
@@ -121,10 +126,10 @@ def _candidate_facts(candidate: Any) -> object:
 
 
 def _class_source(cls: type) -> tuple[str, str]:
-    """Return the name of a class, and the digest of its module's file unless a version covers it.
+    """Return the name of a class, with the digest of its module's file unless its package is versioned.
 
-    The text of the class alone is not enough, since the code that it calls is mostly beside it. Finding
-    that text also took Python up to 3.12 a tenth of a second.
+    The source of the class alone is not enough, since the class calls other code in its module. Up to
+    Python 3.12, finding the source of a class also takes a tenth of a second.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
     if cls.__module__.partition(".")[0] in _VERSIONED:
@@ -143,7 +148,7 @@ def _file_digest(path: Path, changed: int, size: int) -> str:
 
 
 def _stable_value(value: object) -> object:
-    """Return what `repr()` writes the same in each process; the class name of other than plain values."""
+    """Return a stand-in for a value, with the same `repr()` in each process."""
     if isinstance(value, Mapping):
         return sorted((str(key), repr(_stable_value(item))) for key, item in value.items())
     if isinstance(value, AbstractSet):
@@ -156,18 +161,14 @@ def _stable_value(value: object) -> object:
     return getattr(definition, "__module__", ""), getattr(definition, "__qualname__", "")
 
 
-def _without_address(parameter: object) -> str:
-    return re.sub(r" at 0x[0-9A-Fa-f]+", "", str(parameter))
-
-
 def _is_now(parameter: str) -> bool:
-    """Return whether a parameter is the text of a computed time, such as now, which differs in each run."""
+    """Return whether a parameter is a computed time, such as now. Such times differ in each run."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
         return False
     if moment.microsecond:
-        # Microseconds are never typed by hand: such a moment was computed from the time of the query.
+        # Nobody types microseconds, so the time was computed when the query was built.
         return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)

@@ -1,0 +1,139 @@
+"""Keep rendered pages compressed in the cache `LIVE_CACHE`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.core.cache import caches
+from django.core.cache.backends.base import BaseCache
+
+from django_sitemaps09 import sources
+from django_sitemaps09.compression import compress
+from django_sitemaps09.conf import conf
+from django_sitemaps09.views import caching
+
+logger = logging.getLogger(__name__)
+
+# Bytes of one cached part of a page. Memcached refuses values of more than a megabyte.
+_PART = 500_000
+# Seconds until a cached page expires. An outdated page is served while one request renders a new one.
+_SECONDS = 86_400
+# Seconds until the lock for rendering a page expires.
+_RENDER_SECONDS = 60
+# Seconds to wait while another request renders a page, and seconds between two reads of the cache.
+_WAIT = 20
+_POLL = 0.05
+# Seconds to avoid the cache after a failure.
+_PAUSE = 60
+_paused_until = 0.0
+
+
+class RenderedPage(NamedTuple):
+    """A document, its ETag, and its time of rendering in seconds since 1970.
+
+    A page without an ETag is not cached, by this package or by clients: it is incomplete or outdated.
+    """
+
+    etag: str | None
+    rendered_at: float
+    content: bytes
+    is_compressed: bool = False
+
+
+def rendered_page(
+    name: str | None, known_etag: str | None, render: Callable[[], RenderedPage]
+) -> RenderedPage:
+    """Return a page from the cache, or render it in one request. Others get an outdated page or wait.
+
+    A cached page is valid if it has `known_etag`. If `known_etag` is `None`, it is valid for
+    `LIVE_SECONDS`. If `name` is `None` or there is no cache, the page is always rendered.
+    """
+    cache = None if name is None else _cache()
+    if cache is None or name is None:
+        return render()
+    stored = _read(cache, name)
+    if stored is not None and _is_valid(stored, known_etag):
+        return stored
+    lock = caching.Lock(name, partial(_call, cache.add), partial(_call, cache.delete))
+    waits_until = time.monotonic() + _WAIT
+    is_first = True
+    while not lock.acquire(_RENDER_SECONDS):
+        if stored is not None:
+            logger.debug("Another request is rendering this page, so its previous version is served")
+            return stored._replace(etag=None)
+        if time.monotonic() > waits_until or time.monotonic() < _paused_until:
+            return render()
+        is_first = False
+        time.sleep(_POLL)
+        stored = _read(cache, name)
+    try:
+        stored = stored if is_first else _read(cache, name)
+        if stored is not None and _is_valid(stored, known_etag):
+            return stored
+        if not is_first:
+            # The other request could not cache its page. Do not make all others wait for this one.
+            lock.release()
+        return _store(cache, name, render())
+    finally:
+        lock.release()
+
+
+def compressed(content: bytes) -> bytes:
+    """Return a document as a gzip file."""
+    linked = b" xmlns:xhtml=" in content[: content.find(b"<url>")]
+    return compress(content, conf.gzip_level, linked=linked)
+
+
+def _cache() -> BaseCache | None:
+    return None if conf.live_cache is None else caches[conf.live_cache]
+
+
+def _is_valid(stored: RenderedPage, known_etag: str | None) -> bool:
+    if known_etag is not None:
+        return stored.etag == known_etag
+    return 0 <= time.time() - stored.rendered_at < conf.live_seconds
+
+
+def _store(cache: BaseCache, name: str, page: RenderedPage) -> RenderedPage:
+    """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
+    if page.etag is None:
+        return page
+    content = compressed(page.content)
+    digest = sources.digest(content)[:32]
+    starts = range(0, len(content), _PART)
+    parts = {f"{name}:{digest}:{i}": content[start : start + _PART] for i, start in enumerate(starts)}
+    for part_name, part in parts.items():
+        _call(cache.set, part_name, part, _SECONDS)
+    _call(cache.set, name, (page.etag, page.rendered_at, digest, len(parts)), _SECONDS)
+    return page._replace(content=content, is_compressed=True)
+
+
+def _read(cache: BaseCache, name: str) -> RenderedPage | None:
+    try:
+        etag, rendered_at, digest, count = _call(cache.get, name)
+        part_names = [f"{name}:{digest}:{i}" for i in range(count)]
+        parts = _call(cache.get_many, part_names)
+        content = b"".join(parts[part_name] for part_name in part_names)
+        if sources.digest(content)[:32] != digest:
+            return None
+        return RenderedPage(str(etag), float(rendered_at), content, is_compressed=True)
+    except (KeyError, OverflowError, TypeError, ValueError):
+        # The cached value may not be ours, or the cache may have dropped a part.
+        return None
+
+
+def _call(method: Callable[..., Any], *arguments: object) -> Any:
+    """Call a method of the cache. After an error, do not use the cache for `_PAUSE` seconds."""
+    global _paused_until
+    if time.monotonic() < _paused_until:
+        return None
+    try:
+        return method(*arguments)
+    except Exception as error:  # noqa: BLE001 each backend raises its own errors
+        _paused_until = time.monotonic() + _PAUSE
+        logger.warning("LIVE_CACHE failed, so it is not used for %d seconds: %.200r", _PAUSE, error)
+        return None

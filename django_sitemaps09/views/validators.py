@@ -1,0 +1,102 @@
+"""ETags for conditional requests (RFC 9110, sections 8.8 and 13).
+
+For most pages, the ETag is known before rendering: a fingerprint of the rows shows whether a page has
+changed. Reading the fingerprint takes a fraction of the time of rendering. There is no `Last-Modified`: the
+newest lastmod does not change when a row is deleted, and the clocks of servers can differ.
+"""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+from typing import NamedTuple
+
+from django.core.cache.backends.locmem import LocMemCache
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.urls import get_script_prefix
+from django.utils.cache import get_conditional_response, patch_cache_control
+
+from django_sitemaps09 import sources
+from django_sitemaps09.conf import conf
+from django_sitemaps09.django_internals import skip_cache_update
+from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.protocol import drop_future
+from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.views.responses import savepoints
+
+# Seconds after which another request reads a fingerprint, if the first one does not return.
+_READ_SECONDS = 10
+# In the memory of each process: thousands of entries would push the maps out of a small shared cache.
+_readings = LocMemCache("django_sitemaps09:fingerprints", {"TIMEOUT": None, "MAX_ENTRIES": 10_000})
+
+
+class _Reading(NamedTuple):
+    """A fingerprint, or `None` if it could not be read, and the time of reading in seconds since 1970."""
+
+    read_at: float
+    fingerprint: Fingerprint | None
+
+    @property
+    def is_current(self) -> bool:
+        return 0 <= time.time() - self.read_at < conf.live_seconds
+
+
+def of_page(source: Source, page: Page, since: float | None = None) -> str | None:
+    """Return the ETag of a page; `None` if only the content shows whether the page has changed.
+
+    The fingerprint is at most `LIVE_SECONDS` old, or was read after the time `since`. If that is the time
+    of the request whose content gets the ETag, the ETag is never of other content.
+    """
+    if not has_key_ranges(source) or not source.can_fingerprint:
+        return None
+    declaration_digest = source.declaration_digest
+    name = sources.digest((declaration_digest, source.bare_rows.db, page.after, page.until))
+    fingerprint = _fingerprint(source, page, name, since)
+    if fingerprint is None or drop_future(fingerprint.newest) != fingerprint.newest:
+        # A lastmod in the future appears on the page later, although no row changes then.
+        return None
+    bases = list(map(str, source.bases))
+    facts = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
+    return f'W/"{sources.digest(facts)[:32]}"'
+
+
+def of_content(content: bytes) -> str:
+    """Return the ETag of a document."""
+    return f'W/"{blake2b(content, digest_size=16).hexdigest()}"'
+
+
+def respond(request: HttpRequest, response: HttpResponse, etag: str | None) -> HttpResponse:
+    """Return the response with headers, or one of status 304 or 412 for a conditional request."""
+    if conf.cache_control:
+        patch_cache_control(response, **conf.cache_control)
+    if etag is None:
+        return response
+    response["ETag"] = etag
+    answer: HttpResponse = get_conditional_response(request, etag, None, response)  # type: ignore[assignment]
+    if answer is not response:
+        skip_cache_update(request)
+    return answer
+
+
+def _fingerprint(source: QuerySource, page: Page, name: str, since: float | None) -> Fingerprint | None:
+    """Return a page's fingerprint; `None` if it cannot be read."""
+    reading: _Reading | None = _readings.get(name)
+    is_valid = reading is not None and (reading.is_current if since is None else reading.read_at >= since)
+    if reading is None or not is_valid:
+        # Other requests of this process use the previous fingerprint meanwhile.
+        is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
+        if reading is not None and since is None and not is_first:
+            return reading.fingerprint
+        reading = _Reading(time.time(), _read(source, page))
+        _readings.set(name, reading)
+        _readings.delete(f"{name}:due")
+    return reading.fingerprint
+
+
+def _read(source: QuerySource, page: Page) -> Fingerprint | None:
+    try:
+        with savepoints():
+            return source.fingerprint(page.after, page.until)
+    except (DatabaseError, *sources.UNREADABLE):
+        return None

@@ -1,0 +1,48 @@
+"""Checks of the caches of the native views, for `check --deploy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.checks import registry
+from django.test import override_settings
+
+from django_sitemaps09 import checks
+from tests.support.checking import ids_of
+
+pytestmark = pytest.mark.usefixtures("nothing_is_asked")
+
+BACKENDS = "django.core.cache.backends"
+SHARED = {"BACKEND": f"{BACKENDS}.db.DatabaseCache", "LOCATION": "cache"}
+OWN = {"BACKEND": f"{BACKENDS}.locmem.LocMemCache"}
+DUMMY = {"BACKEND": f"{BACKENDS}.dummy.DummyCache"}
+
+
+@pytest.mark.parametrize(
+    ("caches", "alias", "expected"),
+    [
+        ({"default": SHARED}, None, []),
+        ({"default": OWN}, None, ["W070"]),
+        ({"default": DUMMY}, None, ["W070"]),
+        ({"default": SHARED}, "default", []),
+        ({"default": SHARED, "pages": OWN}, "pages", ["W071"]),
+        ({"default": OWN, "pages": DUMMY}, "pages", ["W070", "W071"]),
+        ({"default": OWN, "pages": SHARED}, "pages", ["W070"]),
+        ({"default": SHARED}, "nowhere", []),
+        ({"default": SHARED}, 7, []),
+    ],
+)
+def test_each_rule_has_its_id(caches: dict[str, Any], alias: object, expected: list[str]) -> None:
+    with override_settings(CACHES=caches, SITEMAPS09={"LIVE_CACHE": alias}):
+        assert ids_of(checks.check_caches()) == expected
+
+
+@override_settings(CACHES={"default": OWN}, ROOT_URLCONF="tests.support")
+def test_a_site_without_native_views_needs_no_shared_cache() -> None:
+    assert checks.check_caches() == []
+
+
+def test_they_run_for_a_deployment_only() -> None:
+    assert checks.check_caches in registry.registry.get_checks(include_deployment_checks=True)
+    assert checks.check_caches not in registry.registry.get_checks()

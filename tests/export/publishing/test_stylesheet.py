@@ -1,0 +1,193 @@
+"""The stylesheet of an export: published before what names it, and removed like any other file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps09 import writer
+from django_sitemaps09.export import Published, export
+from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores.local import LocalStore
+from tests.support.configuration import BASE
+from tests.support.exports import named, plain, touched
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>'
+NAME = "sitemap.css"
+
+
+def run(folder: Path, count: int = 3, **options: Any) -> Any:
+    return export(output=folder, sitemaps={"numbers": Numbers(count)}, **options)
+
+
+def styled(folder: Path) -> list[bool]:
+    """Return whether each document has the instruction."""
+    return [INSTRUCTION in plain(folder, name) for name in ("sitemap.xml", *named(folder))]
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_is_published_as_it_is_beside_documents_that_name_it(
+    folder: Path, configure: Callable[..., None], compressed: bool
+) -> None:
+    configure(STYLESHEET=True, GZIP=compressed)
+    report = run(folder)
+    assert (folder / NAME).read_bytes() == writer.stylesheet()
+    assert styled(folder) == [True, True]
+    assert NAME in report.written
+    assert (folder / NAME).stat().st_mode == (folder / "sitemap.xml").stat().st_mode
+
+
+def test_is_not_published_without_the_setting(folder: Path) -> None:
+    run(folder)
+    assert not (folder / NAME).exists()
+    assert styled(folder) == [False, False]
+
+
+def test_is_not_published_where_nothing_names_it(folder: Path, configure: Callable[..., None]) -> None:
+    configure(STYLESHEET=True)
+    run(folder, count=0)
+    assert not (folder / NAME).exists()
+
+
+@pytest.mark.parametrize("changed_only", [True, False])
+def test_the_setting_changes_every_file_of_the_next_run(
+    folder: Path, configure: Callable[..., None], changed_only: bool
+) -> None:
+    run(folder, changed_only=changed_only)
+    for value in (True, False):
+        configure(STYLESHEET=value)
+        report = run(folder, changed_only=changed_only)
+        assert styled(folder) == [value, value]
+        assert {"sitemap.xml", *named(folder)} <= set(report.written)
+
+
+def test_a_run_that_changes_nothing_writes_nothing(folder: Path, configure: Callable[..., None]) -> None:
+    configure(STYLESHEET=True)
+    run(folder)
+    before = touched(folder)
+    assert run(folder).written == ()
+    assert touched(folder) == before
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"/* Gen", writer.STYLESHEET_MARK + b" An older version. */"]
+)
+def test_is_written_again_where_it_is_not_what_it_has_to_be(
+    folder: Path, configure: Callable[..., None], content: bytes | None
+) -> None:
+    configure(STYLESHEET=True)
+    run(folder)
+    (folder / NAME).unlink()
+    if content is not None:
+        (folder / NAME).write_bytes(content)
+    assert run(folder).written == (NAME,)
+    assert (folder / NAME).read_bytes() == writer.stylesheet()
+
+
+@pytest.mark.parametrize("stylesheet", [False, True])
+def test_a_file_that_replaced_ours_is_kept(
+    folder: Path, configure: Callable[..., None], *, stylesheet: bool
+) -> None:
+    configure(STYLESHEET=True, KEEP_REMOVED=0)
+    run(folder)
+    configure(STYLESHEET=False)
+    run(folder)
+    (folder / NAME).write_bytes(b"body { color: red }")
+    configure(STYLESHEET=stylesheet)
+    for _ in range(2):
+        run(folder)
+        assert (folder / NAME).read_bytes() == b"body { color: red }"
+
+
+def test_is_kept_for_a_while_when_the_setting_is_switched_off(
+    folder: Path, configure: Callable[..., None]
+) -> None:
+    configure(STYLESHEET=True)
+    run(folder)
+    configure(STYLESHEET=False, KEEP_REMOVED=timedelta(hours=1))
+    events: list[Published] = []
+    run(folder, on_published=events.append)
+    assert [event.removed for event in events] == [[f"{BASE}/{NAME}"]]
+    assert (folder / NAME).exists()
+    configure(STYLESHEET=False, KEEP_REMOVED=0)
+    assert run(folder).deleted == (NAME,)
+    assert not (folder / NAME).exists()
+
+
+def test_is_not_removed_if_the_setting_comes_back(folder: Path, configure: Callable[..., None]) -> None:
+    for value in (True, False, True):
+        configure(STYLESHEET=value, KEEP_REMOVED=0)
+        run(folder)
+    assert (folder / NAME).read_bytes() == writer.stylesheet()
+    root = json.loads((folder / STATE / MANIFEST).read_bytes())
+    assert (root["stylesheets"], root["removed"]) == ([NAME], {})
+
+
+def test_of_others_is_neither_replaced_nor_removed(folder: Path, configure: Callable[..., None]) -> None:
+    """It is the way to have a stylesheet of one's own."""
+    folder.mkdir()
+    (folder / NAME).write_bytes(b"theirs")
+    for value in (False, True, True, False, False):
+        configure(STYLESHEET=value, KEEP_REMOVED=0)
+        assert NAME not in run(folder).written
+        assert styled(folder) == [value, value]
+        assert (folder / NAME).read_bytes() == b"theirs"
+
+
+def test_is_there_before_a_document_names_it(
+    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promoted: list[str] = []
+    promote = LocalStore.promote
+
+    def listen(store: LocalStore, staged: str, name: str) -> None:
+        promoted.append(name)
+        promote(store, staged, name)
+
+    monkeypatch.setattr(LocalStore, "promote", listen)
+    configure(STYLESHEET=True)
+    run(folder)
+    assert promoted == [NAME, "sitemap-numbers-1.xml.gz", "sitemap.xml"]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_a_killed_run_is_finished_with_it(
+    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    configure(STYLESHEET=True)
+    promote, calls = LocalStore.promote, []
+
+    def die(store: LocalStore, staged: str, name: str) -> None:
+        if len(calls) == steps:
+            raise KeyboardInterrupt
+        calls.append(name)
+        promote(store, staged, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "promote", die)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder)
+    run(folder)
+    assert (folder / NAME).read_bytes() == writer.stylesheet()
+    assert styled(folder) == [True, True]
+
+
+def test_a_manifest_from_before_the_setting_is_read(folder: Path, configure: Callable[..., None]) -> None:
+    from django_sitemaps09 import manifest
+
+    run(folder)
+    path = folder / STATE / MANIFEST
+    root = manifest.unseal(path.read_bytes())
+    del root["stylesheets"]
+    path.write_bytes(manifest.seal(root))
+    configure(STYLESHEET=True)
+    assert run(folder).failures == []
+    assert styled(folder) == [True, True]

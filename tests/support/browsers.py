@@ -1,0 +1,111 @@
+"""A real Chromium without a window, and servers of the documents that it shows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.support.services import missing, require_packages
+
+CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
+#: Seconds after which a page is taken to be frozen. It is a guard for a busy machine, not a measurement.
+SECONDS = 90
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves files with the strictest headers that the documentation promises to work with."""
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'self'")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder, and yield the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Browser:
+    """Chromium, driven by chromedriver."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def size(self, width: int, *, phone: bool = False) -> None:
+        """Set the width of the window; a phone lays out what does not ask for its width at 980 px."""
+        metrics = {"width": width, "height": 800, "screenWidth": width, "screenHeight": 800}
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": 1, "mobile": phone}
+        )
+
+    def scheme(self, name: str) -> None:
+        """Prefer light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    def run(self, script: str) -> Any:
+        """Return what a script returns."""
+        return self.driver.execute_script(script)
+
+    def click(self, name: str) -> None:
+        """Click on the first element of this name."""
+        self.driver.find_element("tag name", name).click()
+
+    def screenshot(self) -> bytes:
+        image: bytes = self.driver.get_screenshot_as_png()
+        return image
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A Chromium with an empty profile."""
+    require_packages("selenium")
+    for program in (CHROMIUM, DRIVER):
+        if shutil.which(program) is None:
+            missing(f"{program} is not installed: apt-get install chromium chromium-driver")
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    driver = Chrome(options=options, service=ChromeService(DRIVER))
+    try:
+        driver.set_page_load_timeout(SECONDS)
+        driver.set_script_timeout(SECONDS)
+        yield Browser(driver)
+    finally:
+        driver.quit()

@@ -1,0 +1,94 @@
+"""The stylesheet over HTTP, and which documents name it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from django.core.checks import run_checks
+from django.test import Client
+from django.urls import include, path, reverse
+
+from django_sitemaps09 import writer
+from django_sitemaps09.export import export
+from tests.support.native_views import get
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+HEAD = DECLARATION + b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n<'
+DOCUMENTS = ["/sitemap.xml", "/sitemap-words-1.xml"]
+
+
+@pytest.fixture(autouse=True)
+def _section(register: Callable[..., None]) -> None:
+    register(words=Numbers(3))
+
+
+class TestTheDocuments:
+    @pytest.mark.parametrize("url", DOCUMENTS)
+    def test_name_it_if_it_is_on_and_are_otherwise_the_same(
+        self, configure: Callable[..., None], url: str
+    ) -> None:
+        plain = get(url).content
+        assert b"<?xml-stylesheet" not in plain
+        configure(STYLESHEET=True)
+        styled = get(url).content
+        assert styled.startswith(HEAD)
+        assert styled.removeprefix(HEAD) == plain.removeprefix(DECLARATION + b"<")
+
+    def test_are_the_same_compressed(self, configure: Callable[..., None]) -> None:
+        configure(STYLESHEET=True)
+        page = get("/sitemap-words-1.xml").content
+        assert gzip.decompress(get("/sitemap-words-1.xml.gz").content) == page
+
+    def test_of_text_do_not_name_it(self, configure: Callable[..., None]) -> None:
+        plain = get("/sitemap-words-1.txt").content
+        configure(STYLESHEET=True)
+        assert get("/sitemap-words-1.txt").content == plain
+
+    @pytest.mark.parametrize("prefix", ["", "a/", "a/b/"])
+    def test_name_what_is_beside_them_below_any_prefix(
+        self, configure: Callable[..., None], route: Callable[..., None], prefix: str
+    ) -> None:
+        configure(STYLESHEET=True)
+        route(path(prefix, include("django_sitemaps09.urls"), {"sitemaps": {"words": Numbers(1)}}))
+        for url in DOCUMENTS:
+            document = f"/{prefix}{url[1:]}"
+            assert get(document).content.startswith(HEAD)
+            named = urljoin(document, "sitemap.css")
+            assert named == reverse("django_sitemaps09:stylesheet")
+            assert get(named).content == writer.stylesheet()
+
+    def test_are_those_of_an_export(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(STYLESHEET=True, GZIP=False, ROOT=folder)
+        export()
+        for url in [*DOCUMENTS, "/sitemap.css"]:
+            assert (folder / url[1:]).read_bytes() == get(url).content
+
+
+class TestTheStylesheet:
+    @pytest.mark.parametrize("is_on", [True, False])
+    def test_has_the_type_that_browsers_require(self, configure: Callable[..., None], is_on: bool) -> None:
+        """It stays while the setting is off: caches may have documents that name it."""
+        configure(STYLESHEET=is_on)
+        response = get("/sitemap.css")
+        assert response.status_code == 200
+        assert response.headers["Content-Type"] == "text/css; charset=utf-8"
+        assert response.content == writer.stylesheet()
+
+    def test_answers_get_and_head_alone(self) -> None:
+        client: Any = Client()
+        assert client.head("/sitemap.css").status_code == 200
+        assert client.post("/sitemap.css").status_code == 405
+
+
+@pytest.mark.parametrize("value", ["/sitemap.css", None, 1])
+def test_another_value_is_an_error_of_the_checks(configure: Callable[..., None], value: Any) -> None:
+    configure(STYLESHEET=value)
+    [found] = [message for message in run_checks() if message.id == "sitemaps09.E003"]
+    assert found.msg == f"SITEMAPS09['STYLESHEET'] must be True or False, not {value!r}."

@@ -1,0 +1,259 @@
+"""Rendered pages in the cache `LIVE_CACHE`: when they are served, and when they are rendered again."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
+from django.test import Client
+
+from django_sitemaps09.views import native, rendered
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.factories import ArticleFactory
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+PAGE = "/sitemap-articles-1.xml"
+
+
+class SmallCache(LocMemCache):
+    """Refuses large values, as Memcached does."""
+
+    def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(value, bytes) and len(value) > 1_000_000:
+            raise ValueError("the value is too large")
+        super().set(key, value, *args, **kwargs)
+
+
+class BrokenCache(LocMemCache):
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        raise ConnectionError("the server does not answer")
+
+    get_many = set = add = delete = get
+
+
+@pytest.fixture(autouse=True)
+def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Keep pages in a cache of their own."""
+
+    def use(backend: str = "django.core.cache.backends.locmem.LocMemCache") -> None:
+        settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": backend, "LOCATION": "pages"}}
+
+    use()
+    configure(LIVE_CACHE="pages", LIVE_SECONDS=0)
+    caches["pages"].clear()
+    monkeypatch.setattr(rendered, "_paused_until", 0.0)
+    return use
+
+
+@pytest.fixture
+def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note the number of each page that is rendered."""
+    numbers = []
+    render = native._render
+
+    def noting(section: str, source: Any, page: Any, *arguments: Any) -> rendered.RenderedPage:
+        numbers.append(page.number)
+        return render(section, source, page, *arguments)
+
+    monkeypatch.setattr(native, "_render", noting)
+    return numbers
+
+
+@pytest.fixture
+def _articles(register: Callable[..., None]) -> None:
+    for number in range(1, 9):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+
+
+def made(content: bytes) -> rendered.RenderedPage:
+    return rendered.RenderedPage("etag", time.time(), content)
+
+
+def get(url: str, **headers: str) -> Any:
+    return Client().get(url, headers=headers)
+
+
+@pytest.mark.usefixtures("_articles")
+class TestAPage:
+    def test_is_rendered_once_for_xml_and_gzip_and_once_for_text(self, renderings: list[int]) -> None:
+        document = get(PAGE).content
+        assert b"<loc>" in document
+        assert gzip.decompress(get(f"{PAGE}.gz").content) == document
+        assert get(PAGE).content == document
+        assert renderings == [1]
+        text = get("/sitemap-articles-1.txt").content
+        assert text.count(b"\n") == 8
+        assert get("/sitemap-articles-1.txt").content == text
+        assert renderings == [1, 1]
+
+    def test_is_rendered_again_after_a_change(self, renderings: list[int]) -> None:
+        first = get(PAGE)
+        Article.objects.filter(slug="s3").update(slug="other")
+        second = get(PAGE)
+        assert b"/other/" in second.content
+        assert b"/s3/" not in second.content
+        assert first.headers["ETag"] != second.headers["ETag"]
+        assert renderings == [1, 1]
+
+    def test_takes_no_query_within_live_seconds(
+        self, configure: Callable[..., None], django_assert_num_queries: Any
+    ) -> None:
+        configure(LIVE_SECONDS=60)
+        document = get(PAGE).content
+        with django_assert_num_queries(0):
+            assert get(PAGE).content == document
+
+    def test_is_the_same_as_without_a_cache(self, configure: Callable[..., None]) -> None:
+        stored = [get(url).content for url in (PAGE, f"{PAGE}.gz") * 2]
+        configure(LIVE_CACHE=None)
+        assert stored == [get(url).content for url in (PAGE, f"{PAGE}.gz") * 2]
+
+    def test_without_a_fingerprint_is_valid_for_live_seconds(
+        self, register: Callable[..., None], configure: Callable[..., None], renderings: list[int]
+    ) -> None:
+        register(numbers=Numbers(3))
+        configure(LIVE_SECONDS=60)
+        url = "/sitemap-numbers-1.xml"
+        etag = get(url).headers["ETag"]
+        assert get(url).headers["ETag"] == etag
+        assert get(url, if_none_match=etag).status_code == 304
+        assert renderings == [1]
+        configure(LIVE_SECONDS=0)
+        assert get(url).status_code == 200
+        assert renderings == [1, 1]
+
+    def test_is_not_stored_if_the_client_chooses_the_host(
+        self, settings: Any, renderings: list[int]
+    ) -> None:
+        settings.SITEMAPS09 = {"LIVE_CACHE": "pages"}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["*"]
+        for host in ("a.example", "b.example", "a.example"):
+            assert f"http://{host}/".encode() in get(PAGE, host=host).content
+        assert renderings == [1, 1, 1]
+        assert not caches["pages"]._cache  # type: ignore[attr-defined]
+
+    def test_that_is_larger_than_memcached_allows_is_stored(
+        self, pages_cache: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, renderings: list[int]
+    ) -> None:
+        pages_cache(f"{__name__}.SmallCache")
+        # Not compressed, so that it is large.
+        monkeypatch.setattr(rendered, "compress", lambda content, level, **_: gzip.compress(content, 0))
+        Article.objects.all().delete()
+        for number in range(8):
+            ArticleFactory(slug=f"{number}" * 60)
+        monkeypatch.setattr(rendered, "_PART", 100)
+        first = get(PAGE).content
+        assert len(caches["pages"]._cache) > 10  # type: ignore[attr-defined]
+        assert get(PAGE).content == first
+        assert renderings == [1]
+
+    @pytest.mark.parametrize("damage", ["part", "head", "text"])
+    def test_that_is_damaged_in_the_cache_is_rendered_again(
+        self, damage: str, renderings: list[int]
+    ) -> None:
+        document = get(PAGE).content
+        names = [key.split(":", 2)[2] for key in caches["pages"]._cache]  # type: ignore[attr-defined]
+        for name in names:
+            value = caches["pages"].get(name)
+            if isinstance(value, bytes) and damage == "part":
+                caches["pages"].set(name, value[:-1] + b"x")
+            elif not isinstance(value, bytes) and damage != "part":
+                caches["pages"].set(name, "text" if damage == "text" else value[:2])
+        assert get(PAGE).content == document
+        assert renderings == [1, 1]
+
+    def test_is_rendered_while_the_cache_fails_with_one_line_in_the_log(
+        self, pages_cache: Callable[[str], None], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        pages_cache(f"{__name__}.BrokenCache")
+        with caplog.at_level(logging.WARNING, "django_sitemaps09"):
+            documents = {get(PAGE).content for _ in range(3)}
+        [document] = documents
+        assert document.count(b"<loc>") == 8
+        assert [record.message.split(",")[0] for record in caplog.records] == ["LIVE_CACHE failed"]
+
+
+@pytest.mark.usefixtures("_articles")
+class TestSeveralRequests:
+    def test_get_the_previous_page_while_one_renders(self, renderings: list[int]) -> None:
+        first = get(PAGE)
+        Article.objects.filter(slug="s3").update(slug="other")
+        [name] = {
+            key.split(":", 2)[2].rsplit(":", 2)[0]
+            for key, value in caches["pages"]._cache.items()  # type: ignore[attr-defined]
+            if key.count(":") > 5
+        }
+        caches["pages"].add(f"{name}:lock", "another", 60)
+        stale = get(PAGE)
+        assert stale.content == first.content
+        assert "ETag" not in stale.headers
+        caches["pages"].delete(f"{name}:lock")
+        assert b"/other/" in get(PAGE).content
+        assert renderings == [1, 1]
+
+    def test_wait_for_the_one_that_renders(self) -> None:
+        started, may_end = threading.Event(), threading.Event()
+        renderings = []
+
+        def render() -> rendered.RenderedPage:
+            renderings.append(1)
+            started.set()
+            assert may_end.wait(30)
+            return made(b"<urlset><url>")
+
+        pages: list[Any] = []
+
+        def request() -> None:
+            pages.append(rendered.rendered_page("name", "etag", render))
+
+        threads = [threading.Thread(target=request) for _ in range(8)]
+        threads[0].start()
+        assert started.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        may_end.set()
+        for thread in threads:
+            thread.join(60)
+        assert len(pages) == 8
+        assert {gzip.decompress(page.content) for page in pages} == {b"<urlset><url>"}
+        assert renderings == [1]
+
+    def test_render_after_the_one_that_fails(self) -> None:
+        def fail() -> rendered.RenderedPage:
+            raise ValueError("no rows")
+
+        with pytest.raises(ValueError, match="no rows"):
+            rendered.rendered_page("name", "etag", fail)
+        page = rendered.rendered_page("name", "etag", lambda: made(b"content"))
+        assert gzip.decompress(page.content) == b"content"
+
+    def test_render_by_themselves_if_the_one_that_renders_takes_too_long(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rendered, "_WAIT", 0)
+        caches["pages"].add("name:lock", "another", 60)
+        before = time.time()
+        page = rendered.rendered_page("name", "etag", lambda: made(b"content"))
+        assert (page.content, page.etag) == (b"content", "etag")
+        assert page.rendered_at >= before
+
+
+@pytest.mark.usefixtures("_articles")
+def test_a_file_based_cache_is_possible(settings: Any, tmp_path: Path, renderings: list[int]) -> None:
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": backend, "LOCATION": str(tmp_path)}}
+    assert get(PAGE).content == get(PAGE).content
+    assert renderings == [1]

@@ -1,0 +1,261 @@
+"""Page maps in a cache that all processes share: they are renewed, and not cut again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.cache import cache
+from django.db import connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09.export import export
+from django_sitemaps09.views import caching, live_map, page_maps
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.factories import ArticleFactory
+from tests.support.published import SPACE
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+
+@pytest.fixture(autouse=True)
+def _shared_cache(settings: Any, tmp_path: Path, configure: Callable[..., None]) -> None:
+    """A cache that is shared without a server."""
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
+    configure(LIVE_SECONDS=0)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Move the time by which maps are renewed, and release the locks that would have expired."""
+
+    seconds_clock = SecondsClock()
+
+    def move(seconds: float) -> None:
+        seconds_clock.move(seconds)
+        for name in _LOCKS:
+            cache.delete(name)
+        _LOCKS.clear()
+
+    added = caching.add
+
+    def add(name: str, *arguments: Any) -> bool:
+        _LOCKS.append(name)
+        return added(name, *arguments)
+
+    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    monkeypatch.setattr(caching, "add", add)
+    _LOCKS.clear()
+    return move
+
+
+_LOCKS: list[str] = []
+
+
+@pytest.fixture
+def section(using: str, register: Callable[..., None]) -> str:
+    """Register the articles of a database; return its alias."""
+    queryset = Article.objects.using(using).filter(published=True)
+    register(articles=type("Section", (Articles,), {"queryset": queryset}))
+    return using
+
+
+@pytest.fixture
+def _default_section(register: Callable[..., None]) -> None:
+    register(articles=Articles)
+
+
+def articles(*keys: int, using: str = "default") -> None:
+    for key in keys:
+        ArticleFactory(pk=key, slug=f"s{key}", using=using)
+
+
+def named(url: str) -> list[str]:
+    """Return the last parts of the URLs in a document."""
+    response = Client().get(f"/{url.removesuffix('.gz')}")
+    assert response.status_code == 200, url
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+def index() -> list[str]:
+    return named("sitemap.xml")
+
+
+def queries(url: str, using: str = "default") -> int:
+    with CaptureQueriesContext(connections[using]) as captured:
+        Client().get(f"/{url}")
+    return len(captured)
+
+
+class TestTheOpenEnd:
+    def test_is_looked_at_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
+        articles(*range(1, 61), using=section)
+        pages = index()
+        assert queries("sitemap.xml", section) == 0
+        clock(live_map.AGE)
+        # One for the end, and one for the lastmod of each page.
+        assert queries("sitemap.xml", section) == 1 + len(pages)
+        assert index() == pages
+        clock(live_map.AGE)
+        assert queries(pages[3].removesuffix(".gz"), section) == 3, "the end, the fingerprint, the rows"
+
+    def test_gets_new_pages(self, section: str, clock: Callable[[float], None]) -> None:
+        articles(*range(1, 31), using=section)
+        pages = index()
+        articles(*range(31, 91), using=section)
+        clock(live_map.AGE)
+        extended = index()
+        assert extended[: len(pages)] == pages
+        assert len(extended) >= len(pages) + 6
+        contents = [named(page) for page in extended]
+        assert [slug for slugs in contents for slug in slugs] == [f"s{n}" for n in range(1, 91)]
+        assert all(0 < len(slugs) <= 10 for slugs in contents)
+
+    @pytest.mark.usefixtures("_default_section")
+    def test_gets_the_numbers_that_the_next_export_gives(
+        self, configure: Callable[..., None], tmp_path: Path, clock: Any
+    ) -> None:
+        configure(ROOT=tmp_path / "public")
+        articles(*range(1, 31))
+        export()
+        pages = index()
+        articles(*range(31, 61))
+        clock(live_map.AGE)
+        extended = index()
+        assert extended[: len(pages)] == pages
+        assert len(extended) > len(pages) + 1
+        contents = {page: named(page) for page in extended}
+        export()
+        clock(live_map.AGE)
+        assert index() == extended
+        assert {page: named(page) for page in extended} == contents
+
+
+@pytest.mark.usefixtures("_default_section")
+class TestOtherPages:
+    def test_stay_as_they_are_when_the_cache_would_cut_another_map(
+        self, clock: Callable[[float], None]
+    ) -> None:
+        articles(*range(1, 201, 2))
+        pages = index()
+        articles(*range(30, 60, 2))
+        clock(10 * live_map.AGE)
+        for page in pages:
+            named(page)
+        divided = index()
+        assert [page for page in divided if page in pages] == pages
+        contents = [named(page) for page in index()]
+        contents = [named(page) for page in index()]
+        present = sorted({*range(1, 201, 2), *range(30, 60, 2)})
+        assert [slug for slugs in contents for slug in slugs] == [f"s{n}" for n in present]
+
+    def test_that_are_empty_are_merged_with_the_next(self) -> None:
+        articles(*range(1, 61))
+        pages = index()
+        contents = {page: named(page) for page in pages}
+        emptied = pages[2]
+        Article.objects.filter(slug__in=contents[emptied]).delete()
+        assert named(emptied) == []
+        assert index() == [page for page in pages if page != emptied]
+        # A row that is added there later is on the next page; the number is still answered.
+        key = int(contents[emptied][0].removeprefix("s"))
+        articles(key)
+        assert f"s{key}" in named(pages[3])
+        assert sum(named(page).count(f"s{key}") for page in index()) == 1
+
+    def test_the_last_one_is_merged_with_the_one_before(self) -> None:
+        articles(*range(1, 31))
+        *pages, last = index()
+        Article.objects.filter(slug__in=named(last)).delete()
+        assert named(last) == []
+        assert index() == pages
+        articles(100)
+        assert named(index()[-1])[-1] == "s100"
+
+    def test_a_section_that_loses_all_rows_has_no_page(self) -> None:
+        articles(1, 2)
+        [page] = index()
+        Article.objects.all().delete()
+        assert named(page) == []
+        assert index() == []
+        articles(5)
+        assert [named(page) for page in index()] == [["s5"]]
+
+
+class TestSeveralRequests:
+    def test_build_a_cold_map_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        started, may_end, built = threading.Event(), threading.Event(), []
+
+        def build() -> str:
+            built.append(1)
+            started.set()
+            assert may_end.wait(30)
+            cache.set("value", "map")
+            return "map"
+
+        def request() -> None:
+            values.append(caching.once("name", lambda: cache.get("value"), build, 60))
+
+        values: list[str] = []
+        threads = [threading.Thread(target=request) for _ in range(8)]
+        threads[0].start()
+        assert started.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        assert caching.once("name", lambda: cache.get("value"), build, 60, meanwhile="before") == "before"
+        may_end.set()
+        for thread in threads:
+            thread.join(60)
+        assert values == ["map"] * 8
+        assert built == [1]
+
+    def test_build_after_one_that_fails_and_give_up_on_a_long_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail() -> str:
+            raise ValueError("no database")
+
+        with pytest.raises(ValueError, match="no database"):
+            caching.once("name", lambda: None, fail, 60)
+        assert caching.once("name", lambda: None, lambda: "map", 60) == "map"
+        monkeypatch.setattr(caching, "_WAIT", 0)
+        assert caching.Lock("name", caching.add, caching.delete).acquire(60)
+        with pytest.raises(caching.BusyError):
+            caching.once("name", lambda: None, lambda: "own", 60)
+
+
+@pytest.mark.usefixtures("_default_section")
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("text", 5, (), (1, 2, 3), (1.0, 0, None, [], [])),
+        (1.0, 10, None, [(1, None, ["5"]), (2, ["6"], None)], []),
+        (1.0, 10, None, [(1, None, ["5"]), (1, ["5"], None)], []),
+        (1.0, 10, None, [(1, None, ["5"])], []),
+        (1.0, 10, None, [(1, None, "5"), (2, "5", None)], []),
+        (1.0, 0, None, [(1, None, None)], []),
+    ],
+)
+def test_a_cached_value_that_is_no_map_is_replaced(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    articles(*range(1, 31))
+    names = []
+    read = live_map.read
+
+    def noting(name: str) -> Any:
+        names.append(name)
+        return read(name)
+
+    monkeypatch.setattr(live_map, "read", noting)
+    pages = index()
+    for name in {*names}:
+        cache.set(name, value)
+    assert index() == pages

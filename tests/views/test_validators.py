@@ -1,0 +1,287 @@
+"""Conditional requests to the native views: what is answered, and which queries that takes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import DatabaseError, connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import include, path
+from django.views.decorators.cache import cache_page
+
+from django_sitemaps09 import views
+from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.views import caching, native, validators
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.factories import ArticleFactory
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+PAGE = "/sitemap-articles-1.xml"
+FORMS = (PAGE, f"{PAGE}.gz", "/sitemap-articles-1.txt")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Move the time at which fingerprints are read."""
+
+    seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
+    monkeypatch.setattr(validators, "time", seconds_clock)
+    monkeypatch.setattr(native, "time", seconds_clock)
+    return seconds_clock.move
+
+
+@pytest.fixture
+def declare(register: Callable[..., None]) -> Callable[[str], None]:
+    """Register the articles of a database as a section."""
+
+    def declare_section(using: str) -> None:
+        for number in range(1, 26):
+            ArticleFactory(pk=number, slug=f"s{number}", using=using)
+        queryset = Article.objects.using(using).filter(published=True)
+        register(articles=type("Section", (Articles,), {"queryset": queryset}))
+
+    return declare_section
+
+
+@pytest.fixture
+def _articles(declare: Callable[[str], None]) -> None:
+    declare("default")
+
+
+def get(url: str, method: str = "get", **headers: str) -> Any:
+    return getattr(Client(), method)(url, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def change(using: str = "default") -> None:
+    Article.objects.using(using).filter(slug="s3").update(slug="other")
+
+
+class TestQueries:
+    def test_none_within_live_seconds_and_one_afterwards(
+        self, using: str, declare: Callable[[str], None], clock: Callable[[float], None]
+    ) -> None:
+        declare(using)
+        etags = {url: get(url).headers["ETag"] for url in FORMS}
+
+        def statuses_and_queries() -> list[tuple[int, int]]:
+            results = []
+            for url in FORMS:
+                with CaptureQueriesContext(connections[using]) as queries:
+                    status = get(url, if_none_match=etags[url]).status_code
+                results.append((status, len(queries)))
+            return results
+
+        assert statuses_and_queries() == [(304, 0)] * 3
+        clock(60)
+        # One fingerprint is for all forms of a page.
+        assert statuses_and_queries() == [(304, 1), (304, 0), (304, 0)]
+        change(using)
+        assert statuses_and_queries() == [(304, 0)] * 3
+        clock(60)
+        assert statuses_and_queries() == [(200, 2), (200, 1), (200, 1)]
+
+    @pytest.mark.usefixtures("_articles")
+    def test_one_each_time_without_live_seconds(
+        self, configure: Callable[..., None], django_assert_num_queries: Any
+    ) -> None:
+        configure(LIVE_SECONDS=0)
+        etag = get(PAGE).headers["ETag"]
+        for _ in range(2):
+            with django_assert_num_queries(1):
+                assert get(PAGE, if_none_match=etag).status_code == 304
+        change()
+        assert get(PAGE, if_none_match=etag).status_code == 200
+
+    @pytest.mark.usefixtures("_articles")
+    def test_a_second_request_uses_the_previous_fingerprint_while_one_reads_it(
+        self, clock: Callable[[float], None], django_assert_num_queries: Any
+    ) -> None:
+        etag = get(PAGE).headers["ETag"]
+        clock(60)
+        [name] = [key.split(":", 2)[2] for key in validators._readings._cache]  # type: ignore[attr-defined]
+        validators._readings.add(f"{name}:due", True, 60)
+        with django_assert_num_queries(0):
+            assert get(PAGE, if_none_match=etag).status_code == 304
+
+
+@pytest.mark.usefixtures("_articles")
+class TestConditions:
+    @pytest.mark.parametrize("method", ["get", "head"])
+    @pytest.mark.parametrize("url", FORMS)
+    def test_etags(self, url: str, method: str) -> None:
+        response = get(url)
+        etag = response.headers["ETag"]
+        assert etag.startswith('W/"')
+        strong = etag.removeprefix("W/")
+        for value in (etag, strong, f'"a", {etag}', f'W/"a",W/"b", {strong}', "*"):
+            answer = get(url, method, if_none_match=value)
+            assert (answer.status_code, answer.content) == (304, b"")
+            assert answer.headers["ETag"] == etag
+            assert answer.headers["X-Robots-Tag"] == response.headers["X-Robots-Tag"]
+        for value in ('"other"', strong.strip('"'), f'"{etag}"', ""):
+            assert get(url, method, if_none_match=value).status_code == 200
+        assert get(url, method, if_match='"other"').status_code == 412
+
+    def test_dates_decide_nothing(self) -> None:
+        """The newest lastmod does not change when a row is deleted."""
+        assert "Last-Modified" not in get(PAGE).headers
+        for date in ("Mon, 01 Jan 2040 00:00:00 GMT", "no date"):
+            assert get(PAGE, if_modified_since=date).status_code == 200
+
+    @pytest.mark.parametrize(
+        "middleware",
+        [
+            ["django.middleware.http.ConditionalGetMiddleware"],
+            ["django.middleware.gzip.GZipMiddleware"],
+            [
+                "django.middleware.http.ConditionalGetMiddleware",
+                "django.middleware.gzip.GZipMiddleware",
+            ],
+        ],
+    )
+    def test_hold_under_middleware(self, settings: Any, middleware: list[str]) -> None:
+        settings.MIDDLEWARE = [*middleware, *settings.MIDDLEWARE]
+        for url in FORMS:
+            etag = get(url, accept_encoding="gzip").headers["ETag"]
+            assert get(url, accept_encoding="gzip", if_none_match=etag).status_code == 304
+            assert get(url, accept_encoding="gzip", if_none_match='"other"').status_code == 200
+
+    def test_no_cache_stores_a_response_without_content(self, route: Callable[..., None]) -> None:
+        patterns = [path("sitemap-<section>-<int:page>.xml", cache_page(60)(views.page), name="page")]
+        route(path("", include((patterns, "django_sitemaps09"))))
+        etag = get(PAGE).headers["ETag"]
+        cache.clear()
+        assert get(PAGE, if_none_match=etag).status_code == 304
+        response = get(PAGE)
+        assert response.status_code == 200
+        assert b"<loc>" in response.content
+
+    def test_the_host_is_a_part_of_an_etag(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["a.example", "b.example"]
+        etags = {get(PAGE, host=host).headers["ETag"] for host in settings.ALLOWED_HOSTS}
+        assert len(etags) == 2
+
+    def test_a_query_string_changes_nothing(self, django_assert_num_queries: Any) -> None:
+        etag = get(PAGE).headers["ETag"]
+        with django_assert_num_queries(0):
+            assert get(f"{PAGE}?a=1", if_none_match=etag).status_code == 304
+
+
+class TestPagesWithoutAFingerprint:
+    def test_have_an_etag_of_their_content(self, register: Callable[..., None]) -> None:
+        register(numbers=Numbers(3))
+        url = "/sitemap-numbers-1.xml"
+        response = get(url)
+        assert "Last-Modified" not in response.headers
+        assert get(url, if_none_match=response.headers["ETag"]).status_code == 304
+        register(numbers=Numbers(4))
+        assert get(url, if_none_match=response.headers["ETag"]).status_code == 200
+
+    def test_include_one_with_a_lastmod_in_the_future(
+        self, register: Callable[..., None], clock: Callable[[float], None]
+    ) -> None:
+        """It appears in the document when its time has come, although no row has changed."""
+        soon = datetime.now(timezone.utc) + timedelta(days=1)
+        article = ArticleFactory(slug="soon", updated=soon)
+        register(articles=Articles)
+        etag = get(PAGE).headers["ETag"]
+        assert get(PAGE, if_none_match=etag).status_code == 304
+        Article.objects.filter(pk=article.pk).update(slug="changed")
+        # Within LIVE_SECONDS, but its content is rendered.
+        assert get(PAGE, if_none_match=etag).status_code == 200
+
+    @pytest.mark.usefixtures("_articles")
+    def test_the_index_has_an_etag_of_its_content(self) -> None:
+        etag = get("/sitemap.xml").headers["ETag"]
+        assert get("/sitemap.xml", if_none_match=etag).status_code == 304
+        assert get("/sitemap.xml", "head", if_none_match=etag).status_code == 304
+
+
+@pytest.mark.usefixtures("_articles")
+class TestAFingerprint:
+    def test_of_the_future_is_read_again(self, clock: Callable[[float], None]) -> None:
+        """After a clock was set back, it would otherwise be valid for a long time."""
+        etag = get(PAGE).headers["ETag"]
+        clock(-3_600)
+        change()
+        assert get(PAGE, if_none_match=etag).status_code == 200
+
+    def test_that_fails_is_not_read_again_within_live_seconds(
+        self, monkeypatch: pytest.MonkeyPatch, clock: Callable[[float], None]
+    ) -> None:
+        readings = []
+
+        def fail(*bounds: Any) -> None:
+            readings.append(bounds)
+            raise DatabaseError("canceling statement due to statement timeout")
+
+        monkeypatch.setattr(QuerySource, "fingerprint", fail)
+        etag = get(PAGE).headers["ETag"]
+        assert get(PAGE, if_none_match=etag).status_code == 304
+        assert len(readings) == 1
+
+    def test_is_read_before_the_rows_if_the_last_one_is_from_another_request(self) -> None:
+        """Otherwise, a change that is taken back within LIVE_SECONDS would have the ETag of both states."""
+        first = get(PAGE)
+        Article.objects.filter(slug="s3").update(slug="other")
+        between = get(PAGE)
+        Article.objects.filter(slug="other").update(slug="s3")
+        assert b"/other/" in between.content
+        assert between.headers["ETag"] != first.headers["ETag"]
+        assert get(PAGE).headers["ETag"] == first.headers["ETag"]
+        assert get(PAGE, if_none_match=between.headers["ETag"]).status_code == 200
+
+
+class TestAPageThatIsDivided:
+    def test_has_no_etag_until_the_map_is_divided(self, register: Callable[..., None]) -> None:
+        """A client, or a cache, would keep a page without the rows that did not fit."""
+        register(articles=Articles)
+        for number in range(10, 200, 10):
+            ArticleFactory(pk=number, slug=f"s{number}")
+        pages = re.findall(r"/(sitemap-[^<]+)\.gz<", get("/sitemap.xml").text)
+        for number in range(11, 19):
+            ArticleFactory(pk=number, slug=f"s{number}")
+        response = get(f"/{pages[0]}")
+        assert response.content.count(b"<loc>") == 10
+        assert "ETag" not in response.headers
+        assert get(f"/{pages[0]}", if_none_match="*").status_code == 304
+        assert "ETag" in get(f"/{pages[0]}").headers
+
+
+def test_a_map_that_another_request_builds_for_long_is_a_503(
+    register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(articles=Articles)
+    ArticleFactory()
+    monkeypatch.setattr(caching, "_WAIT", 0)
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: False)
+    for url in ("/sitemap.xml", PAGE):
+        response = get(url)
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
+
+
+@pytest.mark.usefixtures("_articles")
+class TestCacheControl:
+    @pytest.mark.parametrize("url", ["/sitemap.xml", *FORMS])
+    def test_is_as_the_setting_says(self, url: str, configure: Callable[..., None]) -> None:
+        assert "Cache-Control" not in get(url).headers
+        configure(CACHE_CONTROL={"public": True, "max_age": 3600, "stale_while_revalidate": 86_400})
+        response = get(url)
+        expected = {"public", "max-age=3600", "stale-while-revalidate=86400"}
+        assert {*response.headers["Cache-Control"].split(", ")} == expected
+        answer = get(url, if_none_match=response.headers["ETag"])
+        assert answer.status_code == 304
+        assert answer.headers["Cache-Control"] == response.headers["Cache-Control"]
