@@ -129,6 +129,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("reader", READERS)
 def test_finds_every_url_of_the_database_and_none_twice(
