@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
@@ -41,7 +42,7 @@ from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuerySource(CompiledSource):
     """Source of a queryset whose rows have a key. As in keyset pagination, all pages cost the same."""
 
@@ -102,7 +103,7 @@ class QuerySource(CompiledSource):
         )
         return digest(identity)
 
-    @property
+    @cached_property
     def declaration_digest(self) -> str:
         rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*self.key.names)
         if not self.declaration.needs_items:
