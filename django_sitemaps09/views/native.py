@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -11,6 +12,7 @@ from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import get_script_prefix, reverse
+from django.utils.cache import patch_vary_headers
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
@@ -34,6 +36,9 @@ from django_sitemaps09.views.responses import (
 from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
+
+# Not "gzip;q=0", which means that the client does not accept gzip (RFC 9110, section 12.4.2).
+_ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))", re.ASCII | re.IGNORECASE)
 
 Sitemaps = Mapping[str, Section] | None
 
@@ -157,7 +162,7 @@ def _page_response(
     if live_page is None:
         raise Http404(f"Section {section!r} has no page {number}")
     known_etag = validators.of_page(source, live_page)
-    response = response_class(content_type=content_type)
+    response = _with_vary(response_class(content_type=content_type))
     answer = validators.respond(request, response, known_etag)
     if answer is response:
         page = rendered.rendered_page(
@@ -165,9 +170,7 @@ def _page_response(
             known_etag,
             partial(_render, section, source, live_page, format_name, started),
         )
-        response = response_class(
-            _content(page, compressed=response_class is GzipFileResponse), content_type=content_type
-        )
+        response = _with_content(_with_vary(response_class(content_type=content_type)), page, request)
         answer = validators.respond(request, response, page.etag)
     logger.debug(
         "Section %r, page %s: status %d in %.3f seconds",
@@ -194,12 +197,25 @@ def _page_name(
     return f"django_sitemaps09:page:{sources.digest(facts)}"
 
 
-def _content(page: RenderedPage, *, compressed: bool) -> bytes:
-    if compressed and not page.is_compressed:
-        return rendered.compressed(page.content)
-    if page.is_compressed and not compressed:
-        return gzip.decompress(page.content)
-    return page.content
+def _with_vary(response: HttpResponse) -> HttpResponse:
+    """Add the header `Vary` to responses that can have either encoding of a page in `LIVE_CACHE`."""
+    if conf.live_cache and not isinstance(response, GzipFileResponse):
+        patch_vary_headers(response, ("Accept-Encoding",))
+    return response
+
+
+def _with_content(response: HttpResponse, page: RenderedPage, request: HttpRequest) -> HttpResponse:
+    """Set the content. Decompress a cached page only for clients that do not accept gzip."""
+    if isinstance(response, GzipFileResponse):
+        response.content = page.content if page.is_compressed else rendered.compressed(page.content)
+    elif not page.is_compressed:
+        response.content = page.content
+    elif _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+        response.content = page.content
+        response["Content-Encoding"] = "gzip"
+    else:
+        response.content = gzip.decompress(page.content)
+    return response
 
 
 def _render(

@@ -187,6 +187,55 @@ class TestAPage:
 
 
 @pytest.mark.usefixtures("_articles")
+class TestAClientThatAcceptsGzip:
+    @pytest.mark.parametrize(
+        "encodings", ["gzip", "br, gzip", "GZIP;q=0.5, *;q=0", "deflate, gzip ; q=1.0"]
+    )
+    @pytest.mark.parametrize("url", [PAGE, PAGE.replace("xml", "txt")])
+    def test_gets_a_kept_page_as_it_is_kept(self, url: str, encodings: str) -> None:
+        plain = get(url)
+        packed = get(url, Accept_Encoding=encodings)
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(packed.content) == plain.content
+        assert "Content-Encoding" not in plain.headers
+        assert packed.headers["ETag"] == plain.headers["ETag"]
+        assert packed.headers["Content-Type"] == plain.headers["Content-Type"]
+        assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+
+    @pytest.mark.parametrize(
+        "encodings", ["", "identity", "gzip;q=0", "gzip; q=0.000, br", "x-gzips", "br"]
+    )
+    def test_is_not_one_that_names_another_encoding(self, encodings: str) -> None:
+        plain = get(PAGE)
+        response = get(PAGE, Accept_Encoding=encodings)
+        assert response.content == plain.content
+        assert "Content-Encoding" not in response.headers
+
+    def test_has_vary_with_a_304_and_none_with_a_gzip_file(self) -> None:
+        response = get(PAGE)
+        unchanged = get(PAGE, If_None_Match=response.headers["ETag"], Accept_Encoding="gzip")
+        assert unchanged.status_code == 304
+        assert unchanged.headers["Vary"] == "Accept-Encoding"
+        file = get(f"{PAGE}.gz", Accept_Encoding="gzip")
+        assert "Vary" not in file.headers
+        assert "Content-Encoding" not in file.headers
+
+    def test_gets_a_page_that_is_not_kept_as_it_is(self, configure: Callable[..., None]) -> None:
+        configure(LIVE_CACHE=None)
+        response = get(PAGE, Accept_Encoding="gzip")
+        assert b"<loc>" in response.content
+        assert "Vary" not in response.headers
+
+    def test_gets_it_packed_once_with_the_middleware(self, settings: Any) -> None:
+        settings.MIDDLEWARE = ["django.middleware.gzip.GZipMiddleware", *settings.MIDDLEWARE]
+        for _ in range(2):
+            response = get(PAGE, Accept_Encoding="gzip")
+            assert response.headers["Content-Encoding"] == "gzip"
+            assert b"<loc>" in gzip.decompress(response.content)
+            assert response.headers["Vary"] == "Accept-Encoding"
+
+
+@pytest.mark.usefixtures("_articles")
 class TestSeveralRequests:
     def test_get_the_previous_page_while_one_renders(self, renderings: list[int]) -> None:
         first = get(PAGE)

@@ -249,7 +249,10 @@ class TestAForgedAnswer:
             "unsigned": (json.dumps(held), _KEY),
             "another key": (signing.dumps(held, "another", messages._ANSWER), _KEY),
             "a message": (signing.dumps(held, salt=messages._MESSAGE), _KEY),
-            "another run": (signing.dumps(held | {"run": "x"}, salt=messages._ANSWER), "another page or run"),
+            "another run": (
+                signing.dumps(held | {"run": "x"}, salt=messages._ANSWER),
+                "another page or run",
+            ),
             "another page": (signing.dumps(held | {"token": "x"}, salt=messages._ANSWER), "another page"),
             "old": (
                 a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._ANSWER)),
