@@ -1,0 +1,111 @@
+"""The native views under ASGI: Django runs them in a thread, so the event loop goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.asgi import get_asgi_application
+from django.core.signals import request_finished
+from django.test import AsyncClient, Client
+
+from django_sitemaps09.views import native
+from tests.support.articles import Articles
+from tests.support.factories import ArticleFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+PAGE = "/sitemap-articles-1.xml"
+_DEADLINE = 20
+
+
+@pytest.fixture(autouse=True)
+def _articles(register: Callable[..., None]) -> None:
+    for number in range(1, 9):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+
+
+@pytest.mark.parametrize("url", ["/sitemap.xml", PAGE, PAGE.replace(".xml", ".txt")])
+def test_a_document_is_the_same_as_under_wsgi(url: str) -> None:
+    # A warning about a synchronous iterator would fail this test.
+    response = async_to_sync(AsyncClient().get)(url)
+    assert response.status_code == 200
+    assert response.content == Client().get(url).content
+    assert not response.streaming
+
+
+def test_a_gzip_file_has_the_same_document() -> None:
+    response = async_to_sync(AsyncClient().get)(f"{PAGE}.gz")
+    assert gzip.decompress(response.content) == Client().get(PAGE).content
+
+
+def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    render = native._render
+
+    def waiting(*arguments: Any) -> Any:
+        begun.set()
+        assert may_end.wait(_DEADLINE), "the event loop did not go on"
+        return render(*arguments)
+
+    monkeypatch.setattr(native, "_render", waiting)
+
+    async def both() -> Any:
+        request = asyncio.ensure_future(AsyncClient().get(PAGE))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        may_end.set()
+        return await request
+
+    assert b"/s8/" in async_to_sync(both)().content
+
+
+def test_a_client_that_goes_away_ends_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, is_gone = threading.Event(), threading.Event()
+    finished: list[object] = []
+    render = native._render
+
+    def waiting(*arguments: Any) -> Any:
+        begun.set()
+        assert is_gone.wait(_DEADLINE)
+        return render(*arguments)
+
+    def note(**_: object) -> None:
+        finished.append(True)
+
+    monkeypatch.setattr(native, "_render", waiting)
+    request_finished.connect(note)
+    sent: list[Any] = []
+
+    messages = [{"type": "http.request", "body": b""}]
+
+    async def receive() -> Any:
+        if messages:
+            return messages.pop()
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        is_gone.set()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": PAGE, "headers": [(b"host", b"testserver")]}
+    scope |= {"query_string": b"", "server": ("testserver", 80), "scheme": "http"}
+
+    async def run() -> None:
+        await asyncio.wait_for(get_asgi_application()(scope, receive, send), _DEADLINE)
+
+    try:
+        async_to_sync(run)()
+    finally:
+        request_finished.disconnect(note)
+    # Django closes connections to databases when it sends this signal.
+    assert finished
+    assert sent == []
