@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,9 +30,12 @@ from benchmarks import subjects  # noqa: E402 found only now
 CACHE = "SITEMAPS09_BENCHMARK_CACHE"
 OURS = "page: ours"
 CONTRIB = "page: django.contrib.sitemaps"
+POSTGRESQL = "postgresql://postgres@127.0.0.1:5432"
 _HOST = {"Host": "testserver"}
 _DEADLINE = 600
 _CONCURRENT = 16
+GUNICORN = ["gunicorn", "--workers=2", f"--timeout={_DEADLINE}", "--log-level=warning"]
+GUNICORN += ["django.core.wsgi:get_wsgi_application()"]
 
 FILL = """
 INSERT INTO articles_article (id, category_id, slug, title, published, updated, image_url)
@@ -41,6 +44,11 @@ SELECT n, {category} + mod(n, {categories}),
     timestamptz '2023-01-01 00:00Z' + mod(n::bigint * 7919, 94608000) * interval '1 second', ''
 FROM generate_series(1, %s) AS n
 """
+
+
+def database_url(server_url: str, rows: int) -> str:
+    """Return the URL of the database with so many rows."""
+    return f"{server_url}/sitemaps09_bench_{rows}_ascii"
 
 
 def fill(rows: int) -> None:
@@ -70,8 +78,10 @@ def fill(rows: int) -> None:
 
 
 @contextmanager
-def server(subject: str, database: str, cache: str, seconds: int) -> Iterator[int]:
-    """Run gunicorn with two workers; yield its port, and print the memory of its largest worker."""
+def server(
+    subject: str, database: str, cache: str, seconds: int, server_command: Sequence[str] = GUNICORN
+) -> Iterator[int]:
+    """Run a server with two workers; yield its port, and print the memory of its largest worker."""
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
     environment = {
@@ -84,8 +94,8 @@ def server(subject: str, database: str, cache: str, seconds: int) -> Iterator[in
         "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
         "PYTHONPATH": str(EXAMPLE),
     }
-    command = [sys.executable, "-m", "gunicorn", "--workers=2", f"--bind=127.0.0.1:{port}"]
-    command += [f"--timeout={_DEADLINE}", "--log-level=warning", "django.core.wsgi:get_wsgi_application()"]
+    command = [sys.executable, "-m", *server_command]
+    command += [f"--bind=127.0.0.1:{port}"] if "gunicorn" in command else ["--factory", f"--port={port}"]
     process = subprocess.Popen(command, env=environment, cwd=EXAMPLE)  # noqa: S603 our own command
     try:
         for _ in range(200):
@@ -224,12 +234,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--server", default="postgresql://postgres@127.0.0.1:5432", help="without a database"
-    )
+    parser.add_argument("--server", default=POSTGRESQL, help="without a database")
     parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    database = f"{arguments.server}/sitemaps09_bench_{arguments.rows}_ascii"
+    database = database_url(arguments.server, arguments.rows)
     if arguments.fill:
         fill(arguments.rows)
         return
