@@ -32,8 +32,8 @@ _UNKNOWN_SECONDS = 60
 _SEARCH_SECONDS = 10
 # Seconds until the lock for building a map, or for reading its lastmods, expires.
 _BUILD_SECONDS = 60
-# The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
-_HOST = "https://www.example.com"
+#: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
+HOST = "https://www.example.com"
 
 #: The time of reading in seconds since 1970, and the newest lastmod of each page.
 _Lastmods: TypeAlias = "tuple[float, dict[Page, str | None]]"
@@ -105,6 +105,16 @@ def drop_page(section: str, source: QuerySource, page: Page) -> None:
         live.without_page(page).store()
 
 
+def cached_map(source: QuerySource) -> LiveMap | None:
+    """Return the newest cached map of a section. No map is built or renewed, and no query is executed."""
+    return live_map.read(_newest_name(source, _measured_base(source)))
+
+
+def _newest_name(source: QuerySource, base: str) -> str:
+    """Return the cache key of the newest map of a section. Clients cannot influence it."""
+    return f"django_sitemaps09:map:{sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))}"
+
+
 def _live_map(
     section: str, source: Source, seconds: float = live_map.AGE, *, again: bool = False
 ) -> LiveMap:
@@ -113,9 +123,8 @@ def _live_map(
     base = _measured_base(source)
     if not has_key_ranges(source):
         return _cut(section, source, None, base, None)
-    # Clients cannot influence the cache key. Its last part identifies the export: see `newest_name`.
-    rows_digest = sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))
-    name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
+    # The last part of the cache key identifies the export: see `newest_name`.
+    name = f"{_newest_name(source, base)}:{sources.digest(published)[:16]}"
     cached_map = live_map.read(name)
     if cached_map is None:
         # Keep the pages of the map from before this export: crawlers may have read its index.
@@ -190,7 +199,7 @@ def _cut(
 def _measured_base(source: Source) -> str:
     """Return the base URL for measuring entries. Its length is the same for all clients."""
     if is_host_from_client():
-        return _HOST
+        return HOST
     bases = source.bases if conf.base_url else [base._replace(scheme="https") for base in source.bases]
     return max(map(str, bases), key=len)
 

@@ -65,6 +65,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/ci.md", "Continuous integration", "sh"): 1,
         Place("docs/explanation/changed-only.md", "What `--changed-only` can miss", "sh"): 1,
         Place("docs/reference/commands.md", "`manage.py export_sitemaps [section ...]`", "sh"): 1,
+        Place("docs/reference/commands.md", "`manage.py sitemaps_status [section ...]`", "sh"): 1,
         Place("docs/reference/checks.md", "Checks by id", "sh"): 1,
     },
     "test_reference": {Place("docs/howto/robots.md", "robots.txt", "text"): 1},
