@@ -33,6 +33,7 @@ from django_sitemaps09.views.responses import (
     native,
     savepoints,
 )
+from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
 from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
 
     If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
+    stopwatch = Stopwatch("Index")
     base = current_base(request)
     entries: list[IndexEntry] = []
     failures: list[Exception] = []
@@ -77,7 +79,14 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
         raise failures[0]
     content = writer.index_document(entries, styled=conf.stylesheet)
     response = HttpResponse(content, content_type="application/xml")
-    return validators.respond(request, response, validators.of_content(content))
+    answer = validators.respond(request, response, validators.of_content(content))
+    stopwatch.log(_status(answer, "content"))
+    return answer
+
+
+def _status(answer: HttpResponse, etag_from: str) -> str:
+    """Return the status for the log, with the source of the ETag if that decided the status."""
+    return f"status {answer.status_code}" + (f" by {etag_from}" if answer.status_code != 200 else "")
 
 
 def _index_entries(
@@ -152,6 +161,8 @@ def _page_response(
 ) -> HttpResponse:
     """Return a page, or an empty response if the client's copy is still valid."""
     started = time.time()
+    subject = page_subject(section, number)
+    stopwatch = Stopwatch(subject)
     declarations = sections.native_mapping(sitemaps)
     if section not in declarations:
         raise Http404(f"No sitemap available for section: {section!r}")
@@ -164,21 +175,18 @@ def _page_response(
     known_etag = validators.of_page(source, live_page)
     response = _with_vary(response_class(content_type=content_type))
     answer = validators.respond(request, response, known_etag)
+    status = _status(answer, "fingerprint")
     if answer is response:
         page = rendered.rendered_page(
             _page_name(request, source, live_page, format_name) if conf.live_cache else None,
             known_etag,
             partial(_render, section, source, live_page, format_name, started),
+            subject,
         )
         response = _with_content(_with_vary(response_class(content_type=content_type)), page, request)
         answer = validators.respond(request, response, page.etag)
-    logger.debug(
-        "Section %r, page %s: status %d in %.3f seconds",
-        section,
-        number,
-        answer.status_code,
-        time.time() - started,
-    )
+        status = _status(answer, "content")
+    stopwatch.log(status)
     return answer
 
 
@@ -225,6 +233,7 @@ def _render(
 
     If all items of a page are skipped, the page has no URLs, but is still in the index.
     """
+    stopwatch = Stopwatch(page_subject(section, live_page.number))
     # Rows may have changed since the fingerprint was last read.
     known_etag = validators.of_page(source, live_page, started)
     # Only exports split pages at the setting `MAX_BYTES`. Live pages must fit the limit of the protocol.
@@ -244,6 +253,7 @@ def _render(
         elif not document.urls and not document.errors:
             page_maps.drop_page(section, source, live_page)
     content = b"".join(chunks)
+    stopwatch.log("rendered", len(content))
     etag = known_etag or validators.of_content(content)
     # The rows that did not fit are listed only after another request has stored the divided map.
     is_incomplete = document.cut is not None and has_key_ranges(source)

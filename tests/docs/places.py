@@ -76,6 +76,10 @@ NOT_RUN: Mapping[Place, tuple[int, str]] = {
     Place("README.md", "See it run", "sh"): (2, "`.ci/run` runs both lines in a new clone"),
     Place(*QUICK_START, "sh"): (1, "it installs the package; `.ci/packaging.py` installs the wheel"),
     Place("docs/howto/wagtail.md", "Wagtail", "python"): (2, "Wagtail is tested by `.ci/neighbours.py`"),
+    Place("docs/explanation/requests.md", "Log lines", "text"): (
+        1,
+        "`tests/views/test_stopwatch.py` compares their form",
+    ),
     Place("docs/benchmarks.md", "Exports and pages", "sh"): (1, "it takes minutes and installs packages"),
     Place("docs/benchmarks.md", "Querysets", "sh"): (1, "it takes minutes and needs three databases"),
     Place("docs/benchmarks.md", "Exporting again", "sh"): (1, "it takes minutes"),
