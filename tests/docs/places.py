@@ -43,6 +43,10 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/serve.md", "nginx", "nginx"): 1,
         Place("docs/howto/serve.md", "Object storage", "sh"): 1,
     },
+    "test_cache_recipes": {
+        Place("docs/howto/cache.md", "nginx", "nginx"): 1,
+        Place("docs/howto/cache.md", "CDN", "python"): 1,
+    },
     "test_first_steps": {
         Place("docs/reference/settings.md", "Settings", "python"): 1,
         Place("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`", "python"): 1,
