@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.management import CommandError, call_command
+from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import manifest
 from django_sitemaps09.export import export, export_hosts
@@ -133,6 +135,18 @@ class TestAPageMap:
         assert status["base_url"] is None
         assert status["sections"][0]["live"]["pages"] > 1
         assert "Host: from the request" in said()
+
+
+@pytest.mark.usefixtures("file_cache")
+def test_a_section_with_key_ranges_needs_no_query(using: str, register: Callable[..., None]) -> None:
+    queryset = Article.objects.using(using).filter(published=True)
+    register(articles=type("Section", (Articles,), {"queryset": queryset}))
+    ArticleFactory(pk=100, slug="s100", using=using)
+    Client().get("/sitemap.xml")
+    with CaptureQueriesContext(connections[using]) as queries:
+        [section] = reported()["sections"]
+    assert section["live"]["pages"] >= 1
+    assert len(queries) == 0
 
 
 def test_every_way_to_read_a_section_has_its_name(
