@@ -159,7 +159,9 @@ class TestAWorkerThatIsKilled:
         before, states = content(folder), touched(folder)
         report, alive = project.run("KILLED", "children", str(folder), gate=meeting_place)
         (failure,) = report["failures"]
-        assert failure.startswith("Section 'a': ExportError: two worker processes in a row died unexpectedly")
+        assert failure.startswith(
+            "Section 'a': ExportError: two worker processes in a row died unexpectedly"
+        )
         # The next one that needs workers has new ones.
         assert [section["failure"] is None for section in report["sections"]] == [False, True, True]
         assert content(folder) == before
