@@ -156,7 +156,7 @@ def test_the_contract_of_an_engine_is_that_of_its_protocol() -> None:
     inherited = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
     own = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
     own |= {*Engine.__annotations__}
-    assert names(section(PUBLIC, "The contract of an engine")) == own - inherited
+    assert names(section(PUBLIC, "The interface of an engine")) == own - inherited
 
 
 def test_the_names_of_urls_are_described() -> None:
