@@ -49,7 +49,7 @@ pytestmark = pytest.mark.sitemaps09
 
 
 class Lazy(Mapping[str, Any]):
-    """Sections that are found when they are asked for, as a project writes them; its length recurses."""
+    """A project's mapping that finds sections on access. Its length would recurse."""
 
     def __getitem__(self, name: str) -> Any:
         return {"a": Numbers(3), "b": Numbers(1)}[name]
@@ -62,7 +62,7 @@ class Lazy(Mapping[str, Any]):
 
 
 class LazyDict(dict[str, Any]):
-    """Sections that are filled in late."""
+    """A dict that is filled with sections on first access."""
 
     def items(self) -> Any:
         return Lazy().items()
@@ -81,7 +81,7 @@ class LazyDict(dict[str, Any]):
 
 @pytest.mark.parametrize("kind", [Lazy, LazyDict])
 class TestAMappingOfTheProjects:
-    """Contrib's views ask a mapping for neither its truth nor its length, and an export does not either."""
+    """Like contrib's views, an export evaluates neither the truth value nor the length of a mapping."""
 
     def test_is_exported(self, kind: Any, folder: Path) -> None:
         report = export(output=folder, sitemaps=kind())
@@ -446,7 +446,7 @@ class TestLivePages:
             live = client.get(f"/{name}").content
             assert live.startswith(GZIP_HEADER[:3]) == gzip
             assert unpacked(live) == exported
-        # One item to a page; the page of the bad one would be empty.
+        # One item per page, so the page of the invalid item would be empty.
         assert len(named(folder)) == 2 + 3 + 4
 
     @pytest.mark.parametrize("gzip", [True, False])
@@ -464,7 +464,7 @@ class TestLivePages:
 
 @pytest.mark.django_db
 class TestWhatIsActiveWhereTheExportIsCalled:
-    """Nothing of it shows: an export may be called in a request, too."""
+    """The caller's active state does not affect an export, which may be called in a request."""
 
     def exported(self, folder: Path, sitemaps: dict[str, Any]) -> dict[str, bytes]:
         export(output=folder, sitemaps=sitemaps)

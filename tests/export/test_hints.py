@@ -1,4 +1,4 @@
-"""Hints: they name what made a section slow, as measured by step, and what to declare instead."""
+"""Hints name the measured steps that made a section slow, and what to declare instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.paths import ROOT
 from tests.support.sections import Numbers
 
 EVERYTHING = Page(1, None, None)
-#: More than the ten from which on queries are looked at.
+#: More than ten, the minimum number of queries for a hint.
 COUNT = 24
 
 
@@ -49,7 +49,7 @@ class Default(ModelSitemap[Article]):
 
 
 class Related(Default):
-    """The usual N+1: the related object of each item is a query."""
+    """A typical N+1 problem: one query for the related object of each item."""
 
     def location(self, item: Article) -> str:
         return f"/{item.category and item.category.slug}/{item.slug}/"
@@ -85,7 +85,7 @@ class OwnRoad(Default):
 
 
 class Written(ContribSitemap):  # type: ignore[type-arg]
-    """As it was for contrib."""
+    """A section that was written for contrib."""
 
     limit = 10
 
@@ -108,7 +108,7 @@ class Sliced(Related):
 
 
 class United(Default):
-    """Rows that Django does not annotate."""
+    """A section of rows that Django cannot annotate."""
 
     lastmod = F("updated")
 
@@ -121,13 +121,13 @@ class United(Default):
 
 
 class Listed(Sitemap[Article]):
-    """Makes a list where it could give a queryset."""
+    """A section that returns a list although it could return a queryset."""
 
     def items(self) -> list[Article]:
         return [item for item in Article.objects.all() if item.category and item.category.slug]
 
 
-# What the processes of an export with workers find by the setting.
+# Worker processes find these sections by the setting.
 SECTIONS = {
     kind.__name__.lower(): type(kind.__name__, (kind,), {"limit": 10})
     for kind in (Declared, Default, Related, Joined, Prefetched, TwoHooks, Translated, Sliced)
@@ -135,7 +135,7 @@ SECTIONS = {
 
 
 def populate() -> None:
-    """Each article has a category of its own, and every other one a comment."""
+    """Create articles. Each has its own category, and every second one has a comment."""
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
     articles = Article.objects.bulk_create(
         Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories)
@@ -153,7 +153,7 @@ def source_of(sitemap: object) -> sources.Source:
 
 
 def costs_of(sitemap: object) -> Costs:
-    """What its rows cost when all are read."""
+    """Return the costs of reading all rows."""
     source = source_of(sitemap)
     with record_costs() as costs:
         for _ in source.batches(EVERYTHING):
@@ -263,7 +263,7 @@ class TestQueriesPerItem:
         assert hint.startswith("location runs 1.0 queries per item and takes ")
 
     def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
-        """Its expressions are asked for once a slice, and not once a row."""
+        """Its expressions are queried once for each slice, not once for each row."""
         assert export_hints(United, tmp_path) == ()
 
     def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
@@ -510,7 +510,8 @@ class TestTheCommand:
             assert found["related"][0].startswith("location runs 1.0 queries per item")
 
 
-#: In a database that several processes can open; before models are imported, there are settings.
+#: The script uses a database that several processes can open. It configures settings before importing
+#: models.
 PROCESS = f"""
 import json, sys, django
 from tests import settings

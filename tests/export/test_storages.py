@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
 
 
 class TenOnAPage(Numbers):
-    """The numbers that it is given."""
+    """A section of the given numbers, ten on each page."""
 
     limit = 10
 
@@ -33,7 +33,7 @@ class TenOnAPage(Numbers):
 
 
 class Counting(Overwriting):
-    """Counts what is written and removed."""
+    """A storage that counts files that are written and removed."""
 
     writes = 0
 
@@ -53,7 +53,7 @@ def run(*numbers: int, **options: Any) -> Report:
 
 
 def published(files: dict[str, bytes]) -> list[str]:
-    """The last parts of all URLs that a reader of the index finds."""
+    """Return the last path segment of each URL that a reader of the index finds."""
 
     def locations(data: bytes) -> list[str]:
         root = ElementTree.fromstring(data)  # noqa: S314 our own output

@@ -1,4 +1,4 @@
-"""Exports by workers of Celery, over a real Redis and a real RabbitMQ."""
+"""Exports on Celery workers, with a real Redis and a real RabbitMQ."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TestAnExportByWorkersOfCelery:
         assert report["published"]
         assert content(tmp_path / "celery") == content(tmp_path / "serial")
         assert runs(tmp_path / "celery") == []
-        # It was worth comparing: pages were split by bytes, and rows were skipped.
+        # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one = report["sections"]
         assert any(file["cut"] for file in ranged["files"])
         assert lame["left_out"] == len(lame["errors"]) == 2 * ROWS // 50
@@ -47,7 +47,7 @@ class TestAnExportByWorkersOfCelery:
         found = locations(tmp_path, "meeting")
         assert len(found) == ROWS
         pids = {location.split("/")[1] for location in found}
-        # Each of them waited for the other one; who did not meet anybody is not in there.
+        # Each worker waited for the other one, so only workers that ran at the same time are listed.
         assert pids == {entered.name for entered in crew.gate("all").iterdir()}
         assert len(pids) == 2
 
@@ -93,14 +93,14 @@ class TestAMessage:
         folder = tmp_path / "celery"
         assert crew.run("exported", str(folder), DOUBLING, "doubled") == serial
         assert content(folder) == content(tmp_path / "serial")
-        # Two were at work on each page.
+        # Two workers rendered each page.
         assert all(len([*found.iterdir()]) == 2 for found in crew.gate().glob("page-*"))
         before = touched(folder)
         crew.run("send_again")
         crew.are_idle()
         assert "A rendering task was ignored" in crew.said()
         assert touched(folder) == before
-        # What a second attempt has staged after the end is gone after the next run.
+        # Files that a second attempt staged after the end of the run are removed by the next run.
         crew.run("exported", str(folder), "serial", "doubled")
         assert (touched(folder), runs(folder)) == (before, [])
 
@@ -137,7 +137,7 @@ class TestTheCommandThatIsKilled:
         end(process)
         process.communicate()
         assert content(tmp_path) == {}
-        # The next run publishes while they are at work on the last one.
+        # The next run publishes while the workers still render pages of the previous one.
         report = crew.run("exported", str(tmp_path), "serial", "late")
         assert report["failures"] == []
         assert runs(tmp_path) == []
@@ -145,7 +145,7 @@ class TestTheCommandThatIsKilled:
         crew.gate("published").touch()
         crew.are_idle()
         assert touched(tmp_path) == before
-        # They answered nobody, and the rest is gone with the next run.
+        # Their replies were not used, and the next run removes their files.
         assert not [*tmp_path.glob(".sitemaps09/run-*/*.signed")]
         crew.run("exported", str(tmp_path), "serial", "late")
         assert (touched(tmp_path), runs(tmp_path)) == (before, [])
@@ -207,7 +207,7 @@ def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
 
 
 def test_a_folder_goes_while_somebody_writes_there(tmp_path: Path) -> None:
-    """As a worker does that outlives its run."""
+    """A worker that outlives its run does this."""
     store = LocalStore(tmp_path)
     folder = f"{STATE}/run-1"
     ended = Event()

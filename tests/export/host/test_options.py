@@ -1,4 +1,4 @@
-"""Which hosts an export may have, and what is reported of each."""
+"""The hosts that an export accepts, and the report of each host."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class TestUrlsThatAreTold:
     def test_are_read_from_files_of_ours_alone(
         self, run: Any, tmp_path: Path, gz: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Who can write to the web root neither stops exports nor fills the disk."""
+        """Someone who can write to the web root can neither stop exports nor fill the disk."""
         write(0, 25)
         run(gzip=gz)
         file = tmp_path / "public" / f"sitemap-articles-2.xml{'.gz' if gz else ''}"
@@ -172,7 +172,7 @@ class TestUrlsThatAreTold:
         line = b"<url><loc>https://evil.example/\xff</loc></url>\n"
         bomb = gzip.compress(line * 3 + b"<url>" + b"x" * 20_000, 9)
         assert len(bomb) < size
-        # The size is right; what stands behind the first member of a gzip file can be anything.
+        # The size is correct, but anything can follow the first member of a gzip file.
         file.write_bytes(bomb + bytes(size - len(bomb)))
         Article.objects.filter(slug="s14").delete()
         report, notifications = run()

@@ -1,4 +1,4 @@
-"""The robots.txt of an export: what is written and refused, and when."""
+"""The robots.txt of an export: what is written or rejected, and when."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class TestRobotsTxt:
             report = export(output=folder, sitemaps={"a": Numbers(count_)}, robots=path)
             assert (report.published, paths(folder), report.robots) == (True, numbers(count_), "failed")
             assert "links form a loop" in report.failures[0]
-        # And in a run that is killed before its end, which the next one finishes.
+        # The same holds for a run that is killed before its end, and that the next run finishes.
         path.unlink()
         with monkeypatch.context() as patch:
             patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))

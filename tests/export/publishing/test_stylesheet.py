@@ -1,4 +1,4 @@
-"""The stylesheet of an export: published before what names it, and removed like any other file."""
+"""The stylesheet of an export is published before documents use it, and removed like any other file."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_is_not_removed_if_the_setting_comes_back(folder: Path, configure: Calla
 
 
 def test_of_others_is_neither_replaced_nor_removed(folder: Path, configure: Callable[..., None]) -> None:
-    """It is the way to have a stylesheet of one's own."""
+    """A project can provide its own stylesheet in this way."""
     folder.mkdir()
     (folder / NAME).write_bytes(b"theirs")
     for value in (False, True, True, False, False):

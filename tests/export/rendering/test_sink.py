@@ -1,4 +1,4 @@
-"""One file of an export: what becomes of its bytes, and what is not even begun."""
+"""One file of an export: its bytes, and when no file is opened at all."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from django_sitemaps09.stores.local import LocalStore
 
 DATA = [b"<url>%d</url>\n" % number for number in range(10_000)]
-#: Several chunks, with what is not compressed away.
+#: Several chunks of content that does not compress well.
 LARGE = [hashlib.sha256(b"%d" % number).digest() * 1_000 for number in range(100)]
 
 
 class Spied:
-    """A compressor that counts what it is given."""
+    """A compressor that counts the bytes that it receives."""
 
     def __init__(self) -> None:
         self.real = compressor(6)
