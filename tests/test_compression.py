@@ -23,13 +23,13 @@ from tests.support.services import missing
 LEVELS = range(1, 10)
 
 
-#: Text with repetitions that a better level finds more of.
+#: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
 
 
 @pytest.fixture(params=["zlib", pytest.param("isal", marks=pytest.mark.services)])
 def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Without the extra `fast`, and with it where it is installed."""
+    """Run the test without the extra `fast`, and with it if it is installed."""
     name: str = request.param
     if name == "zlib":
         monkeypatch.setattr(compression, "isal_zlib", None)

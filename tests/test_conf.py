@@ -1,4 +1,4 @@
-"""The settings: their defaults, and errors for invalid values; they are read at each access."""
+"""Settings: their defaults, errors for invalid values, and that each access reads the current value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django_sitemaps09.conf import KEYS, Conf, conf
 from django_sitemaps09.protocol import Base, Limits
 from tests.support.paths import ROOT
 
-#: Of each key: the property that reads it, and what that is where nothing is set.
+#: For each key, the property that reads it, and the default of the property.
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "SITEMAPS": ("sitemaps", None),
     "BASE_URL": ("base_url", None),

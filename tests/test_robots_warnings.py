@@ -113,7 +113,7 @@ def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
     content = f"User-agent: *\nDisallow: {rule}\n".encode()
     url = f"https://www.example.com{path}"
     covered = re.fullmatch(pattern, path, re.DOTALL) is not None
-    # A question mark at the end begins an empty query, which is not sent.
+    # A final question mark begins an empty query, which is not sent.
     assume(not path.endswith("?"))
     assert bool(warnings(content, [url])) == covered
 
@@ -124,7 +124,7 @@ def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
     ids=["rules", "patterns", "sitemaps", "lines"],
 )
 def test_five_megabytes_cost_a_few_seconds_at_most(line: bytes) -> None:
-    """20 seconds of them were spent on patterns, while no other export could run."""
+    """Once, patterns took 20 seconds, in which no other export could run."""
     content = b"User-agent: *\n" + b"".join(line % number for number in range(5_000_000 // len(line % 0)))
     before = process_time()
     with suppress(RobotsError):

@@ -1,4 +1,4 @@
-"""`Route`: for any pattern and values, its URL is that of `reverse()`."""
+"""For any pattern and values, a `Route` returns the same URL as `reverse()`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
     urls = composed and composed.texts()
     assert urls is None or urls == each
     plain = all(text.isascii() and text.isalpha() for text in texts)
-    # The first of several patterns is the one for numbers.
+    # The first of several patterns is for numbers.
     assert urls is not None or not plain or name == "same"
 
 
@@ -188,7 +188,7 @@ def test_a_route_can_be_copied_and_sent_to_workers(duplicate: Any) -> None:
 
 
 def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
-    """Joined to a base it would be part of the host."""
+    """Joined to a base, it would become part of the host."""
     set_script_prefix("app/")
     assert Route("slug", slug=F("x")).compiled().compose([["s"]], "https://www.example.com") is None
 
@@ -238,7 +238,7 @@ def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a `KeyError`, such as that of a missing environment variable."""
+    """This includes a `KeyError`, for example from a missing environment variable."""
     _compiled_routes.clear()
     route = Route("app:list")
     with monkeypatch.context() as patch:

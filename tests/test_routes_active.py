@@ -1,4 +1,4 @@
-"""`Route` with any active language, prefix and URLconf: its URL is that of `reverse()`."""
+"""With any active language, prefix and URLconf, a `Route` returns the same URL as `reverse()`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_any_named_values_give_what_reverse_gives(name: str, kwargs: dict[str, A
     assert way(name, (), kwargs) == expected(name, (), kwargs)
 
 
-#: The names with the arguments that they take, so that values are all that can fail.
+#: Names with the arguments that they accept, so that only values can fail.
 SHAPES = [case[0::2] for case in MATCHING.values() if case[2]]
 
 

@@ -1,4 +1,4 @@
-"""The registry: names are unique and fit for a URL, and apps are asked at first use, once."""
+"""The registry: names are unique and valid in URLs, and apps are imported once, at first use."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_threads_that_register_at_once_lose_no_section_and_take_no_name_twice() 
 
 
 def test_a_module_that_another_thread_is_importing_does_not_block_discovery_for_ever(apps: Apps) -> None:
-    """The thread that discovers waits for the module, and the module's own thread registers."""
+    """The discovering thread waits for the module, while the module's own thread registers sections."""
     first, go = threading.Event(), threading.Event()
     apps.shared.first, apps.shared.go = first, go
     apps.add("asked", "shared.discovering = True\nshared.go.set()")
@@ -306,7 +306,7 @@ def test_a_module_that_another_thread_is_importing_does_not_block_discovery_for_
 
 
 class Meanwhile:
-    """A finder that lets another thread register while an app is asked that has no sitemaps."""
+    """A finder that lets another thread register during the search for an app's `sitemaps` module."""
 
     asked = False
 

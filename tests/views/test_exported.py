@@ -71,7 +71,7 @@ class TestLivePagesOfAnExport:
         cache.clear()
         assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2, 3)]
         assert {n: page(n) for n in (2, 3, 4, 5)} == {n: exported(folder, n) for n in (2, 3, 4, 5)}
-        # Who has the index from before finds the page that it named, by the file and live up to the limit.
+        # With the previous index, a crawler still finds the file, and the live page up to the limit.
         assert len(exported(folder, 1)) == len(page(1)) == 10
 
     def test_have_pages_behind_them_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
@@ -136,7 +136,7 @@ class TestLivePagesOfAnExport:
         numbers = [int(name.split("-")[2].removesuffix(".xml")) for name in pages]
         assert [number for number in numbers if number < 100_000_000] == [1, 2, 3]
         assert len({*numbers}) == len(numbers) > 6
-        # The next export gives none of these numbers to something else; the halved page has two others.
+        # The next export does not reuse these numbers. The halves of the split page get two new ones.
         export()
         cache.clear()
         assert {name.removesuffix(".gz") for name in live("sitemap.xml")} & {*pages} == {
@@ -153,7 +153,7 @@ class TestLivePagesOfAnExport:
         assert len(page(1)) == 10
         with django_assert_num_queries(2):
             assert len(page(1)) == 10
-        # What is behind the limit is a page of its own, and so on.
+        # The rows after the limit are a separate page, and so on.
         for _ in range(10):
             found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
         assert max(map(len, found)) == 10

@@ -186,7 +186,7 @@ class TestALimit:
     def test_is_what_contribs_paginator_takes(
         self, register: Callable[..., None], tmp_path: Path, limit: Any
     ) -> None:
-        """A setting of an environment variable is a text, and `1e4` a float."""
+        """A setting from an environment variable is a string, and `1e4` is a float."""
         declared = type("Declared", (Numbers,), {"limit": limit})(7)
         assert declared.paginator.num_pages == 3
         register(numbers=declared)
@@ -215,7 +215,7 @@ class TestASectionThatFails:
 
     @pytest.mark.parametrize("limit", ["sixty", 60.5, None, 0, float("inf"), True])
     def test_by_its_limit_costs_no_other_one(self, register: Callable[..., None], limit: Any) -> None:
-        """As contrib's class has it, where it fails a request of that section alone."""
+        """With contrib's class, such a limit fails only requests for that section."""
         register(wrong=type("Wrong", (Numbers,), {"limit": limit})(1), right=Numbers(1))
         assert found() == ["/sitemap-right-1.xml.gz"]
 
@@ -224,7 +224,7 @@ class TestASectionThatFails:
     def test_by_its_queries_costs_no_other_one(
         self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
     ) -> None:
-        """On PostgreSQL a query that failed fails all behind it in its transaction."""
+        """On PostgreSQL, a failed query makes all later queries in the transaction fail."""
 
         class Wrong(Articles):
             queryset = Article.objects.extra(where=["no_such_column = 1"])

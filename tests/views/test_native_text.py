@@ -1,4 +1,4 @@
-"""Live pages of text: a URL a line and nothing else."""
+"""Live text pages contain only URLs, one on each line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(EN
 
 
 def named_live(end: str | None = None) -> list[str]:
-    """The names of the live pages in the live index, with another end if one is given."""
+    """Return the names of the pages in the live index, with another suffix if one is given."""
     root = ElementTree.fromstring(get("sitemap.xml").content)  # noqa: S314 our own output
     names = [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{looked_at.SPACE}loc")]
     return names if end is None else [name.partition(".")[0] + end for name in names]
@@ -220,7 +220,7 @@ def test_the_type_of_a_text_file_names_its_encoding() -> None:
 
 
 class TestFormatOfAClassForContrib:
-    """What is called `format` there may be anything."""
+    """There, an attribute `format` can have any meaning."""
 
     @pytest.mark.parametrize(
         "found", ["%Y-%m", "txt", "TEXT", "", None, 7, ["text"], lambda self, item: "text", property(str)]
