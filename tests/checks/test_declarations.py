@@ -63,7 +63,7 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
 
 
 class Evaluated:
-    """A number that a project works out, such as one that is kept in its database."""
+    """A number that a project computes, for example from its database."""
 
     def __int__(self) -> int:
         raise AssertionError("a check has worked out a number")
@@ -158,7 +158,7 @@ def test_a_column_that_cannot_be_a_key_is_an_error(key: str) -> None:
 
 
 class Ready(ModelSitemap[Any]):
-    """Its rows and its location are known where it is made."""
+    """Section whose rows and location are set on the instance."""
 
     def __init__(self) -> None:
         self.queryset = Tag.objects.all()

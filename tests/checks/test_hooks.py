@@ -1,4 +1,4 @@
-"""Checks of hooks: which methods take an item, and which mean nothing."""
+"""Checks of hooks: methods that do not accept the item, and attributes without effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_not_a_method_is_reported_as_ignored(name: str) -> None:
 
 
 def decorated(method: Any) -> Any:
-    """Gives the function inside what that wants."""
+    """Decorator that calls the method without the item."""
 
     @functools.wraps(method)
     def wrapper(self: Any, item: Any) -> Any:
@@ -71,7 +71,7 @@ SILENT: Mapping[str, Any] = {
     "more with a default": lambda self, item, site=None: takes(self, item),
     "staticmethod": staticmethod(lambda item: takes(None, item)),
     "classmethod": classmethod(takes),
-    # Bound or not, as the version of Python has it.
+    # Whether it is bound depends on the version of Python.
     "partial": functools.partial(lambda: ()),
     "partialmethod": functools.partialmethod(takes),
     "cached": functools.lru_cache(takes),

@@ -1,4 +1,4 @@
-"""Checks as a whole: an id has one meaning, and none asks a database or calls a user's code."""
+"""All checks: an id has one meaning, and no check queries a database or calls the project's code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.checking import HOOKS, INCLUDED, SLUG, checked, declaration, 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
 
-# What holds for all of them.
+# Rules for all checks
 
 
 class Explosive:
-    """A value that cannot even be shown."""
+    """A value that a check must not read, iterate or show."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "resolve_expression":
@@ -39,7 +39,7 @@ class Explosive:
 
 
 class Everything(ModelSitemap[Any]):
-    """Whatever can be declared, with values that ask the database when they are looked at."""
+    """Section with every attribute, whose values query the database when they are read."""
 
     queryset = Article.objects.filter(tags__name="a").order_by("-updated")
     location = Route("nowhere", slug=F("slug"), other=Article.objects.values("slug"))
@@ -73,7 +73,7 @@ class Everything(ModelSitemap[Any]):
 
 
 class Lazy(ModelSitemap[Any]):
-    """What is made when it is first looked at, and lists of such."""
+    """Section with lazy objects, and lists of lazy objects."""
 
     queryset = languages = hosts = format = extensions = lazy = SimpleLazyObject(unread)
     lastmod = changefreq = priority = limit = protocol = key = site_field = lazy
@@ -81,7 +81,7 @@ class Lazy(ModelSitemap[Any]):
 
 
 class Listed(ModelSitemap[Any]):
-    """Values of the database where texts and switches belong."""
+    """Section with values from the database in place of strings and switches."""
 
     queryset = Article.objects.all()
     location = SLUG

@@ -104,7 +104,7 @@ def test_a_valid_engine_is_not_reported(settings: Any, engine: str) -> None:
         ({"STORAGE": "default"}, ["W008"]),
         ({"ROBOTS_TXT": "robots.txt"}, ["W008"]),
         ({"ROOT": "public", "BASE_URL": "https://example.org"}, []),
-        # That it is wrong is said once.
+        # The error is reported only once.
         ({"ROOT": "public", "BASE_URL": "example.org"}, ["E003"]),
     ],
 )

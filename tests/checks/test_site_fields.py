@@ -1,4 +1,4 @@
-"""Checks of `site_field`: it leads to a site."""
+"""Checks of `site_field`: it must be a relation to `Site`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def related(field: Any) -> type[Model]:
         (related(OneToOneField(Site, CASCADE)), "site", []),
         (related(ForeignKey(Site, CASCADE)), "name", ["E055"]),
         (related(ForeignKey(Tag, CASCADE)), "site", ["E055"]),
-        # That it leads nowhere, Django says.
+        # Django's own checks report the missing model.
         (related(ForeignKey("nowhere.Site", CASCADE)), "site", []),
         (Article, "visits", ["E055"]),
     ],

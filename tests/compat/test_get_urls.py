@@ -1,6 +1,6 @@
-"""`get_urls()` and what it asks: sites, protocols, newest times, as with `django.contrib.sitemaps`.
+"""`get_urls()`, sites, protocols and newest times, as in `django.contrib.sitemaps`.
 
-Contrib's own behaviour is tested on its classes as well.
+The tests also run on contrib's classes.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class TestGenericSitemap:
         assert len(queries) == 0
 
     def test_sees_rows_that_came_later(self, bases: Bases) -> None:
-        """One that is made at import must not keep the rows that it has read."""
+        """An instance that is created at import must not cache rows."""
         rows = Article.objects.order_by("pk")
         section = bases.GenericSitemap({"queryset": rows})
         assert len(section.get_urls()) == 5

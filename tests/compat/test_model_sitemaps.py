@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
 
 class TestModelSitemap:
-    """Hooks that are expressions."""
+    """Sections with expressions as hooks."""
 
     def test_gives_the_dicts_that_methods_would_give(self) -> None:
         assert Shop().get_urls() == ShopByMethods().get_urls()

@@ -1,4 +1,4 @@
-"""Opaque sitemaps, with a `get_urls()` of their own: nothing that contrib's view lists goes missing."""
+"""Opaque sitemaps with their own `get_urls()`: every URL of contrib's view is listed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def live(url: str) -> list[str]:
-    """The locations of a document; none of one that is not there."""
+    """Return the locations of a document; empty if it does not exist."""
     response = Client().get(url)
     if response.status_code == 404:
         return []
@@ -61,7 +61,7 @@ def named(*numbers: int) -> list[str]:
 
 
 def for_a_site(base: Any) -> Any:
-    """Lists by what `get_urls()` was called with."""
+    """Return a section whose items depend on the site that `get_urls()` was called with."""
 
     class ForASite(base):  # type: ignore[misc]
         limit = 4
@@ -155,7 +155,7 @@ class TestASectionThatListsByItsSite:
 def test_a_page_whose_query_fails_is_none_where_a_request_is_a_transaction(
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There a query that failed fails all behind it."""
+    """In a transaction, a failed query makes all later queries fail."""
     require(using := "postgresql")
 
     class Numbered(contrib.Sitemap):
@@ -253,7 +253,7 @@ PATCHED = [{"location": f"{BASE}/patched/"}]
 
 
 class TestAPatch:
-    """Tests of projects patch what contrib's view calls."""
+    """A project's tests can patch the methods that contrib's view calls."""
 
     @pytest.mark.parametrize("name", ["get_urls", "_urls"])
     @pytest.mark.parametrize(

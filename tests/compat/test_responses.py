@@ -1,4 +1,4 @@
-"""The compatibility views as functions: their arguments, what they return, and how that is cached."""
+"""The compatibility views as functions: their arguments, their results, and caching."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Section(Sitemap[Leaf]):
 
 @pytest.fixture(params=["index", "sitemap"])
 def response(request: pytest.FixtureRequest, settings: Any) -> Any:
-    """What a view has returned, not rendered yet."""
+    """Return the response of a view before it is rendered."""
     settings.ROOT_URLCONF = COMPAT.urlconf
     return getattr(views, request.param)(RequestFactory().get("/"), {"one": Section})
 
@@ -184,7 +184,7 @@ class TestViews:
             views.sitemap(RequestFactory().get("/"), {"never": never}, section="none")
 
     def test_give_the_page_as_it_stands_in_the_request(self) -> None:
-        """Whoever overrides `get_urls()` or the paginator gets the text, as from contrib."""
+        """As with contrib, an overridden `get_urls()` or paginator gets the string."""
         calls: list[Any] = []
 
         class Telling(Section):

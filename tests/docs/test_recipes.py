@@ -1,4 +1,4 @@
-"""The recipes for serving an export, run against the real servers, twice with a change between."""
+"""The recipes for serving an export, run with real servers, before and after a change."""
 
 from __future__ import annotations
 
@@ -120,12 +120,12 @@ def every_kind() -> dict[str, Any]:
     }
 
 
-#: What the setting names for the views.
+#: The sections that the setting names for the views.
 SITEMAPS = every_kind()
 
 
 def expected() -> dict[str, set[str]]:
-    """The paths of each section, read from the rows without any code of the package."""
+    """Return the paths of each section, from the rows and without any code of the package."""
     articles = {f"/articles/{slug}/" for slug in Article.objects.values_list("slug", flat=True)}
     categories = list(Category.objects.values_list("slug", flat=True))
     words = Word.objects.values_list("word", flat=True)
@@ -174,7 +174,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str | None]
 
 
-#: The answer of a server to the name of a file.
+#: A server's response for the name of a file.
 Fetch = Callable[[str], Answer]
 
 TYPES = {"xml": ("application/xml", "text/xml"), "gz": ("application/gzip", "application/octet-stream")}
@@ -303,7 +303,7 @@ def test_nginx_keeps_the_folder_of_the_export_from_the_web(tmp_path: Path) -> No
     public = tmp_path / "public"
     run_export(public)
     assert (public / ".sitemaps09" / "manifest.json").exists()
-    # A site that serves everything else in that folder, too.
+    # The site serves everything else in this folder, too.
     text = recipe("nginx").replace("/srv/example/public", str(public))
     text += f"location / {{ root {public}; }}\n"
     (tmp_path / "nginx").mkdir()
@@ -329,7 +329,7 @@ def test_nginx_without_compressed_files(tmp_path: Path) -> None:
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @contextmanager
@@ -386,7 +386,7 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path: Path, settings: An
         settings.WHITENOISE_ROOT = second
         with served() as later:
             assert crawl(over_http(later)) == expected() != before
-            # Processes of the last release answer what they did, whole, until they end.
+            # Until they end, processes of the previous release serve the same complete files as before.
             assert crawl(over_http(earlier)) == before
     assert not list(second.glob(".*"))
 
@@ -425,7 +425,7 @@ def test_the_views_serve_every_kind_of_section(tmp_path: Path, settings: Any, cl
     assert crawl(fetch) == expected()
     change_rows()
     run_export(None)
-    # Five minutes later: the views keep the bounds of pages for that long.
+    # Five minutes later, the views renew the bounds of pages.
     cache.clear()
     assert crawl(fetch) == expected()
 

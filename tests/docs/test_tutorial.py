@@ -17,7 +17,7 @@ from tests.docs.pages import BLOCKS, PAGES, ROOT, Block
 PAGE = "docs/tutorial.md"
 #: In seconds.
 DEADLINE = 90
-#: Lines that set up an environment, which a test has already.
+#: Lines that set up an environment, which the test already has.
 _SET_UP = ("python3 -m venv ", ". .venv/", "pip install ")
 
 

@@ -1,4 +1,4 @@
-"""Extensions of a project's own: no text of theirs breaks, or changes, the document around it."""
+"""Extensions of a project: no returned text breaks or changes the document around it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document(elements: str) -> bytes:
 
 
 def read(elements: str) -> Any:
-    """The elements behind `loc`, in a document where everything else is as it was before."""
+    """Return the elements after `loc`, and check that the rest of the document is unchanged."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     root = etree.fromstring(document(elements), parser)
     assert len(root) == 2
@@ -47,7 +47,7 @@ def read(elements: str) -> Any:
 
 
 def shape(elements: Sequence[Any]) -> list[Any]:
-    """Elements with all that they say; prefixes, comments and the form of text say nothing."""
+    """Return the content of elements, without prefixes, comments and the notation of text."""
     return [
         (
             each.tag,
@@ -60,7 +60,7 @@ def shape(elements: Sequence[Any]) -> list[Any]:
 
 
 def texts(element: Any) -> list[str]:
-    """The texts before, between and behind the elements of one."""
+    """Return the texts before, between and after the child elements."""
     found = [element.text or ""]
     for child in element:
         if child.tag == etree.Comment:
@@ -329,7 +329,7 @@ def escape(text: str) -> str:
 
 @st.composite
 def elements_of(draw: Any, inner: st.SearchStrategy[str]) -> str:
-    """An element as some author may write it."""
+    """Draw an element as an author might write it."""
     name = draw(st.sampled_from(["a", "ü", "x.y-z"]))
     start, prefix = draw(
         st.sampled_from([("geo:", ""), ("g:", f" xmlns:g='{GEO}'"), ("", f" xmlns='{GEO}'")])

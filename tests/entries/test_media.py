@@ -1,4 +1,4 @@
-"""Images, videos and news: what cannot stand is refused where it is made."""
+"""Images, videos and news: invalid values are rejected on creation."""
 
 from __future__ import annotations
 

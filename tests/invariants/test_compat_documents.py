@@ -128,7 +128,7 @@ class TestCompatibilityViews:
         ],
     )
     def test_dicts_of_others_may_have_keys_of_our_names(self, key: dict[str, Any]) -> None:
-        """A template of the project's may know them; contrib's does not."""
+        """A project's template may use these keys, but contrib's does not."""
 
         class Others(contrib.Sitemap):  # type: ignore[type-arg]
             def get_urls(self, *args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Extensions of a project's own in whole documents."""
+"""Extensions of a project in complete documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 
 def without(document: bytes, *spaces: str) -> Any:
-    """The document as schemas know it: without elements that they do not."""
+    """Return the document without the elements that the schemas do not know."""
     root = parsed(document)
     for url in root:
         for child in url:
@@ -48,7 +48,7 @@ def without(document: bytes, *spaces: str) -> Any:
 
 
 def with_extension(xml: Callable[[Any], Any], *others: Extension) -> tuple[bytes, list[ItemError]]:
-    """The second of three items is the one that is `True`."""
+    """Return a document of three items. Only the second item, which is `True`, has the extension."""
     declared = {
         "items": lambda self: [False, True, False],
         "location": lambda self, item: f"/{item}/",

@@ -1,4 +1,4 @@
-"""Invalid values: each is skipped, counted and named, and the URL of its item stays."""
+"""Invalid values are skipped, counted and reported, and the URL of the item stays."""
 
 from __future__ import annotations
 
@@ -169,13 +169,13 @@ def test_the_page_itself_is_that_of_any_of_several_hosts(
     export_hosts(hosts, output=tmp_path, sitemaps=sitemaps)
     for host in ("a.example", "b.example"):
         [entry] = entries(gzip.decompress((tmp_path / host / "sitemap-x-1.xml.gz").read_bytes()))
-        # A set that names the page on one of the hosts is written on all of them.
+        # A set of links that includes the page on one of the hosts is written for all hosts.
         assert (entry == [("loc", f"https://{host}/1/", ())]) == ("videos" in declared)
 
 
 @pytest.mark.usefixtures("articles")
 def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Path) -> None:
-    """A page that is cut reads some rows twice."""
+    """If a page is cut, several rows are read twice."""
     declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
     [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
     assert found.left_out == 1

@@ -37,7 +37,7 @@ from tests.support.services import require_packages
 
 @pytest.fixture
 def _celery() -> None:
-    """Asked for before the snippet, which is to be run where it is asked for."""
+    """Skip the test without Celery, before the snippet is requested and must be run."""
     require_packages("celery")
 
 

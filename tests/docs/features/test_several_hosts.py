@@ -37,7 +37,7 @@ HOSTS = ("www.example.com", "www.example.de")
 
 @pytest.fixture
 def of_sites(db: None) -> Iterator[None]:
-    """An article for each host, and one for both."""
+    """Create an article for each host, and one for both."""
     Site.objects.all().delete()
     Site.objects.clear_cache()
     found = [Site.objects.create(domain=host, name=host) for host in HOSTS]
