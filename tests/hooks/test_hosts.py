@@ -340,8 +340,7 @@ class TestQuoting:
     @example(slug="a/../b")
     @override_settings(ROOT_URLCONF=__name__)
     def test_is_the_same_for_a_route_a_method_and_a_constant(self, slug: str) -> None:
-        """A route quotes its arguments completely, as `reverse()` does, so its result does not change
-        again."""
+        """A route quotes all of its arguments, as `reverse()` does, so its result does not change again."""
         expected = reverse("page", kwargs={"slug": slug})
         constant = listing("a", location=expected)
         constant_route = listing("a", location=Route("page", slug=slug))

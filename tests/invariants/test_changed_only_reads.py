@@ -144,8 +144,7 @@ class InThisProcess:
 class TestRowsOfReplicas:
     @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
     def test_are_read_from_one_of_them_in_a_run(self, twins: Twins, replica: Any) -> None:
-        """If the fingerprint came from one replica and the rows from another, a page could stay outdated
-        forever."""
+        """With a fingerprint from one replica and rows from another, a page could stay outdated forever."""
         from tests.models import Article
 
         twins.attributes["queryset"] = Article.objects.all()

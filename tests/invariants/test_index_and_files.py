@@ -89,7 +89,7 @@ class TestTheIndexAndTheFiles:
         assert {name: (tmp_path / name).read_bytes() for name in foreign} == {
             name: f"mine: {name}".encode() for name in foreign
         }
-        # The export may delete only the file that it had removed.
+        # The export deletes the files that it had written and removed.
         assert not any((tmp_path / name).exists() for name in first)
 
     def test_what_is_removed_stays_for_those_who_hold_an_older_index(
@@ -108,7 +108,7 @@ class TestTheIndexAndTheFiles:
         report = export(output=tmp_path, sitemaps={"a": articles()})
         assert sorted(report.deleted) == sorted(old)
         assert of_section(tmp_path, "a").keys().isdisjoint(old)
-        # Their numbers are not reserved any more.
+        # Their numbers are never used again.
         export(output=tmp_path, sitemaps={"a": articles()}, rebalance=True)
         assert set(published.pages(tmp_path)).isdisjoint(old)
 

@@ -199,7 +199,7 @@ def test_one_refused_document_fails_all_and_is_named(sitemap_js: SitemapJs) -> N
 
 
 def written() -> bytes:
-    """Return documents that this package has written."""
+    """Return a document that this package has written."""
     chunks: list[bytes] = []
     location = "https://example.org/a?b=1&c=<2>"
     batch = Batch(

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
 @pytest.fixture
 def use(settings: Any) -> Callable[..., None]:
-    """Takes the sections of that name, and other settings."""
+    """Use the sections with this name, and other settings."""
 
     def change(name: str, **keys: Any) -> None:
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"tests.support.commands.{name}", **keys}
@@ -244,7 +244,7 @@ class TestJson:
         out = out.replace(str(twin), str(folder))
         report = export(output=folder).as_dict()
 
-        # Hints tell times, too; and how much memory this process has ever had is not of this run alone.
+        # Hints contain times, and the peak memory of this process includes earlier tests.
         clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")
 
         def timeless(found: Any) -> Any:
@@ -258,7 +258,7 @@ class TestJson:
 class TestTheArguments:
     @pytest.fixture
     def given(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[dict[str, Any]]:
-        """The arguments that `export()` is called with."""
+        """Return the arguments that `export()` is called with."""
         given: list[dict[str, Any]] = []
 
         def recorded(*arguments: Any, **options: Any) -> Report:
@@ -358,7 +358,7 @@ class TestAnError:
 
     @pytest.mark.parametrize("name", ["there", "there/new"])
     def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name: str) -> None:
-        # Where another user reaches it: pytest's own folders are private.
+        # Another user must be able to access the folder, but pytest's own folders are private.
         with TemporaryDirectory(prefix="sitemaps09-tests-") as folder:
             said("--output", Path(folder, "first"))
             Path(folder).chmod(0o755)
@@ -392,7 +392,7 @@ class TestAnError:
 
 
 class Shell:
-    """`manage.py` in processes of its own, with settings of its own."""
+    """`manage.py` in separate processes with their own settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -429,7 +429,7 @@ class Shell:
 
     @contextmanager
     def waiting(self, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-        """A process in the middle of its export; it goes on at the end of the block."""
+        """Start an export that waits in the middle, and continues at the end of the block."""
         with self.start("SLOW", *arguments) as process:
             try:
                 for _ in range(6_000):
@@ -457,7 +457,7 @@ class TestTheExitStatus:
         status, out, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--format=json")
         assert status == 0
         assert json.loads(out)["urls"] == 6
-        # By way of the log.
+        # The message is in the log.
         assert "Section 'bad': skipped item 2" in err
 
     def test_is_1_where_a_section_failed_and_no_traceback_is_shown(
@@ -478,7 +478,7 @@ class TestTheExitStatus:
         ("arguments", "words"),
         [
             (["prodcts", f"--base-url={BASE}"], "Did you mean 'products'?"),
-            # Neither BASE_URL nor a table of sites.
+            # There is neither a BASE_URL nor a table of sites.
             ([], "no such table"),
         ],
     )

@@ -1,4 +1,4 @@
-"""What a project's template or `get_urls()` adds to entries, and an export ignores, is named."""
+"""A warning names what a project's template or `get_urls()` adds to entries and an export ignores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINE = "django.template.backends.django.DjangoTemplates"
 
 
 class Pages(ContribSitemap):
-    """A sitemap as another project wrote it."""
+    """A third-party sitemap."""
 
     def items(self) -> list[int]:
         return [1, 2]
@@ -36,7 +36,7 @@ class Pages(ContribSitemap):
 
 
 class Decorated(Pages):
-    """Adds keys that its template writes."""
+    """A sitemap that adds keys for its template."""
 
     added: ClassVar[dict[Any, Any]] = {}
 

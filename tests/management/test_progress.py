@@ -1,4 +1,4 @@
-"""The line on a terminal that says how far an export is, and its absence everywhere else."""
+"""The progress line of an export on a terminal, and its absence everywhere else."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_terminal_that_goes_away_is_not_an_error() -> None:
 
 
 class Site:
-    """A project whose command has a terminal for all that it says."""
+    """A project whose command writes all output to a terminal."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,7 +91,7 @@ class Site:
         )
 
     def terminal(self, sections: str, *arguments: object) -> str:
-        """The output of the command on a terminal, byte for byte."""
+        """Return the output of the command on a terminal, byte for byte."""
         ours, theirs = pty.openpty()
         environ = os.environ | {
             "DJANGO_SETTINGS_MODULE": "terminal_settings",
@@ -127,12 +127,12 @@ def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65_536)
     except OSError:
-        # On Linux, when nobody writes to it any more.
+        # Linux raises this when no process writes to the terminal any more.
         return b""
 
 
 def screen(text: str) -> list[str]:
-    """The lines of a terminal on which that was written."""
+    """Return the lines that a terminal would show."""
     lines = [""]
     column = 0
     for character in text:
@@ -166,14 +166,14 @@ class TestATerminal:
             assert end, text
             drawn = line.split("\r")
             assert len(drawn) > 3
-            # Neither a colour, nor a line of its own for each.
+            # There are no colors, and no separate lines for sections.
             assert "\x1b" not in line
             assert all(len(one) <= WIDTH for one in drawn)
             assert any("2 of 2 sections done: 100%|" in one for one in drawn), drawn
             assert any("| 14/14 pages, 1,237 URLs [" in one for one in drawn), drawn
             known = any("0 of 2 sections done:   0%|" in one for one in drawn)
             assert known == (run == "second"), drawn
-            # The table, and nothing else.
+            # Only the table is printed.
             lines = screen(text)
             assert lines[0] == ""
             assert lines[1].startswith("section ")

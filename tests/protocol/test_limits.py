@@ -1,4 +1,4 @@
-"""Limits of the protocol, and the names of its room."""
+"""Limits of the protocol, and the public names of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a class declares before anything reads it."""
+"""The declarations of a class before they are used."""
 
 from __future__ import annotations
 

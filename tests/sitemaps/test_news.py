@@ -63,7 +63,7 @@ def news_by_slug(data: bytes) -> dict[str, dict[str, str] | None]:
 
 
 def listed(sitemap: Any) -> list[str]:
-    """The articles that a live page 1 has."""
+    """Return the articles on live page 1."""
     data = live(sitemap)
     return slugs(data) if data else []
 
@@ -119,7 +119,7 @@ class TestNewsOfTheLastTwoDays:
     def test_are_today_and_yesterday_where_these_are_dates_of_the_zone_of_the_site(
         self, stopped_clock: Clock, settings: Any, hour: int, today: date, use_tz: bool
     ) -> None:
-        """A date counts as its midnight; the day before yesterday is more than two days ago."""
+        """A date counts as midnight, so the day before yesterday is more than two days ago."""
         settings.USE_TZ = use_tz
         stopped_clock.time = NOW.replace(hour=hour, minute=30)
         days = [today + days_ahead * DAY for days_ahead in (-2, -1, 0, 1)]
@@ -353,7 +353,7 @@ class TestNewsOfAnySitemap:
         assert sum(sizes) == 1_100
         assert max(sizes) <= MAX_NEWS
         if base == "news":
-            # Nothing is added to a page, so that it has no room for more.
+            # Rows are never added to a page, so it needs no room for more.
             assert sizes == [1_000, 100]
 
     def test_on_compat_views_are_as_recent_as_on_native_views(self, stopped_clock: Clock) -> None:

@@ -48,7 +48,7 @@ from tests.support.sources import (
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-# What others wrote for contrib.
+# Third-party classes for contrib
 
 
 @pytest.mark.parametrize("name", CONTRIB_INTERNALS)
@@ -129,7 +129,7 @@ def test_the_rows_of_the_database_too(articles: QuerySet[Article]) -> None:
 
 
 class Tree:
-    """Like Wagtail's: no subclass of anything, and each item has the URLs that it says."""
+    """A class like Wagtail's: it has no base class, and each item lists its own URLs."""
 
     limit = 3
 
@@ -181,7 +181,7 @@ def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing() -> Non
     source = compiled(section)
     found = page_map(source)
     section.items = tree(1, 1).items
-    # Page 1 was listed for the cut, and is read as it was then.
+    # Page 1 was read to divide the section, and this result is used once.
     assert len(locations(rendered(source, found=found))) == 3
     assert len(locations(rendered(source, found=found))) == 2
     section.items = tree(*[1] * 8).items
@@ -279,7 +279,7 @@ def test_flatpages_are_a_section() -> None:
 def test_a_page_that_is_left_in_the_middle_leaves_no_cursor_open(
     articles: QuerySet[Article], using: str
 ) -> None:
-    """One that the garbage collector closes, in the middle of another query, waits for that for ever."""
+    """If the garbage collector closes a cursor during another query, it waits for that query forever."""
     source = compiled(declaration(queryset=articles.order_by("day")[:9], **COLUMNS))
     assert isinstance(source, PositionSource)
     gc.disable()

@@ -1,4 +1,4 @@
-"""Pages as ranges of a key: each row is on exactly one page, whatever the kind of key."""
+"""Pages as ranges of a key: each row is on exactly one page, for any kind of key."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_page_is_a_range_and_costs_what_any_other_costs(kind: Kind, using: str
     with CaptureQueriesContext(connections[using]) as reading:
         for page in found:
             keys_of(source, page)
-    # One to know whether there are rows, one for how long they are, and one a page.
+    # One query for whether there are rows, one to estimate their length, and one for each page.
     assert len(cutting) == 2 + len(found)
     assert len(reading) == len(found)
     assert all("OFFSET" not in query["sql"] for query in reading)

@@ -1,4 +1,4 @@
-"""The site that a project's `get_urls()` is called with: what contrib gives, on the host served."""
+"""The site that a project's `get_urls()` is called with: contrib's site, with the served host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BASE_URL = "https://www.example.org"
 
 
 class CMS(ContribSitemap):
-    """Written as django CMS has it: keeps the site, and lists its rows."""
+    """A sitemap like that of django CMS: it stores the site, and lists the site's rows."""
 
     seen: ClassVar[list[Any]] = []
 
@@ -43,7 +43,7 @@ class CMS(ContribSitemap):
 
 
 class OursCMS(CMS, Sitemap[int]):
-    """The same after the import is changed."""
+    """The same sitemap after the import was changed."""
 
 
 SITEMAPS = {"cms": CMS, "ours": OursCMS}
@@ -57,7 +57,7 @@ BY_VIEW = ["/sitemap-{}-1.xml", "/contrib-{}.xml"]
 
 @pytest.fixture(autouse=True)
 def sites(settings: Any) -> Iterator[tuple[Site, Site]]:
-    """Two sites, the first of which is the current one."""
+    """Create two sites. The first one is the current site."""
     settings.SITEMAPS09 = {"BASE_URL": BASE_URL}
     CMS.seen.clear()
     first = Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com", "name": "first"})[0]
@@ -181,7 +181,7 @@ class Compiled(Sitemap[int]):
 
 
 class Named(ContribSitemap):
-    """Contrib's methods look at the domain alone."""
+    """A site with only a domain, which is all that contrib's methods use."""
 
     items = Compiled.items
     location = Compiled.location

@@ -106,7 +106,7 @@ class TestALease:
             with pytest.raises(ExportError, match="was lost") as raised:
                 check()
             assert not isinstance(raised.value, ExportRunningError)
-            # Longer than some renewals, shorter than the lease of the other.
+            # Longer than several renewals, but shorter than the other lease.
             time.sleep(1)
         remaining = cache._cache.get_client().pttl(cache.make_key(key_of(memory)))
         if how == "expired":
@@ -180,7 +180,7 @@ class TestACacheThatCannotHoldALease:
 
 
 class Yes(BaseCache):
-    """As a client that swallows its errors."""
+    """A cache whose client ignores errors."""
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         super().__init__(params)

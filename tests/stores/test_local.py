@@ -70,7 +70,7 @@ class TestAFolder:
         store.write("sitemap.xml", b"before")
         with monkeypatch.context() as patch:
             if what == "write":
-                # A device that is full for real, behind the file's own buffer.
+                # A device that is really full, behind the buffer of the file.
                 device = Path("/dev/full")
                 if not device.exists():
                     pytest.skip("this system has no /dev/full")
@@ -91,7 +91,7 @@ class TestAFolder:
     def test_names_the_file_in_errors_of_the_system(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An open file has none in them: `[Errno 5] Input/output error` is all that is said."""
+        """Errors of an open file lack the name: the message is only `[Errno 5] Input/output error`."""
 
         def fail(descriptor: int) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -103,7 +103,7 @@ class TestAFolder:
             for work, named in (
                 (lambda: store.write("sitemap.xml", b"x"), f"{folder}.*sitemap.xml"),
                 (lambda: stage(store, f"{STATE}/run-1/b.xml", b"x"), f"{folder}.*b.xml"),
-                # Of this folder and those above it any can be the first.
+                # Any of this folder and its parents can be the first to exist.
                 (store.sync, folder.parent),
             ):
                 with pytest.raises(OSError, match=rf"Input/output error.*{named}"):
@@ -113,7 +113,7 @@ class TestAFolder:
     def test_names_the_file_where_its_closing_fails_as_well(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A file with a buffer tries to write it again when it is closed, and fails again."""
+        """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
 
         def full(path: Path, mode: int | None) -> Any:
             return Path("/dev/full").open("wb")
@@ -158,12 +158,12 @@ class TestAFolder:
         store = LocalStore(folder)
         store.write("a/sitemap.xml", b"x")
         assert synced[0].name.startswith("tmp-")
-        # Each folder with a new name in it, up to the first that was there.
+        # Each folder with a new entry, up to the first one that already existed.
         assert set(synced[1:]) == {folder / "a", folder, folder.parent}
         synced.clear()
         stage(store, f"{STATE}/run-1/{PAGE}", b"x")
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
-        # The content alone, and no name.
+        # Only the content is synced, not the name.
         assert synced == [folder / STATE / "run-1" / PAGE]
         synced.clear()
         store.sync()

@@ -1,4 +1,4 @@
-"""Any store: files whole or not there, under their names."""
+"""Any store: a file is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def local_storage(folder: Path, **options: Any) -> dict[str, Any]:
 
 
 class TestAnyStore(AnyStore):
-    """Of a folder, and of a storage in memory."""
+    """Tests of a local folder, and of a storage in memory."""
 
 
 class TestTheTarget:

@@ -41,7 +41,7 @@ def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_
     for item in site.batch.keys:
         for version, location in site.locations(item, base):
             assert locs.count(location) == version.is_listed
-            # What nobody lists is linked by those that are in the set.
+            # The entries of the set link to a localization that is not listed.
             linked = any(
                 other.is_listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
             )

@@ -1,4 +1,4 @@
-"""The urlset: any text in, well-formed and valid XML out."""
+"""The urlset is well-formed and valid XML for any text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -
     try:
         document, _ = write([batch], namespaces=LINKS)
     except TextError as error:
-        # Links are refused where the item has no entry that holds them, too.
+        # Invalid links raise an error even if the item has no entry that would contain them.
         links = zip(batch.keys, batch.alternates or (), strict=False)
         bad += [key for key, found in links if not is_xml("".join(map("".join, found)))]
         named = [key for key in bad if str(key) in str(error)]

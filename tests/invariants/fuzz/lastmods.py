@@ -44,7 +44,7 @@ def old() -> Value:
 
 
 def at() -> Coalesce:
-    """MariaDB's Django raises for the part of a null."""
+    """Return a time without nulls. On MariaDB, Django raises an error for a part of a null."""
     return Coalesce("at", Cast(old(), DateTimeField()))
 
 
