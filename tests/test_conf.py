@@ -149,7 +149,7 @@ def test_a_bad_value_is_refused_with_the_name_of_its_key(key: str, value: Any) -
         assert f"SITEMAPS09['{key}']" in str(raised.value)
 
 
-def test_a_bad_value_of_one_key_costs_no_other_one() -> None:
+def test_a_bad_value_of_one_key_affects_no_other_key() -> None:
     with override_settings(SITEMAPS09={"BASE_URL": "nonsense", "GZIP": False, "MAX_URLS": 7}):
         assert conf.gzip is False
         assert conf.limits.urls == 7

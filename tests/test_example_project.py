@@ -185,7 +185,7 @@ def test_robots_txt_names_the_index_in_the_folder_and_live(site: Site) -> None:
     assert line in (site.public / "robots.txt").read_text().splitlines()
 
 
-def test_what_the_demo_tells_to_open_is_there(site: Site) -> None:
+def test_the_urls_that_the_demo_prints_exist(site: Site) -> None:
     urls = [word for word in site.said.split() if word.startswith(f"{BASE}/")]
     assert len(urls) >= 5
     assert {status for status, _ in site.fetch(urls).values()} == {200}

@@ -271,7 +271,7 @@ class TestAManifestThatCannotBeRead:
         (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
-    def test_nor_the_one_before_costs_the_tombstones_alone(self, folder: Path, state: Path) -> None:
+    def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder: Path, state: Path) -> None:
         sitemaps = after_two_runs(folder)
         for name in (ROOT, BACKUP):
             (state / name).write_bytes(b"")
@@ -397,7 +397,7 @@ class TestTheFilesOfTheManifest:
 
 
 @pytest.mark.django_db
-class TestAManifestThatSomebodyElseWrote:
+class TestAForgedManifest:
     """An attacker who can write to the state folder can only cause files to be written again."""
 
     @pytest.fixture

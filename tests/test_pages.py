@@ -262,7 +262,7 @@ def test_the_requested_number_of_pages_is_submitted_before_waiting() -> None:
 
 
 @pytest.mark.parametrize("overflowing", [None, 1, 2])
-def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | None) -> None:
+def test_a_page_is_submitted_before_the_next_one_is_queried(overflowing: int | None) -> None:
     """Rendering elsewhere can begin with the first page. Only a split needs all numbers at once."""
     done: list[str] = []
 
@@ -295,7 +295,7 @@ def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | No
         assert found == [1, 2, 5, 3, 4]
 
 
-def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> None:
+def test_submitted_pages_are_awaited_if_an_earlier_page_fails() -> None:
     waited: list[int] = []
 
     def begin(page: Page) -> Callable[[], Written]:
@@ -311,7 +311,7 @@ def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> No
 
 
 @given(keys=KEYS, rows_per_page=LIMITS, limit=LIMITS, ahead=st.integers(1, 9))
-def test_how_many_are_begun_changes_no_page(
+def test_the_number_of_submitted_pages_changes_no_page(
     keys: set[int], rows_per_page: int, limit: int, ahead: int
 ) -> None:
     rows = Rows(keys)
@@ -372,7 +372,7 @@ def known_of(table: Table, pages: Iterable[Page], unknown: Container[int] = ()) 
 
 
 @given(TABLES, TABLES, BOUNDS, st.sets(st.integers(0, 20)))
-def test_the_pages_that_changed_are_told_and_no_others(
+def test_exactly_the_changed_pages_are_reported(
     before: dict[int, int], after: dict[int, int], bounds: set[int], unknown: set[int]
 ) -> None:
     was, now = Table(before), Table(after)

@@ -217,7 +217,7 @@ def test_other_urls_replace_the_block_and_nothing_else(
 
 
 @given(owned(), urls)
-def test_a_sound_file_is_never_refused_and_then_lists_each_url_once(
+def test_a_valid_file_is_never_refused_and_then_lists_each_url_once(
     content: bytes, urls: list[str]
 ) -> None:
     listed = parsed(update(content, urls)).site_maps() or []
@@ -241,7 +241,7 @@ def test_the_block_has_one_kind_of_line_end(content: bytes, urls: list[str]) -> 
 
 
 @given(st.text() | st.text().map("https://www.example.com/{}".format))
-def test_a_url_is_refused_or_stands_in_one_line_as_it_is(url: str) -> None:
+def test_a_url_is_refused_or_written_unchanged_on_one_line(url: str) -> None:
     try:
         result = update(None, [url])
     except RobotsError:

@@ -15,7 +15,7 @@ from django_sitemaps09.robots import MAX_SITEMAPS, update, warnings
 from tests.support.robots import OTHER, OWNER, URL
 
 
-def test_a_sound_file_has_no_warnings() -> None:
+def test_a_valid_file_has_no_warnings() -> None:
     assert warnings(update(OWNER, [URL]), [URL]) == []
     assert warnings(b"", [URL]) == []
 
@@ -73,7 +73,7 @@ def test_a_sitemap_that_the_rules_for_all_forbid_is_warned_about(rules: str, lin
         ("/%C3%BC.xml", "/ü", True),
     ],
 )
-def test_rules_are_held_against_the_path_and_query_as_they_are_sent(
+def test_rules_are_compared_with_the_path_and_query_as_they_are_sent(
     path: str, rule: str, forbidden: bool
 ) -> None:
     content = f"User-agent: *\nDisallow: {rule}\n".encode()
@@ -133,7 +133,7 @@ def test_five_megabytes_cost_a_few_seconds_at_most(line: bytes) -> None:
     assert process_time() - before < 6
 
 
-def test_one_long_pattern_costs_no_more_than_its_length() -> None:
+def test_the_cost_of_a_pattern_is_linear_in_its_length() -> None:
     content = b"User-agent: *\nDisallow: /" + b"*s*i" * 100_000 + b"\n"
     before = process_time()
     assert warnings(content, [URL]) == []

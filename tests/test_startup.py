@@ -43,7 +43,7 @@ def run(code: str, *paths: Path) -> str:
     return done.stdout
 
 
-def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> None:
+def test_the_package_can_be_imported_without_settings() -> None:
     code = """
         import django_sitemaps09
         from django_sitemaps09 import *
@@ -104,7 +104,7 @@ STALE = "from django.utils.translation import ugettext_lazy"
         ({}, [path("a", contrib_views.index, PASSED)], False),
     ],
 )
-def test_checks_ask_the_apps_only_where_registered_sections_are_served_or_exported(
+def test_checks_import_sitemaps_only_if_registered_sections_are_served_or_exported(
     apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
 ) -> None:
     """An old module that is no longer imported must not stop `migrate`."""
@@ -175,7 +175,7 @@ def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_im
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_checks_ask_the_apps_only_where_no_setting_names_the_sections(
+def test_checks_import_sitemaps_only_if_no_setting_names_the_sections(
     apps: Apps, ours: bool, settings: Any
 ) -> None:
     apps.add("shop", PRODUCTS)

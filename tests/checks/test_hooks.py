@@ -90,7 +90,7 @@ def test_a_hook_that_may_take_the_item_is_silent_and_not_called(name: str, case:
     assert ids(declaration(**{name: SILENT[case]})) == []
 
 
-def test_a_class_with_machinery_of_its_own_calls_its_hooks_as_it_likes() -> None:
+def test_an_opaque_sitemap_can_call_its_hooks_with_other_arguments() -> None:
     def location(self: Any, item: Any, language: str) -> str:
         raise AssertionError("a check has called a hook")
 

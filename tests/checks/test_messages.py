@@ -96,7 +96,7 @@ def factory() -> Any:
     raise AssertionError("a check has called a factory")
 
 
-def test_all_checks_together_ask_nothing_and_call_nothing() -> None:
+def test_all_checks_together_query_nothing_and_call_nothing() -> None:
     explosive = dict.fromkeys((*HOOKS, "items", "get_queryset", "__init__", "__eq__", "__hash__"), takes)
     passed = {
         "everything": Everything,
@@ -121,7 +121,7 @@ TESTS = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.
 CODES = [code for source in SOURCES.values() for code in re.findall(r'"([EW][0-9]{3})"', source)]
 
 
-def test_an_id_has_one_meaning_since_it_is_told_at_one_place() -> None:
+def test_an_id_has_one_meaning_since_it_is_created_in_one_place() -> None:
     assert len(CODES) > 40
     assert len({*CODES}) == len(CODES)
 

@@ -47,7 +47,7 @@ def related(field: Any) -> type[Model]:
         (Article, "visits", ["E055"]),
     ],
 )
-def test_a_site_field_leads_to_site(model: Any, name: Any, expected: list[str]) -> None:
+def test_a_site_field_must_be_a_relation_to_site(model: Any, name: Any, expected: list[str]) -> None:
     assert ids(declaration(model=model, location=takes, site_field=name)) == expected
     unknown = declaration(model=model, location=takes, site_field=name, get_queryset=unread)
     assert ids(unknown) == (expected if name == 7 else [])

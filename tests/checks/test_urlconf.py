@@ -161,7 +161,7 @@ def test_names_that_are_passed_to_our_urls_can_be_in_urls() -> None:
 @pytest.mark.parametrize(
     "urlconf", ["tests.nowhere", "tests.checks.test_urlconf", (path("", include(ModuleType("empty"))),)]
 )
-def test_a_urlconf_that_is_none_is_djangos_affair(urlconf: Any) -> None:
+def test_an_invalid_urlconf_is_left_to_djangos_checks(urlconf: Any) -> None:
     with override_settings(ROOT_URLCONF=urlconf):
         assert ids_of(checks.check_sections()) == []
         assert ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
@@ -179,7 +179,7 @@ def test_a_urlconf_may_include_itself() -> None:
         assert ids_of(checks.check_sections()) == ["E011"]
 
 
-def test_without_a_urlconf_there_is_nothing_to_walk() -> None:
+def test_without_a_urlconf_there_are_no_views() -> None:
     with override_settings():
         del settings.ROOT_URLCONF
         assert ids_of(checks.check_sections()) == []

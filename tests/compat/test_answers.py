@@ -191,7 +191,7 @@ class TestPage:
             ("/no_items/sitemap-base.xml?p=2", "Page 2 empty"),
         ],
     )
-    def test_that_there_is_not_is_refused_in_these_words(self, url: str, text: str) -> None:
+    def test_that_does_not_exist_is_refused_with_this_message(self, url: str, text: str) -> None:
         found = compat_answer(url)
         assert (found.status, found.context) == (404, text)
 
@@ -318,7 +318,7 @@ class TestPriority:
         assert projects.texts(found, "priority") == ["0.3"]
 
 
-class TestOtherPeoplesObjects:
+class TestThirdPartyObjects:
     def test_may_be_subclasses_of_nothing(self) -> None:
         made = views.sitemap(RequestFactory().get("/"), {"tree": Tree}).render()
         assert projects.texts(made.content, "loc") == [
@@ -340,7 +340,7 @@ class TestOtherPeoplesObjects:
         ]
 
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites"]})
-    def test_say_what_they_need(self) -> None:
+    def test_have_an_error_message_that_names_what_they_need(self) -> None:
         with pytest.raises(ImproperlyConfigured, match=r"requires django\.contrib\.sites"):
             views.sitemap(RequestFactory().get("/"), {"flat": FlatPageSitemap}).render()
 

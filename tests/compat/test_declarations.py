@@ -68,9 +68,7 @@ class TestPackage:
         "name",
         ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.compat"],
     )
-    def test_a_project_can_write_an_index_of_its_own_with_the_names_of_contribs_module(
-        self, name: str
-    ) -> None:
+    def test_a_project_can_write_its_own_index_with_the_names_of_contribs_module(self, name: str) -> None:
         module = importlib.import_module(name)
         newest = None
         for lastmod in (date(2026, 2, 1), datetime(2026, 3, 1, 12), datetime(2026, 1, 1, tzinfo=UTC)):

@@ -79,7 +79,7 @@ def test_a_text_that_no_xml_can_hold_is_refused_with_its_item(bad: str) -> None:
         (True, (7, "yesterday")),
     ],
 )
-def test_a_lastmod_that_is_not_a_date_may_stand_next_to_others(i18n: bool, others: tuple[Any, ...]) -> None:
+def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n: bool, others: tuple[Any, ...]) -> None:
     """Deviation 6: contrib compares them, which fails."""
     lastmods = (datetime(2026, 1, 2, tzinfo=timezone.utc), *others)
 

@@ -149,7 +149,7 @@ class TestSite:
         assert bases.Sitemap().get_domain(site) == "r.example"
 
     @pytest.mark.parametrize("kind", ["Sitemap", "GenericSitemap"])
-    def test_without_a_row_is_refused_in_these_words(self, bases: Bases, kind: str) -> None:
+    def test_without_a_row_is_refused_with_this_message(self, bases: Bases, kind: str) -> None:
         Site.objects.all().delete()
         Site.objects.clear_cache()
         with pytest.raises(ImproperlyConfigured) as raised:
@@ -158,7 +158,7 @@ class TestSite:
 
     @pytest.mark.parametrize("kind", ["Sitemap", "GenericSitemap"])
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]})
-    def test_without_the_framework_is_refused_in_these_words(self, bases: Bases, kind: str) -> None:
+    def test_without_the_framework_is_refused_with_this_message(self, bases: Bases, kind: str) -> None:
         with pytest.raises(ImproperlyConfigured) as raised:
             plain(bases, kind).get_urls()
         assert str(raised.value) == NO_SITE
@@ -268,7 +268,7 @@ class TestGenericSitemap:
         with pytest.raises(KeyError):
             bases.GenericSitemap({})
 
-    def test_prefers_what_the_class_says(self, bases: Bases) -> None:
+    def test_prefers_the_attributes_of_the_class(self, bases: Bases) -> None:
         class Said(bases.GenericSitemap):
             priority = 0.9
             changefreq = "never"
@@ -283,7 +283,7 @@ class TestGenericSitemap:
             bases.GenericSitemap({"queryset": Article.objects.all(), "date_field": "updated"})
         assert len(queries) == 0
 
-    def test_sees_rows_that_came_later(self, bases: Bases) -> None:
+    def test_sees_rows_that_were_added_later(self, bases: Bases) -> None:
         """An instance that is created at import must not cache rows."""
         rows = Article.objects.order_by("pk")
         section = bases.GenericSitemap({"queryset": rows})

@@ -126,7 +126,7 @@ class TestASectionThatListsByItsSite:
         # `get_urls()` for page 1 has set the site, by which the items are listed.
         assert "its paginator has none" not in caplog.text
 
-    def test_that_fails_is_missing_in_the_index_and_says_so(
+    def test_that_fails_is_missing_from_the_index_and_logged(
         self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken(for_a_site(base)):  # type: ignore[misc]
@@ -191,7 +191,7 @@ class TestASectionWithoutItems:
         assert indexed(tmp_path) == {*named(1, 2)}
 
     @pytest.mark.parametrize("number", [1, 999_999_999])
-    def test_is_listed_once_for_a_page_and_says_so(
+    def test_is_listed_once_for_a_page_with_a_warning(
         self, base: Any, serve: Any, number: int, caplog: pytest.LogCaptureFixture
     ) -> None:
         asked = []
@@ -229,7 +229,7 @@ class TestASectionWithoutItems:
         assert live("/sitemap-s-1.xml") == []
         assert export(output=tmp_path, sitemaps={"s": Empty}).urls == 0
 
-    def test_has_no_page_where_its_paginator_admits_none(self, base: Any, serve: Any) -> None:
+    def test_has_no_page_where_its_paginator_allows_none(self, base: Any, serve: Any) -> None:
         class Strict(for_a_site(base)):  # type: ignore[misc]
             @property
             def paginator(self) -> Any:
@@ -320,7 +320,7 @@ NAMES = ["_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites",
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
-def test_an_attribute_of_a_project_means_what_it_likes(
+def test_an_attribute_of_a_project_can_have_any_meaning(
     name: str, values: dict[str, Any], serve: Any, articles: None
 ) -> None:
     bases: Any = (ModelSitemap,)

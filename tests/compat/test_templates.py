@@ -88,7 +88,7 @@ class TestTemplates:
         found = views.sitemap(request, {}).render().content.decode()
         assert found == (projects.PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
 
-    def test_are_looked_for_at_each_request(self) -> None:
+    def test_are_searched_at_each_request(self) -> None:
         before = answer(COMPAT, "/limits/sitemap-two.xml").body
         during = answer(COMPAT, "/limits/sitemap-two.xml", folders=[PROJECT_TEMPLATES]).body
         assert b"own" in during
@@ -100,7 +100,7 @@ class TestTemplates:
         assert found.body == compat_answer("/times_with_zones/sitemap.xml").body
 
     @pytest.mark.parametrize("place", ["before", "after"])
-    def test_may_stand_next_to_contribs_app(self, place: str, settings: Any) -> None:
+    def test_can_be_installed_with_contribs_app(self, place: str, settings: Any) -> None:
         """`django.contrib.sitemaps` may stay installed, before or after this app."""
         apps = list(settings.INSTALLED_APPS)
         at = apps.index("django_sitemaps09") + (place == "after")

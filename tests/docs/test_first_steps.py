@@ -221,7 +221,7 @@ class TestADeclaration:
             ('["home"]', "`def location(self, item)`, or use StaticViewSitemap for view names"),
         ],
     )
-    def test_without_a_location_says_so(self, project: Project, items: str, words: str) -> None:
+    def test_without_a_location_is_reported(self, project: Project, items: str, words: str) -> None:
         project.declare(
             f'@register("products")\nclass Products(Sitemap):\n def items(self): return {items}'
         )

@@ -72,7 +72,7 @@ def test_every_setting_has_its_heading(key: str) -> None:
     assert re.search(rf"^### `{key}: .+ = .+`$", SETTINGS, re.MULTILINE)
 
 
-def test_no_heading_names_a_setting_that_there_is_not() -> None:
+def test_no_heading_names_an_unknown_setting() -> None:
     assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
 
 

@@ -124,7 +124,7 @@ def test_any_other_uri_can_be_a_namespace(namespace: str) -> None:
     assert extension_text(extension, "<geo:a/>") == "<geo:a/>"
 
 
-def test_extensions_are_equal_hashable_and_the_same_behind_a_pickle() -> None:
+def test_extensions_are_comparable_hashable_and_can_be_pickled() -> None:
     assert {EXTENSION} == {Extension("geo", GEO, xml), pickle.loads(pickle.dumps(EXTENSION))}  # noqa: S301
 
 
@@ -228,7 +228,7 @@ def test_what_is_not_whole_or_not_of_the_extension_is_refused_with_the_reason(
         extension_text(EXTENSION, given_text)
 
 
-def test_elements_stand_within_each_other_to_50_levels() -> None:
+def test_elements_can_be_nested_to_50_levels() -> None:
     def nested(levels: int) -> str:
         return "<geo:a>" * levels + "b" + "</geo:a>" * levels
 

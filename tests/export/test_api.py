@@ -89,7 +89,7 @@ class TestAMappingOfTheProjects:
         assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
         assert export(["b"], output=folder, sitemaps=kind()).urls == 1
 
-    def test_is_told_where_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
+    def test_lists_its_names_if_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
             export(["nothing"], output=folder, sitemaps=kind())
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
@@ -207,9 +207,7 @@ class TestTheBase:
         export(output=folder, sitemaps={"a": Old(1)})
         assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
-    def test_of_the_files_is_a_setting_of_its_own(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
+    def test_of_the_files_is_a_separate_setting(self, folder: Path, configure: Callable[..., None]) -> None:
         configure(FILES_URL="https://cdn.example.net/maps/")
         robots = folder / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
@@ -245,7 +243,7 @@ class TestSectionsAsArguments:
             for number in range(1, most + 1)
         ]  # fmt: skip
 
-    def test_begin_an_index_where_there_is_none(self, folder: Path) -> None:
+    def test_begin_an_index_if_there_is_none(self, folder: Path) -> None:
         export(["b"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
         assert named(folder) == ["sitemap-b-1.xml.gz"]
 
@@ -312,7 +310,7 @@ class TestSectionsAsArguments:
         ],
     )
     @pytest.mark.parametrize("manifest", [False, True])
-    def test_are_refused_beside_an_index_that_cannot_be_read_if_no_manifest_tells_what_it_said(
+    def test_are_refused_next_to_an_unreadable_index_without_a_manifest(
         self, folder: Path, index: str | bytes, manifest: bool
     ) -> None:
         sitemaps = {"a": Numbers(1), "b": Numbers(1)}
@@ -337,7 +335,7 @@ class TestSectionsAsArguments:
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
 
-    def test_with_a_name_that_is_none_are_answered_by_the_nearest(self, folder: Path) -> None:
+    def test_with_an_unknown_name_suggest_the_nearest_name(self, folder: Path) -> None:
         sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
         with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
             export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
@@ -347,7 +345,7 @@ class TestSectionsAsArguments:
 
 
 class TestSectionsThatAreMissing:
-    def test_are_an_error_that_tells_where_they_are_looked_for(self, folder: Path) -> None:
+    def test_are_an_error_that_says_where_they_are_searched(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*does not see .* URLconf"):
@@ -463,7 +461,7 @@ class TestLivePages:
 
 
 @pytest.mark.django_db
-class TestWhatIsActiveWhereTheExportIsCalled:
+class TestTheActiveStateOfTheCaller:
     """The caller's active state does not affect an export, which may be called in a request."""
 
     def exported(self, folder: Path, sitemaps: dict[str, Any]) -> dict[str, bytes]:

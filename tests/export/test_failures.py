@@ -123,7 +123,7 @@ class TestAFailedSection:
 @pytest.mark.django_db
 class TestADatabaseThatFails:
     @pytest.mark.parametrize("call", range(1, 21))
-    def test_once_is_retried_wherever_it_was(
+    def test_once_is_retried_at_any_point(
         self, folder: Path, configure: Callable[..., None], call: int
     ) -> None:
         configure(MAX_URLS=4)

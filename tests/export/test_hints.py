@@ -228,7 +228,7 @@ class TestQueriesPerItem:
         assert (cost.queries, cost.repeated) == (COUNT + 2, COUNT)
         assert "tests_category" in cost.sql
 
-    def test_are_not_looked_for_below_ten(self, tmp_path: Path) -> None:
+    def test_are_not_reported_below_ten(self, tmp_path: Path) -> None:
         Article.objects.filter(slug__endswith="9").delete()
         few = Article.objects.filter(pk__in=list(Article.objects.values_list("pk", flat=True)[:9]))
         assert export_hints(type("Few", (Related,), {"queryset": few}), tmp_path) == ()
@@ -251,7 +251,7 @@ class TestQueriesPerItem:
         assert "declare" not in found[0]
 
     @pytest.mark.parametrize("kind", [OwnRoad, Written])
-    def test_of_a_get_urls_of_its_own_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
+    def test_of_an_overridden_get_urls_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
         related = type("Own", (kind,), {"location": Related.location})
         (hint,) = export_hints(related, tmp_path)
         assert hint.startswith("get_urls() runs 1.")
@@ -311,7 +311,7 @@ class TestQueriesPerItem:
 
 
 @pytest.mark.usefixtures("rows")
-class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
+class TestAQuerysetWhoseRowsCostMoreToSelectThanToRead:
     RANK = Window(RowNumber(), order_by="pk")
 
     @pytest.mark.parametrize(
@@ -446,13 +446,13 @@ class TestAStepThatTakesLong:
 
 
 class TestCosts:
-    def test_are_not_measured_where_nobody_records(self) -> None:
+    def test_are_not_measured_unless_costs_are_recorded(self) -> None:
         with step("location") as cost:
             assert all(not connections[alias].execute_wrappers for alias in connections)
         assert cost == Cost()
 
     @pytest.mark.django_db
-    def test_leave_no_wrapper_behind_even_where_a_step_fails(self) -> None:
+    def test_leave_no_wrapper_even_if_a_step_fails(self) -> None:
         def failing() -> None:
             assert connection.execute_wrappers
             raise ZeroDivisionError

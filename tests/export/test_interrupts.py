@@ -337,7 +337,7 @@ class TestHandlers:
         with uninterrupted(), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
-    def test_raise_what_was_held_back_at_the_end(self) -> None:
+    def test_raise_the_delayed_signal_at_the_end(self) -> None:
         steps = []
 
         def publish() -> None:

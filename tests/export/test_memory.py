@@ -58,6 +58,6 @@ class TestThePeaks:
         assert 200 * MILLION < workers < 300 * MILLION
 
 
-def test_what_a_system_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_system_does_not_report_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resource", None)
     assert memory.peaks() == (None, None)

@@ -344,7 +344,7 @@ class TestFilesOfNews:
             assert self.run(folder, Own).failures == []
             assert names(folder) == first(ceil(amount / 10))
 
-    def test_have_the_lowest_numbers_where_the_limit_of_bytes_parts_a_page(
+    def test_have_the_lowest_numbers_if_the_limit_of_bytes_splits_a_page(
         self, stopped_clock: Clock, folder: Path, configure: Callable[..., None]
     ) -> None:
         """The first entries determine how many fit, and later entries are longer."""
@@ -366,7 +366,7 @@ class TestFilesOfNews:
         # The rest of a page has the number behind all others.
         assert sorted(names(folder)) == files(folder) == first(len(names(folder)))
 
-    def test_have_the_lowest_numbers_where_languages_part_a_page(
+    def test_have_the_lowest_numbers_if_languages_split_a_page(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         """A page is cut for all languages; an item can have more of them than the section."""

@@ -135,7 +135,7 @@ class TestAStorageInMemory:
             export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 
-    def test_whose_file_was_taken_away_has_it_again(self) -> None:
+    def test_whose_file_was_removed_gets_it_again(self) -> None:
         run(*range(25))
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)

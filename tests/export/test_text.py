@@ -124,7 +124,7 @@ class TestAnExportOfText:
         assert looked_at.states(folder) == before
 
     @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
-    def test_is_parted_where_a_page_is_full_by_urls_or_by_bytes(
+    def test_is_split_if_a_page_is_full_by_urls_or_by_bytes(
         self, folder: Path, configure: Callable[..., None], keys: dict[str, int]
     ) -> None:
         write(0, 6)

@@ -119,7 +119,7 @@ DECLARED = declare(
 )
 
 
-def test_items_carry_what_is_declared_so_that_a_value_costs_no_query(articles: list[Article]) -> None:
+def test_items_have_declared_values_so_reading_one_needs_no_query(articles: list[Article]) -> None:
     section = DECLARED()
     with CaptureQueriesContext(connection) as queries:
         items = list(annotate(section, section.items()))

@@ -99,7 +99,7 @@ class Declared(Opaque):
         (Declared, ["https://blog.example.com/a/"]),
     ],
 )
-def test_a_location_of_get_urls_is_judged_as_any_other(sitemap: Any, urls: list[str]) -> None:
+def test_a_location_of_get_urls_is_checked_like_any_other(sitemap: Any, urls: list[str]) -> None:
     """Contrib appends a location to the host, so `.evil.com/` becomes part of the host."""
     pages = rendered(sources.source("things", sitemap, BASE, LIMITS))
     assert locations(pages) == urls
@@ -264,7 +264,7 @@ class TestHosts:
     @example("\\@evil.example/")
     @example(".evil.example/")
     @example("//evil.example/")
-    def test_nothing_behind_a_host_makes_another_one_of_it(self, rest: str) -> None:
+    def test_nothing_after_a_host_changes_the_host(self, rest: str) -> None:
         for url in (f"{BASE}{rest}", f"/{rest}"):
             found = admitted(url)
             if found is not None:
@@ -523,7 +523,7 @@ class TestAnAttributeOfAnotherMeaning:
     def test_that_cannot_be_read_takes_no_part_in_native_pages(self) -> None:
         assert locations(done(["/a"], hosts=Unreadable())) == [f"{BASE}/a"]
 
-    def test_takes_no_part_where_a_class_overrides_the_machinery(self) -> None:
+    def test_has_no_effect_on_a_class_that_overrides_contribs_internals(self) -> None:
         class Elsewhere(Sitemap):
             hosts = property(lambda self: 1 / 0)
 

@@ -310,7 +310,7 @@ def test_random_changes_never_make_it_differ_from_a_full_run(twins: Twins) -> No
 class TestTimes:
     """A long transaction can commit rows that are older than those already read."""
 
-    def test_of_the_last_ten_minutes_are_looked_at_again(self, twins: Twins) -> None:
+    def test_of_the_last_ten_minutes_are_read_again(self, twins: Twins) -> None:
         twins.settled()
         seen = twins.now[0] - timedelta(minutes=1)
         some(twins, 330).update(updated=seen)
@@ -327,7 +327,7 @@ class TestTimes:
         report = twins.run(timedelta(minutes=1))
         assert report.skipped == len(report.files)
 
-    def test_of_the_future_are_looked_at_until_they_are_past(self, twins: Twins) -> None:
+    def test_of_the_future_are_read_until_they_are_past(self, twins: Twins) -> None:
         twins.settled()
         some(twins, 330).update(updated=twins.now[0] + timedelta(days=2))
         twins.run()

@@ -63,7 +63,7 @@ class TestWhatIsSkipped:
         assert (report.skipped, report.written) == (ROWS // PAGE - 1, 1)
         assert twins.same
 
-    def test_is_told_in_the_report_with_the_numbers_of_the_run_before(self, twins: Twins) -> None:
+    def test_is_in_the_report_with_the_numbers_of_the_previous_run(self, twins: Twins) -> None:
         twins.run()
         first = twins.run()
         report = twins.run()

@@ -108,7 +108,7 @@ class TestAnExtension:
         assert parsed(document).nsmap == {None: SITEMAP_NAMESPACE, "shop": SHOP}
         assert document.count(b'<shop:a shop:b="c"/>') == 3
 
-    def test_differs_from_item_to_item_and_stands_next_to_another_one(self, schema: Any) -> None:
+    def test_differs_between_items_and_can_follow_another_one(self, schema: Any) -> None:
         other = "https://example.org/other"
         document, errors = with_extension(
             lambda item: "<shop:price>1</shop:price>" if item else "<shop:gone/>",
@@ -120,7 +120,7 @@ class TestAnExtension:
         assert names == [gone, [f"{{{SHOP}}}price", f"{{{other}}}a"], gone]
         schema.assertValid(without(document, SHOP, other))
 
-    def test_that_fails_costs_another_one_nothing(self) -> None:
+    def test_that_fails_does_not_affect_another_one(self) -> None:
         other = Extension("other", "https://example.org/other", lambda item: "<other:a/>")
         document, errors = with_extension(lambda item: 1 / 0, other)
         assert [(error.key, error.field) for error in errors] == [(key, "shop") for key in "123"]

@@ -298,7 +298,7 @@ SEVERAL = [(name, answer) for name in ONE for answer in ANSWERS]
 
 
 @pytest.mark.parametrize(("name", "answer"), SEVERAL)
-def test_whatever_a_hook_gives_costs_no_more_than_itself(schema: Any, name: str, answer: str) -> None:
+def test_any_result_of_a_hook_affects_only_itself(schema: Any, name: str, answer: str) -> None:
     give, count, skipped = ANSWERS[answer]
     document, errors = render_item(**{name: partial(give, ONE[name])})
     schema.assertValid(parsed(document))
@@ -323,7 +323,7 @@ def test_news_are_one_object_or_none(schema: Any, answer: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["content_loc", "player_loc"])
-def test_an_empty_location_of_a_video_is_none(name: str) -> None:
+def test_an_empty_location_of_a_video_is_missing(name: str) -> None:
     locations = {"content_loc": "/v.mp4", "player_loc": "/p", name: ""}
     document, errors = render_item(videos=lambda: [Video("/t.png", "T", "D", **locations)])
     assert errors == []
@@ -332,13 +332,13 @@ def test_an_empty_location_of_a_video_is_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["images", "videos"])
-def test_one_bad_value_of_several_costs_itself(name: str) -> None:
+def test_one_bad_value_of_several_affects_only_itself(name: str) -> None:
     document, errors = render_item(**{name: lambda: [ONE[name], None, ONE[name]]})
     assert len(texts(document, ELEMENT[name])) == 2
     assert [(error.key, error.field) for error in errors] == [("2", name)]
 
 
-def test_one_bad_link_costs_all_of_its_item() -> None:
+def test_one_bad_link_skips_all_links_of_its_item() -> None:
     """Crawlers ignore an incomplete set of links."""
     document, errors = render_item(alternates=lambda: [ITSELF, ("de", "nowhere"), ("fr", "/fr/")])
     assert texts(document, "xhtml:link") == []

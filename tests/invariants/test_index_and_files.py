@@ -92,7 +92,7 @@ class TestTheIndexAndTheFiles:
         # The export deletes the files that it had written and removed.
         assert not any((tmp_path / name).exists() for name in first)
 
-    def test_what_is_removed_stays_for_those_who_hold_an_older_index(
+    def test_removed_files_stay_for_crawlers_with_an_older_index(
         self, tmp_path: Path, keys: Any, clock: Clock
     ) -> None:
         clock.time = datetime(2026, 6, 1, tzinfo=timezone.utc)
@@ -114,7 +114,7 @@ class TestTheIndexAndTheFiles:
 
 
 @pytest.mark.django_db
-class TestWhatIsRememberedThoughNothingIsSure:
+class TestUnverifiedState:
     """A run was killed while publishing, and its staged files are lost."""
 
     @pytest.fixture

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize("kind", KINDS)
-class TestABadOneIsLeftOutCountedAndNamedAndItsUrlStays:
+class TestAnInvalidValueIsSkippedCountedAndReportedAndItsUrlStays:
     def test_in_an_export(self, kind: str, tmp_path: Path) -> None:
         declared = section(Combination(), **KINDS[kind])
         [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
@@ -99,7 +99,7 @@ class Unspeakable(Exception):
         raise ValueError("there are no words for it")
 
 
-def test_an_error_without_words_costs_its_item_alone() -> None:
+def test_an_error_without_message_affects_only_its_item() -> None:
     def failing() -> None:
         raise Unspeakable
 
@@ -124,7 +124,7 @@ def test_every_url_of_an_extension_is_made_a_uri_or_refused(given_url: str) -> N
 @pytest.mark.parametrize(
     "url", ["ftp://a.example/a.png", "data:image/png;base64,AA==", "http://", "https:///a.png"]
 )
-def test_an_image_that_no_crawler_can_ask_for_is_refused(url: str) -> None:
+def test_an_image_that_no_crawler_can_request_is_refused(url: str) -> None:
     document, errors = render_item(images=lambda: [Image(url)])
     assert texts(document, "image:loc") == []
     assert [(error.key, error.field) for error in errors] == [("2", "images")]

@@ -394,7 +394,7 @@ class TestWhatChanges:
         assert site.run() == {behind, "sitemap.xml"}
         assert self.page_of(site, 250) == behind
 
-    def test_for_rows_behind_the_end_it_is_the_last_page_and_those_behind(self, site: Site) -> None:
+    def test_for_appended_rows_is_the_last_page_and_the_pages_after_it(self, site: Site) -> None:
         closed = set(site.names()[:-1])
         last = site.names()[-1]
         site.kind.remove([1_000])
@@ -406,7 +406,7 @@ class TestWhatChanges:
         fresh = changed - {last, "sitemap.xml"}
         assert fresh == {f"sitemap-a-{number}.xml.gz" for number in range(11, 11 + len(fresh))}
 
-    def test_a_page_that_overflows_is_halved_and_its_file_stays_for_who_has_an_older_index(
+    def test_a_page_that_overflows_is_halved_and_its_file_stays_for_crawlers_with_an_older_index(
         self, site: Site
     ) -> None:
         page = self.page_of(site, 510)
@@ -506,9 +506,7 @@ class TestWhatChanges:
         assert {page.number for page in site.pages()}.isdisjoint(numbers)
 
 
-def test_sixty_thousand_rows_behind_the_end_leave_the_closed_pages_alone(
-    folder: Path, settings: Any
-) -> None:
+def test_sixty_thousand_appended_rows_do_not_change_closed_pages(folder: Path, settings: Any) -> None:
     from tests.models import Article
 
     settings.SITEMAPS09 = {"BASE_URL": BASE}

@@ -263,7 +263,7 @@ class TestKeys:
         assert report.warnings == []
         assert "image:loc" in _document(tmp_path, "sitemap-hooked-1.xml.gz")
 
-    def test_a_mapping_that_cannot_be_looked_through_is_exported_as_before(self, tmp_path: Path) -> None:
+    def test_a_mapping_that_cannot_be_inspected_is_exported_as_before(self, tmp_path: Path) -> None:
         class Url(dict[str, Any]):
             def __iter__(self) -> Any:
                 raise TypeError("not to be looked through")

@@ -56,7 +56,7 @@ def test_it_has_sections_pages_and_urls_and_a_total_where_all_are_known() -> Non
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])
-def test_nobody_else_is_shown_anything(stream: io.StringIO) -> None:
+def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream: io.StringIO) -> None:
     assert shown(stream, wanted=not stream.isatty()) == ""
 
 

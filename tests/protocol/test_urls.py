@@ -90,7 +90,7 @@ def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text: 
     ],
     ids=ascii,
 )
-def test_what_no_crawler_can_ask_for_is_refused_with_the_reason_and_the_text(
+def test_what_no_crawler_can_request_is_refused_with_the_reason_and_the_text(
     text: str, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason) as raised:
@@ -148,7 +148,7 @@ def test_a_path_is_quoted_as_django_does_but_for_brackets_and_bare_percent_signs
 
 
 @given(path=paths)
-def test_a_path_means_the_same_behind_a_base_as_alone(path: str) -> None:
+def test_a_path_means_the_same_after_a_base_as_alone(path: str) -> None:
     found = accepted(path)
     assert accepted(f"https://example.com{path}") == (found and f"https://example.com{found}")
 

@@ -272,7 +272,7 @@ def test_google_knows_no_region_by_its_number(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["en-EU", "en-UN", "en-UK", "sr-Latn-EU"])
-def test_a_region_that_is_none_has_no_effect(code: str) -> None:
+def test_an_invalid_region_is_a_warning(code: str) -> None:
     assert f"the region {code[-2:]}, which Google ignores" in str(hreflang_warning(code))
 
 
@@ -305,7 +305,7 @@ def test_the_language_of_news_is_the_language_alone_but_for_chinese(code: str, e
 
 
 @pytest.mark.parametrize("code", ["zh", "ZH", "zh-US", "zh-latn", "zh_x"])
-def test_which_chinese_has_to_be_told_and_both_are_named(code: str) -> None:
+def test_the_script_of_chinese_is_required_and_the_error_names_both(code: str) -> None:
     with pytest.raises(ValueError, match=rf"^'{code}' .*'zh-cn'.*'zh-tw'"):
         news_language(code)
 

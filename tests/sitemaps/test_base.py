@@ -40,7 +40,7 @@ def test_the_default_location_may_be_overridden_and_called() -> None:
     assert Other().location(item) == "/other/articles/a/"
 
 
-def test_an_item_without_a_location_of_its_own_is_an_error_that_says_so() -> None:
+def test_an_item_without_a_location_is_a_clear_error() -> None:
     with pytest.raises(AttributeError, match="get_absolute_url"):
         Sitemap().location(Category(slug="a"))
 

@@ -165,7 +165,7 @@ class TestNewsOfTheLastTwoDays:
             sitemap().items()
 
 
-class TestWhatIsSaidOfNews:
+class TestNewsElements:
     def test_has_all_tags_that_are_required(self, stopped_clock: Clock) -> None:
         publish(a=NOW - HOUR)
         assert news_by_slug(live(Fresh)) == {
@@ -254,7 +254,7 @@ class TestWhatIsSaidOfNews:
         assert not report.published
         assert looked_at.states(folder) == before
 
-    def test_is_nothing_where_a_method_says_so(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_is_omitted_if_a_method_returns_none(self, stopped_clock: Clock, folder: Path) -> None:
         publish(a=NOW, b=NOW)
 
         class Chosen(Fresh):

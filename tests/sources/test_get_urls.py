@@ -52,12 +52,12 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 
 
 @pytest.mark.parametrize("name", CONTRIB_INTERNALS)
-def test_a_class_that_overrides_the_machinery_is_read_through_it(name: str) -> None:
+def test_a_class_that_overrides_contribs_internals_is_read_through_them(name: str) -> None:
     overridden = property(lambda self: Paginator("a", 1)) if name == "paginator" else lambda *args: []
     assert isinstance(compiled(listing("a", **{name: overridden})), UrlsSource)
 
 
-def test_an_instance_that_overrides_the_machinery_is_read_through_it() -> None:
+def test_an_instance_that_overrides_contribs_internals_is_read_through_them() -> None:
     sitemap = listing("a")()
     sitemap.get_urls = lambda **kwargs: []
     assert isinstance(compiled(sitemap), UrlsSource)

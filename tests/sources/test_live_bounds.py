@@ -35,7 +35,9 @@ class TestLandmarks:
         assert low <= live_bounds.landmark(low, low + more) <= low + more
 
     @given(low=st.integers(-(2**40), 2**40), ends=st.lists(st.integers(0, 2**20), min_size=3, max_size=3))
-    def test_of_a_range_is_that_of_each_part_that_has_it(self, low: int, ends: list[int]) -> None:
+    def test_of_a_range_is_the_landmark_of_each_part_that_contains_it(
+        self, low: int, ends: list[int]
+    ) -> None:
         first, second, last = sorted(ends)
         found = live_bounds.landmark(low, low + last)
         part = low + first, low + second

@@ -99,7 +99,7 @@ def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None
     assert set(Counter(found).values()) == {1}
 
 
-def test_a_slice_of_a_union_is_paged_as_it_is(using: str) -> None:
+def test_a_slice_of_a_union_is_paginated_unchanged(using: str) -> None:
     for n in range(20):
         ArticleFactory(using=using, slug=f"a{n}")
     rows = Article.objects.using(using)

@@ -286,7 +286,7 @@ def test_columns_of_a_queryset_can_name_its_annotations(articles: QuerySet[Artic
         assert sorted(map(Decimal, found)) == sorted(expected[row.pk] for row in rows)
 
 
-def test_a_column_that_looks_at_other_rows_looks_at_all_of_them(articles: QuerySet[Article]) -> None:
+def test_a_column_that_uses_other_rows_uses_all_of_them(articles: QuerySet[Article]) -> None:
     newest = max(row.updated for row in articles if row.updated)
     source = compiled(
         declaration(queryset=articles, limit=3, **{**COLUMNS, "lastmod": Window(Max("updated"))})
@@ -308,7 +308,7 @@ def test_a_column_that_looks_at_other_rows_looks_at_all_of_them(articles: QueryS
     ],
     ids=["names", "objects", "distinct", "aggregate", "slice"],
 )
-def test_what_is_prefetched_for_methods_costs_no_query_an_item(
+def test_prefetched_rows_for_methods_need_no_query_for_each_item(
     articles: QuerySet[Article], using: str, prepare: Callable[[Any], Any]
 ) -> None:
     hook = lambda self, item: f"/{item.slug}/{'-'.join(tag.name for tag in item.tags.all())}/"  # noqa: E731
@@ -321,7 +321,7 @@ def test_what_is_prefetched_for_methods_costs_no_query_an_item(
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_what_is_selected_with_the_rows_costs_no_query_an_item(
+def test_selected_relations_need_no_query_for_each_item(
     articles: QuerySet[Article], using: str, distinct: bool
 ) -> None:
     queryset = articles.filter(category__isnull=False).select_related("category").only("category__slug")

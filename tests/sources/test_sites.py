@@ -188,7 +188,7 @@ class Named(ContribSitemap):
 
 
 @pytest.mark.parametrize("section", [Compiled, Named])
-def test_a_section_that_looks_at_the_domain_alone_runs_no_query(
+def test_a_section_that_uses_only_the_domain_runs_no_query(
     section: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SITEMAPS, "cms", section)

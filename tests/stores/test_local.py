@@ -190,9 +190,7 @@ class TestAFolder:
         assert store.names() == {}
 
     @pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
-    def test_replaces_what_is_at_a_name_and_not_what_it_leads_to(
-        self, folder: Path, tmp_path: Path, kind: str
-    ) -> None:
+    def test_replaces_a_link_and_not_its_target(self, folder: Path, tmp_path: Path, kind: str) -> None:
         store = LocalStore(folder)
         (tmp_path / "mine").write_bytes(b"mine")
         stage(store, f"{STATE}/run-1/a", b"staged")

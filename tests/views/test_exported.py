@@ -74,7 +74,7 @@ class TestLivePagesOfAnExport:
         # With the previous index, a crawler still finds the file, and the live page up to the limit.
         assert len(exported(folder, 1)) == len(page(1)) == 10
 
-    def test_have_pages_behind_them_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
+    def test_are_followed_by_pages_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
         write(*range(1, 16))
         export()
         write(*range(16, 36))
@@ -174,7 +174,9 @@ class TestLivePagesOfAnExport:
         cache.clear()
         assert live("sitemap.xml") == []
 
-    def test_of_the_export_before_answer_for_who_has_read_the_index_before(self, folder: Path) -> None:
+    def test_of_the_previous_export_are_served_to_crawlers_with_the_previous_index(
+        self, folder: Path
+    ) -> None:
         write(*range(1, 61))
         export()
         before = {name.removesuffix(".gz"): None for name in live("sitemap.xml")}

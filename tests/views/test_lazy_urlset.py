@@ -65,7 +65,7 @@ def made() -> Any:
     return views.sitemap(request(), {"s": Things}).context_data["urlset"], theirs
 
 
-def test_every_method_of_a_list_that_reads_or_changes_it_looks_first() -> None:
+def test_every_method_of_a_list_that_reads_or_changes_it_evaluates_it_first() -> None:
     """The other methods only create or describe objects."""
     plain = {"__class_getitem__", "__doc__", "__getattribute__", "__hash__", "__init__", "__new__"}
     ours = {name for name in dir(list) if getattr(list, name) is not getattr(object, name, None)}
@@ -552,7 +552,7 @@ class TestRows:
         finally:
             gc.enable()
 
-    def test_are_not_kept_where_the_newest_time_is_looked_for(self, monkeypatch: Any) -> None:
+    def test_are_not_kept_while_the_newest_time_is_searched(self, monkeypatch: Any) -> None:
         """For an index, contrib keeps all of them in memory at once."""
         monkeypatch.setattr(sitemaps.base, "AT_A_TIME", 2)
         alive: list[int] = []

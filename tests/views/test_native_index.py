@@ -35,12 +35,12 @@ class TestTheNames:
 
     @pytest.mark.parametrize("name", ["a", "a-1", "1", "-", "_", "a-1-1", "A", "xml"])
     @pytest.mark.parametrize("view", ["page", "page-gz"])
-    def test_hold_the_number_behind_the_last_hyphen(self, name: str, view: str) -> None:
+    def test_have_the_number_after_the_last_hyphen(self, name: str, view: str) -> None:
         match = resolve(reverse(f"django_sitemaps09:{view}", kwargs={"section": name, "page": 34}))
         assert (match.view_name, match.app_names) == (f"django_sitemaps09:{view}", ["django_sitemaps09"])
         assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
 
-    def test_of_all_sections_lead_to_their_own_pages(
+    def test_of_all_sections_have_their_own_pages(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         configure(MAX_URLS=2)
@@ -198,7 +198,7 @@ class TestALimit:
 
 
 class TestASectionThatFails:
-    def test_is_logged_and_costs_no_other_one(
+    def test_is_logged_and_affects_no_other_one(
         self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
     ) -> None:
         register(one=Numbers(1), broken=Broken(1), two=Numbers(1))
@@ -214,14 +214,14 @@ class TestASectionThatFails:
             get("/sitemap.xml")
 
     @pytest.mark.parametrize("limit", ["sixty", 60.5, None, 0, float("inf"), True])
-    def test_by_its_limit_costs_no_other_one(self, register: Callable[..., None], limit: Any) -> None:
+    def test_by_its_limit_affects_no_other_section(self, register: Callable[..., None], limit: Any) -> None:
         """With contrib's class, such a limit fails only requests for that section."""
         register(wrong=type("Wrong", (Numbers,), {"limit": limit})(1), right=Numbers(1))
         assert found() == ["/sitemap-right-1.xml.gz"]
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("atomic", [False, True])
-    def test_by_its_queries_costs_no_other_one(
+    def test_by_its_queries_affects_no_other_section(
         self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
     ) -> None:
         """On PostgreSQL, a failed query makes all later queries in the transaction fail."""

@@ -182,7 +182,7 @@ class TestEveryView:
         assert Client().head(url).status_code == 200
 
     @pytest.mark.parametrize("url", URLS)
-    def test_answers_not_modified_to_who_has_it(self, url: str, settings: Any) -> None:
+    def test_responds_not_modified_to_a_client_that_has_it(self, url: str, settings: Any) -> None:
         settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.middleware.http.ConditionalGetMiddleware"]
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "LIVE_SECONDS": 0}
         response = get(url)

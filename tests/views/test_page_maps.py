@@ -357,7 +357,7 @@ class TestACacheThatFails:
 
     @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
     @pytest.mark.parametrize("exporting", [False, True])
-    def test_is_logged_once_and_costs_no_error(
+    def test_is_logged_once_and_causes_no_error(
         self,
         refused: Sequence[str],
         exporting: bool,

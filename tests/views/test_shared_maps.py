@@ -97,7 +97,7 @@ def queries(url: str, using: str = "default") -> int:
 
 
 class TestTheOpenEnd:
-    def test_is_looked_at_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
+    def test_is_checked_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
         articles(*range(1, 61), using=section)
         pages = index()
         assert queries("sitemap.xml", section) == 0

@@ -149,7 +149,7 @@ def test_no_page_is_over_its_limits_the_closing_tag_included(shaped: tuple[Shape
 
 
 @given(shaped)
-def test_going_on_behind_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
+def test_continuing_after_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
@@ -189,7 +189,7 @@ def test_a_cut_is_the_key_of_the_last_item_written_and_the_next_one_would_not_fi
 
 
 @given(shaped)
-def test_the_entries_of_an_item_are_never_parted(shaped: tuple[Shape, Limits]) -> None:
+def test_the_entries_of_an_item_are_never_split(shaped: tuple[Shape, Limits]) -> None:
     shape, limits = shaped
     unique = {
         key: Item(tuple(loc and f"{key}-{i}-{loc}" for i, loc in enumerate(item.locations)), item.lastmod)
@@ -337,7 +337,7 @@ def test_batches_are_requested_once_for_any_number_of_documents(kind: Format) ->
 
 
 @given(shaped)
-def test_the_newest_lastmod_is_told_only_if_all_entries_of_the_page_have_one(
+def test_the_newest_lastmod_is_known_only_if_all_entries_of_the_page_have_one(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
@@ -380,7 +380,7 @@ def test_without_limits_there_is_no_cut() -> None:
     assert (written.urls, written.cut, written.bytes) == (count, None, len(document))
 
 
-def test_batches_behind_a_cut_are_not_requested() -> None:
+def test_batches_after_a_cut_are_not_requested() -> None:
     def endless() -> Iterable[Batch]:
         for key in range(3):
             yield single([key], ["a"])

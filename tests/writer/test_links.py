@@ -115,7 +115,7 @@ def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
     assert [(entry.loc, entry.alternates) for entry in found] == expected
 
 
-def test_whether_composed_texts_are_paths_is_told_by_what_all_share() -> None:
+def test_a_template_column_is_a_path_only_if_its_first_literal_is() -> None:
     batch = Batch([1], [Localization("de", TemplateColumn(["", ""], [["/a"]]))])
     [(text, _)] = write_all(TEXT, [batch], ["https://example.com"])
     assert text == b"/a\n"
@@ -131,7 +131,7 @@ def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
         write([Batch([1, 2, 3], [Localization("", ["a", None, "c"])], lastmods=["x", "y"])])
 
 
-def test_what_an_item_has_in_other_namespaces_is_in_each_of_its_entries_behind_the_links() -> None:
+def test_elements_in_other_namespaces_follow_the_links_in_each_entry_of_an_item() -> None:
     versions = [
         Localization("en", ["a", "b"]),
         Localization("de", [None, "c"]),

@@ -265,7 +265,7 @@ def valid_batches(draw: Callable[..., Any]) -> Batch:
 
 
 @given(batch=valid_batches())
-def test_what_the_protocol_admits_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
+def test_what_the_protocol_allows_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
     site = "https://example.com"
     schema.assertValid(parse(write([batch], base=site, namespaces=LINKS)[0]))
     unlinked = [version._replace(language="") for version in batch.versions]

@@ -68,7 +68,7 @@ def test_the_settings_of_a_cache_pass_the_checks(snippet: Snippet, settings: Any
 
 
 @snippet_of(NOTIFY)
-def test_a_receiver_is_told_what_was_written_and_removed(
+def test_a_receiver_gets_the_files_that_were_written_and_removed(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
     purged: list[list[str]] = []

@@ -105,7 +105,7 @@ def test_a_host_without_a_site_is_an_error(snippet: Snippet, of_sites: None, tmp
     assert not (tmp_path / "sitemap.xml").exists()
 
 
-def test_hooks_are_called_as_for_one_host_and_folders_stand_in_the_urls_of_files(
+def test_hooks_are_called_as_for_one_host_and_urls_of_files_contain_folders(
     can: Product, tmp_path: Path, settings: Any
 ) -> None:
     settings.SITEMAPS09 = {"FILES_URL": "https://files.example.com/maps/"}

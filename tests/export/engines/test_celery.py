@@ -27,7 +27,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 
-class TestAnExportByWorkersOfCelery:
+class TestAnExportOnCeleryWorkers:
     def test_is_the_same_as_by_the_command_alone(self, crew: Site, tmp_path: Path) -> None:
         serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a", "odd", "one")
         report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", "odd", "one")
@@ -118,9 +118,7 @@ class TestAPage:
         assert report["published"]
         assert runs(tmp_path) == []
 
-    def test_that_takes_each_worker_with_it_does_not_go_round_for_ever(
-        self, crew: Site, tmp_path: Path
-    ) -> None:
+    def test_that_kills_each_worker_is_not_retried_forever(self, crew: Site, tmp_path: Path) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "deadly", "a")
         [failure] = report["failures"]
         assert failure.startswith("Section 'deadly': ExportError: Celery worker on ")
@@ -185,7 +183,7 @@ class TestAWorkerThatDoesNotFit:
 
 class TestACommandThatWaits:
     @one_crew
-    def test_says_nothing_where_somebody_works(self, crew: Site, tmp_path: Path) -> None:
+    def test_logs_nothing_while_a_worker_is_active(self, crew: Site, tmp_path: Path) -> None:
         command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "slow"]
         process = crew.start(*command, environ={"SITEMAPS09_TESTS_NOTICE": "3"})
         try:
@@ -206,7 +204,7 @@ def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
     assert (get_script_prefix(), get_urlconf()) == ("/", None)
 
 
-def test_a_folder_goes_while_somebody_writes_there(tmp_path: Path) -> None:
+def test_a_folder_can_be_removed_while_another_process_writes_there(tmp_path: Path) -> None:
     """A worker that outlives its run does this."""
     store = LocalStore(tmp_path)
     folder = f"{STATE}/run-1"

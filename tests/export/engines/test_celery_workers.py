@@ -138,7 +138,7 @@ class TestNobody:
         assert len(report["failures"]) == 2
         assert content(tmp_path) == {}
 
-    def test_who_has_made_an_app_is_an_error_that_says_so(
+    def test_without_a_loaded_celery_app_is_a_clear_error(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site()

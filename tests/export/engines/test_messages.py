@@ -188,7 +188,7 @@ class TestAForgedMessage:
         assert "A rendering task was ignored" in caplog.text
         assert entries(tmp_path) == before
 
-    def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
+    def test_with_a_valid_signature_would_succeed(self, forging: dict[str, Any], tmp_path: Path) -> None:
         """Prove that the tests above would detect the attack."""
         from django_sitemaps09.export.engines import messages
 
@@ -269,7 +269,7 @@ class TestAForgedAnswer:
             (["old"], ["new"], False),
         ],
     )
-    def test_is_none_where_keys_roll(
+    def test_is_accepted_during_a_key_rotation(
         self, forging: dict[str, Any], command: list[str], worker: list[str], *, answered: bool
     ) -> None:
         """A worker signs its reply with the key of the command, regardless of which was deployed first."""

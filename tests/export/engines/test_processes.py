@@ -175,7 +175,7 @@ class TestAWorkerThatIsKilled:
         assert workers
         assert not any(map(lives, workers))
 
-    def test_once_costs_nothing(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
+    def test_once_has_no_effect(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
         wanted = project.run("FINE", "exported", str(tmp_path / "fine"))
         report, alive = project.run("KILLED_ONCE", "children", str(tmp_path / "once"), gate=meeting_place)
         assert (meeting_place / "dead").exists()
@@ -226,7 +226,7 @@ class TestAutomaticWorkers:
 @needs_proc
 class TestTheCoordinatorThatIsKilled:
     @pytest.mark.parametrize("sections", ["BUSY", "IDLE"])
-    def test_takes_its_workers_with_it_and_is_no_harm_to_the_next_export(
+    def test_ends_its_workers_and_does_not_affect_the_next_export(
         self, project: Project, tmp_path: Path, meeting_place: Path, sections: str
     ) -> None:
         folder = tmp_path / "public"

@@ -107,7 +107,7 @@ class TestAGuard:
             assert "strict" in report.failures[0]
         assert published.states(folder) == before
 
-    def test_of_a_section_that_fails_costs_no_other_one(self, folder: Path) -> None:
+    def test_of_a_section_that_fails_affects_no_other_section(self, folder: Path) -> None:
         class Broken(Numbers):
             def items(self) -> Sequence[int]:
                 raise OSError("the disk is gone")

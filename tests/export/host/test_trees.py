@@ -236,7 +236,7 @@ class TestRows:
         run(folder, A, "https://bücher.example", sections={"pages": Pages})
         assert slugs(folder / FOLDERS[A]) == ["of-1", "of-both"]
 
-    def test_of_a_slice_cannot_be_of_a_site_and_say_so(
+    def test_of_a_slice_cannot_be_filtered_by_site_and_raise_a_clear_error(
         self, folder: Path, two_sites: tuple[Site, Site]
     ) -> None:
         class Sliced(Pages):

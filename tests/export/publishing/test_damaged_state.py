@@ -95,7 +95,7 @@ class TestStateThatIsDamaged:
         return "published"
 
     @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
-    def test_so_that_it_can_be_parsed_is_not_believed(
+    def test_so_that_it_can_still_be_parsed_is_detected(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
     ) -> None:
         sitemaps = before()

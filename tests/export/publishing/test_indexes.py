@@ -228,7 +228,7 @@ class TestSeveralIndexes:
         export(["b"], output=folder, sitemaps={**sitemaps, "b": Numbers(3)}, robots=robots)
         assert indexed(folder) == {**before, "sitemap-2.xml": ["b1", "b2"]}
 
-    def test_that_nobody_announces_are_published_and_reported(
+    def test_that_no_file_announces_are_published_and_reported(
         self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
         report = export(output=folder, sitemaps={"a": Numbers(7)})

@@ -250,7 +250,7 @@ class TestTheLastmodInTheIndex:
         export(output=folder, sitemaps={"a": Numbers(2)})
         assert entries(folder) == {"sitemap-a-1.xml.gz": "2026-09-02T12:00:00Z"}
 
-    def test_does_not_tell_of_a_new_compression(self, folder: Path, clock: Clock) -> None:
+    def test_does_not_report_a_new_compression(self, folder: Path, clock: Clock) -> None:
         write_articles(1)
         export(output=folder, sitemaps={"articles": articles()})
         clock.time += DAY

@@ -46,7 +46,7 @@ class TestRobotsTxt:
         assert path.read_text() == f"{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
         assert (report.robots, report.failures, report.warnings) == ("written", [], [])
 
-    def test_keeps_every_byte_of_its_owner(self, folder: Path, path: Path) -> None:
+    def test_keeps_every_byte_outside_the_block(self, folder: Path, path: Path) -> None:
         mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
         path.write_bytes(mine)
         export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
@@ -230,7 +230,7 @@ class TestRobotsTxt:
         assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
-    def test_whose_replacement_is_killed_leaves_nothing_behind_the_next_run(
+    def test_whose_replacement_is_killed_leaves_no_file_after_the_next_run(
         self, folder: Path, path: Path
     ) -> None:
         path.write_text("User-agent: *\n")

@@ -215,7 +215,7 @@ class TestTheLimits:
         ]
 
     @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
-    def test_the_languages_of_an_item_are_never_parted(
+    def test_the_languages_of_an_item_are_never_split(
         self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
         class Translated(Numbers):

@@ -131,7 +131,7 @@ class TestAPageThatIsPublishedAlready:
 
 class TestADiskThatIsFull:
     @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_is_told_at_the_latest_at_the_end_and_leaves_nothing(
+    def test_is_reported_at_the_end_at_the_latest_and_leaves_no_file(
         self, place: Place, monkeypatch: pytest.MonkeyPatch, known: str | None
     ) -> None:
         def full(self: Sink, data: bytes) -> None:
@@ -144,7 +144,7 @@ class TestADiskThatIsFull:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
     @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_is_told_with_the_file(self, known: str | None) -> None:
+    def test_is_reported_with_the_file(self, known: str | None) -> None:
         @contextmanager
         def full() -> Iterator[BinaryIO]:
             with Path("/dev/full").open("wb", buffering=0) as file:
@@ -153,7 +153,9 @@ class TestADiskThatIsFull:
         with pytest.raises(OSError, match=r"No space left.*/dev/full"):
             written(full, compressor(6), LARGE, known)
 
-    def test_where_bytes_wait_is_told_too(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_in_the_folder_of_temporary_files_is_reported_too(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         temporary: Callable[..., Any] = sink.TemporaryFile
 
         @contextmanager

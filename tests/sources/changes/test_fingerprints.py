@@ -127,7 +127,7 @@ def test_what_is_not_in_a_page_leaves_its_fingerprint(articles: QuerySet[Article
     assert source.fingerprint(None, None) == before
 
 
-def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
+def test_a_fingerprint_has_the_count_of_rows_and_the_newest_lastmod(
     articles: QuerySet[Article], using: str
 ) -> None:
     source = source_of(articles)
@@ -398,7 +398,7 @@ def test_rows_that_are_not_plainly_fetched_are_not_skippable(articles: QuerySet[
     assert not source_of(Cached(Article, using=articles.db)).can_fingerprint
 
 
-def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
+def test_a_database_without_hashes_cannot_fingerprint(articles: QuerySet[Article]) -> None:
     """No page is then skipped, because only the count and the newest lastmod could show a change."""
     source = source_of(articles)
     with mock.patch.object(type(connections[articles.db]), "vendor", "oracle"):

@@ -199,7 +199,7 @@ class TestXDefault:
         assert ["x-default" in links for links in linked(section)] == [True] * 3 + [False] * 3
         assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
 
-    def test_true_of_a_method_is_none_where_there_is_no_default_language(self) -> None:
+    def test_true_of_a_method_adds_no_link_without_a_default_language(self) -> None:
         section = listing(
             "a",
             i18n=True,

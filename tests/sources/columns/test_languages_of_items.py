@@ -103,7 +103,7 @@ class TestLanguagesOfEachItem:
                 assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
     @pytest.mark.parametrize("bad", [None, 7, ["de", None], ["a b"], [""], ["<>"]])
-    def test_that_are_none_leave_the_item_out_and_name_it(self, bad: Any) -> None:
+    def test_that_are_invalid_skip_and_report_the_item(self, bad: Any) -> None:
         section = listing(
             "abc",
             i18n=True,
@@ -123,7 +123,7 @@ class TestLanguagesOfEachItem:
         )
         assert page_of(section).locations == [f"{BASE}/en/a/", f"{BASE}/de/a/"]
 
-    def test_can_be_told_by_an_instance(self) -> None:
+    def test_can_be_set_on_an_instance(self) -> None:
         sitemap: Any = listing("a", i18n=True, location=in_language)()
         sitemap.get_languages_for_item = lambda item: ["de"]
         assert page_of(sitemap).locations == [f"{BASE}/de/a/"]
@@ -187,7 +187,7 @@ class TestPages:
         assert errors(done) == [("1", "location", "its entries alone exceed the limits of a page")]
 
 
-class TestPagesOfItemsWithFewOfTheLanguages:
+class TestPagesOfItemsWithFewLanguages:
     """The size of pages depends on the languages that items have, not on all declared languages."""
 
     def test_are_cut_for_the_languages_that_the_first_items_have(self) -> None:

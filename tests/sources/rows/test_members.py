@@ -121,7 +121,7 @@ class TestTwiceTheRowsAreTwiceTheSteps:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_keys_that_are_far_apart_cost_a_few_queries_more(using: str, name: str) -> None:
+def test_keys_that_are_far_apart_need_only_a_few_more_queries(using: str, name: str) -> None:
     fill(30, using, apart=1_000_003)
     source = declared(name, using, 10_000)
     for page, most in ((EVERYTHING, 12), (Page(1, ("1000003",), ("29000087",)), 12)):
@@ -142,7 +142,7 @@ def test_a_few_rows_of_many_are_found_without_a_look_at_each(db: None) -> None:
     assert found[0] < 1_000
 
 
-def test_a_few_rows_of_twice_as_many_cost_no_more(db: None) -> None:
+def test_a_few_rows_of_twice_as_many_take_no_more_time(db: None) -> None:
     spent = []
     for count in (2_000, 4_000):
         Category.objects.all().delete()
@@ -159,7 +159,7 @@ def test_a_few_rows_of_twice_as_many_cost_no_more(db: None) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_rows_behind_a_gap_are_read_as_those_before_it(db: None, name: str) -> None:
+def test_rows_after_a_gap_are_read_like_those_before_it(db: None, name: str) -> None:
     spent = []
     for count in (400, 800):
         Category.objects.all().delete()

@@ -118,7 +118,7 @@ class TestSlices:
         batches.close()
         assert len(asked) == (2 if using == "postgresql" else 1)
 
-    def test_leave_no_thread_where_nobody_wants_more(self, source: Any, using: str) -> None:
+    def test_leave_no_thread_when_reading_stops(self, source: Any, using: str) -> None:
         batches = source.batches(ALL)
         next(batches)
         next(batches)

@@ -187,7 +187,7 @@ class TestAColumnOfTexts:
 
 
 @on_sqlite
-def test_a_column_of_text_is_none_where_python_has_to_look_at_each_value() -> None:
+def test_there_is_no_column_of_text_if_python_must_convert_each_value() -> None:
     rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
     assert TimeText.from_annotation(rows, "other") is None
     assert TimeText.from_annotation(rows, "missing") is None
