@@ -164,7 +164,7 @@ def test_settings_that_are_not_a_dict_are_refused_with_an_example(given: Any) ->
         read("GZIP")
 
 
-def test_the_storage_is_the_one_named_sitemaps_where_there_is_one() -> None:
+def test_the_storage_is_the_one_named_sitemaps_if_there_is_one() -> None:
     memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
     storages = {"default": memory, "staticfiles": memory, "sitemaps": memory}
     with override_settings(STORAGES=storages, SITEMAPS09={}):

@@ -169,7 +169,7 @@ class TestRecords:
         [found] = manifest.read_section(LocalStore(tmp_path), name).pages
         assert found == page._replace(fingerprint=None)
 
-    def test_are_none_where_nothing_was_exported(self, tmp_path: Path) -> None:
+    def test_are_none_if_nothing_was_exported(self, tmp_path: Path) -> None:
         assert manifest.read(LocalStore(tmp_path)) is None
 
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:

@@ -402,7 +402,7 @@ def test_reported_pages_were_queried_and_unknown_ones_were_not(
 
 
 @given(TABLES, BOUNDS, st.sets(st.integers(0, 20)))
-def test_where_nothing_changed_each_run_of_known_pages_is_queried_once(
+def test_if_nothing_changed_each_run_of_known_pages_is_queried_once(
     rows: dict[int, int], bounds: set[int], unknown: set[int]
 ) -> None:
     table = Table(rows)
@@ -435,7 +435,7 @@ def test_questions_grow_with_the_changed_pages_and_with_the_logarithm_of_all(
 
 
 @given(TABLES, TABLES, BOUNDS)
-def test_where_hashes_do_not_add_up_each_page_is_queried_once(
+def test_if_hashes_do_not_add_up_each_page_is_queried_once(
     before: dict[int, int], after: dict[int, int], bounds: set[int]
 ) -> None:
     was, now = Table(before, adds_up=False), Table(after, adds_up=False)

@@ -132,7 +132,7 @@ class TestEveryDeclaration:
     """Each section of each case, used without a view."""
 
     @pytest.mark.parametrize(("name", "key"), SECTIONS)
-    def test_gives_what_contribs_gives(self, name: str, key: str) -> None:
+    def test_returns_the_same_as_contrib(self, name: str, key: str) -> None:
         def found(bases: Bases) -> Any:
             declared = CASES[name](bases)[key]
             section = declared() if callable(declared) else declared

@@ -49,7 +49,7 @@ def body(view: Any, sitemap: Any) -> bytes:
 
 @override_settings(SITEMAPS09={"BASE_URL": "https://www.example.org:8443"})
 @pytest.mark.urls("tests.urls")
-def test_base_url_decides_where_it_is_set() -> None:
+def test_base_url_decides_if_it_is_set() -> None:
     """Deviation 4: contrib uses only the site and the request."""
     assert b"<loc>https://www.example.org:8443/a/</loc>" in body(views.sitemap, Plain)
 

@@ -47,7 +47,7 @@ class TestGetUrls:
         assert all(type(item) is Article for item in found)
         assert [item.slug for item in found] == list(UPDATED)
 
-    def test_gives_item_and_language_where_there_are_languages(self, leaves: Any) -> None:
+    def test_gives_item_and_language_if_there_are_languages(self, leaves: Any) -> None:
         class Localized(leaves):
             i18n = True
             languages = ["en", "de"]
@@ -229,7 +229,7 @@ class TestNewestTime:
         ],
         ids=repr,
     )
-    def test_is_none_where_times_lack_or_do_not_compare(self, bases: Bases, values: Any) -> None:
+    def test_is_none_if_times_lack_or_do_not_compare(self, bases: Bases, values: Any) -> None:
         section = bases.Sitemap()
         section.items = lambda: values
         section.lastmod = lambda value: value
@@ -257,7 +257,7 @@ class TestGenericSitemap:
         assert (section.date_field, section.priority) == ("updated", 0.6)
         assert (section.changefreq, section.protocol) == ("monthly", "http")
 
-    def test_has_nothing_where_nothing_is_given(self, bases: Bases) -> None:
+    def test_is_empty_without_arguments(self, bases: Bases) -> None:
         section = bases.GenericSitemap({"queryset": None})
         assert section.date_field is section.priority is section.changefreq is None
         assert section.protocol is None
@@ -301,7 +301,7 @@ class TestGenericSitemap:
             assert section.get_latest_lastmod() == UPDATED["gamma-ü"]
         assert len(queries) == 1
 
-    def test_may_be_sliced_where_it_has_no_date(self, bases: Bases) -> None:
+    def test_may_be_sliced_if_it_has_no_date(self, bases: Bases) -> None:
         section = bases.GenericSitemap({"queryset": Article.objects.order_by("pk")[1:3]})
         found = [url["item"].code for url in section.get_urls()]
         assert found == ["c1", "c2"]

@@ -138,7 +138,7 @@ class TestASectionThatListsByItsSite:
             live("/sitemap.xml")
         assert "Section 's' is missing from the index" in caplog.text
 
-    def test_is_known_by_what_it_lists_now_where_it_lists_less_without_a_site(
+    def test_is_identified_by_its_current_items_if_it_lists_fewer_without_a_site(
         self, base: Any, serve: Any, tmp_path: Path
     ) -> None:
         class Fewer(for_a_site(base)):  # type: ignore[misc]
@@ -152,7 +152,7 @@ class TestASectionThatListsByItsSite:
 
 @pytest.mark.services
 @pytest.mark.django_db(databases=[*{"default", "postgresql"} & {*configured.DATABASES}])
-def test_a_page_whose_query_fails_is_none_where_a_request_is_a_transaction(
+def test_a_page_whose_query_fails_is_none_if_a_request_is_a_transaction(
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a transaction, a failed query makes all later queries fail."""
@@ -219,7 +219,7 @@ class TestASectionWithoutItems:
         assert export(output=tmp_path, sitemaps={"s": Resets}).urls == 4
         assert "Resets.get_urls() returns 4 entries, but its paginator has none" in caplog.text
 
-    def test_has_no_page_where_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
+    def test_has_no_page_if_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
         class Empty(for_a_site(base)):  # type: ignore[misc]
             def items(self) -> list[int]:
                 return []
@@ -229,7 +229,7 @@ class TestASectionWithoutItems:
         assert live("/sitemap-s-1.xml") == []
         assert export(output=tmp_path, sitemaps={"s": Empty}).urls == 0
 
-    def test_has_no_page_where_its_paginator_allows_none(self, base: Any, serve: Any) -> None:
+    def test_has_no_page_if_its_paginator_allows_none(self, base: Any, serve: Any) -> None:
         class Strict(for_a_site(base)):  # type: ignore[misc]
             @property
             def paginator(self) -> Any:

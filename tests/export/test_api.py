@@ -129,18 +129,18 @@ class TestTheTarget:
         with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_named_where_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
+    def test_is_named_if_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
         configure(STORAGE="sitmaps")
         with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_refused_where_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
+    def test_is_refused_if_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
         backend = {"BACKEND": f"{__name__}.Remote"}
         settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
         with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_refused_where_it_is_a_file(self, tmp_path: Path) -> None:
+    def test_is_refused_if_it_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ExportError, match="file"):
             export(output=tmp_path / "file", sitemaps={"a": Numbers(1)})

@@ -194,7 +194,7 @@ class TestQueriesPerItem:
             'or declare a Route with F("relation__field").'
         )
 
-    def test_are_none_where_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
+    def test_are_none_if_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
         assert export_hints(Joined, tmp_path) == ()
         assert export_hints(Prefetched, tmp_path) == ()
         assert costs_of(Prefetched).steps["instances"].queries == 2
@@ -436,7 +436,7 @@ class TestAStepThatTakesLong:
         )
         assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
 
-    def test_is_not_named_where_nothing_else_can_be_declared(self) -> None:
+    def test_is_not_named_if_nothing_else_can_be_declared(self) -> None:
         assert slow(source_of(Numbers(COUNT)), positions=0.1, location=0.8) == ()
 
     def test_is_not_a_queryset_of_which_no_row_is_read_yet(self) -> None:

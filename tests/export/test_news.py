@@ -168,7 +168,7 @@ class TestFilesOfNews:
         after = {name: state for name, state in looked_at.states(folder).items() if "-words-" in name}
         assert after == before
 
-    def test_are_not_written_again_where_nothing_changed(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_are_not_written_again_if_nothing_changed(self, stopped_clock: Clock, folder: Path) -> None:
         write(27, NOW)
         self.run(folder, Small)
         before = looked_at.states(folder, hidden=True)
@@ -177,7 +177,7 @@ class TestFilesOfNews:
         assert report.written == ()
         assert looked_at.states(folder, hidden=True) == before
 
-    def test_stay_where_every_article_fails(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_stay_if_every_article_fails(self, stopped_clock: Clock, folder: Path) -> None:
         write(5, NOW)
         self.run(folder)
         before = looked_at.states(folder)
@@ -243,7 +243,7 @@ class TestFilesOfNews:
                         assert name in files(folder)
                 named_since |= dict.fromkeys(wanted, stopped_clock.time)
 
-    def test_are_live_what_they_are_now_where_an_export_is_older(
+    def test_are_live_what_they_are_now_if_an_export_is_older(
         self,
         stopped_clock: Clock,
         folder: Path,
@@ -391,7 +391,7 @@ class TestFilesOfNews:
         self.run(folder, Small)
         assert (folder / first(2)[1]).read_bytes() == b"of somebody"
 
-    def test_have_the_lowest_numbers_where_the_manifest_was_lost(
+    def test_have_the_lowest_numbers_if_the_manifest_was_lost(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         write(27, NOW)
@@ -407,7 +407,7 @@ class TestFilesOfNews:
         self.run(folder, Small)
         assert files(folder) == first(2)
 
-    def test_begin_at_one_where_the_section_had_ranges_of_a_key_before(
+    def test_begin_at_one_if_the_section_had_ranges_of_a_key_before(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         write(40, NOW)

@@ -87,7 +87,7 @@ class TestAStorageInMemory:
             ".sitemaps09/section",
         }
 
-    def test_is_not_written_to_where_nothing_changed(self) -> None:
+    def test_is_not_written_to_if_nothing_changed(self) -> None:
         run(*range(25))
         before, Counting.writes = saved("sitemaps"), 0
         run(*range(25))

@@ -95,7 +95,7 @@ class TestAnExportOfText:
         assert digests(folder) == {file.name: file.digest for file in report.sections[0].files} == expected
 
     @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"strict": True}, {"gzip": False}])
-    def test_writes_nothing_where_nothing_changed(self, folder: Path, options: dict[str, bool]) -> None:
+    def test_writes_nothing_if_nothing_changed(self, folder: Path, options: dict[str, bool]) -> None:
         write(0, 25)
         self.run(folder)
         before = looked_at.states(folder)
@@ -114,7 +114,7 @@ class TestAnExportOfText:
         assert report.written == ("sitemap-articles-2.txt", "sitemap.xml")
         assert indexed(folder) == published_urls()
 
-    def test_writes_nothing_where_only_what_text_does_not_have_changed(self, folder: Path) -> None:
+    def test_writes_nothing_if_only_what_text_does_not_have_changed(self, folder: Path) -> None:
         write(0, 25)
         self.run(folder)
         before = looked_at.states(folder)
@@ -377,7 +377,7 @@ class TestASectionThatChangesItsFormat:
 
     @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
     @pytest.mark.parametrize("then", ["txt", "xml.gz"])
-    def test_is_adopted_from_the_index_where_the_manifest_was_lost(
+    def test_is_adopted_from_the_index_if_the_manifest_was_lost(
         self, folder: Path, configure: Callable[..., None], way: str, then: str
     ) -> None:
         configure(KEEP_REMOVED=0)

@@ -253,7 +253,7 @@ class TestHosts:
         assert locations(pages) == [f"{BASE}/before", f"{BASE}/after"]
         assert [error[:2] for error in errors(pages)] == [("2", "location")]
 
-    def test_are_named_where_one_is_missed(self) -> None:
+    def test_are_listed_if_one_is_missing(self) -> None:
         ((_, _, reason),) = errors(done(["https://blog.example.com/a"]))
         assert "'https://blog.example.com/a' is not on https://www.example.com" in reason
         assert "`hosts`" in reason

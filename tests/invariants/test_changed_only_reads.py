@@ -84,7 +84,7 @@ class TestWhatIsSkipped:
         ],
         ids=["location", "lastmod", "none", "constant", "text"],
     )
-    def test_is_nothing_where_a_hook_takes_the_item_or_no_time_tells(
+    def test_is_unknown_if_a_hook_takes_the_item_or_a_time_is_missing(
         self, twins: Twins, attributes: dict[str, Any]
     ) -> None:
         twins.attributes |= attributes

@@ -182,7 +182,7 @@ def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_text_is_whole_whatever_is_wrong_with_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_a_text_file_is_complete_despite_elements_that_it_cannot_contain(tmp_path: Path) -> None:
     declared = section(Combination(), format="text", **KINDS["images"])
     report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
     assert (report.published, report.sections[0].left_out) == (True, 0)

@@ -131,7 +131,7 @@ class TestAnExportThatIsKilledAtEachPoint:
         assert postgresql.run("everywhere", scenario, postgresql.folder) > 40
 
     @pytest.mark.parametrize("scenario", ["first", "tail", "cascade-and-less"])
-    def test_is_rebuilt_where_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
+    def test_is_rebuilt_if_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
         assert sqlite.run("everywhere", scenario, sqlite.folder, "losing") > 40
 
     def test_may_be_followed_by_others_that_are_killed_while_they_recover(self, sqlite: Place) -> None:

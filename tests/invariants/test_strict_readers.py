@@ -234,7 +234,7 @@ def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -
     ]
 
 
-def test_where_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
     with pytest.raises(pytest.skip.Exception, match="there is no npm"):

@@ -136,9 +136,7 @@ class TestTheTable:
         assert str(robots) in err
         assert "line 2" not in out
 
-    def test_says_that_nothing_was_written_where_that_is_so(
-        self, folder: Path, use: Callable[..., None]
-    ) -> None:
+    def test_reports_that_nothing_was_written(self, folder: Path, use: Callable[..., None]) -> None:
         out, _ = said("--output", folder, "--dry-run")
         assert "Nothing was written." in out
         assert "1,234" in out
@@ -155,7 +153,7 @@ class TestTheTable:
             ("LAME", "--strict", ["not written", "not removed"]),
         ],
     )
-    def test_has_no_count_of_written_files_where_nothing_was_written(
+    def test_has_no_count_of_written_files_if_nothing_was_written(
         self, folder: Path, use: Callable[..., None], sections: str, argument: str, words: list[str]
     ) -> None:
         use(sections)
@@ -230,7 +228,7 @@ class TestJson:
         assert (a["left_out"], bad["left_out"], bad["urls"]) == (0, 1, 3)
         assert "elsewhere.example.net" in json.dumps(bad["errors"])
 
-    def test_is_written_where_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
+    def test_is_written_if_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
         use("HALF")
         out, _, error = failed("--output", folder, "--format", "json")
         report = json.loads(out)
@@ -448,7 +446,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 class TestTheExitStatus:
-    def test_is_0_where_all_is_well(self, shell: Shell, folder: Path) -> None:
+    def test_is_0_without_a_failure(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
         assert (status, err) == (0, "")
         assert "products: 1,234 URLs" in out
@@ -460,16 +458,14 @@ class TestTheExitStatus:
         # The message is in the log.
         assert "Section 'bad': skipped item 2" in err
 
-    def test_is_1_where_a_section_failed_and_no_traceback_is_shown(
-        self, shell: Shell, folder: Path
-    ) -> None:
+    def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)
         assert status == 1
         assert "the disk with the numbers is gone" in err
         assert "Traceback" not in err
         assert "a: 3 URLs" in out
 
-    def test_is_1_where_strict_publishes_nothing(self, shell: Shell, folder: Path) -> None:
+    def test_is_1_if_strict_publishes_nothing(self, shell: Shell, folder: Path) -> None:
         status, _, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--strict")
         assert (status, written(folder)) == (1, set())
         assert "strict" in err
@@ -482,7 +478,7 @@ class TestTheExitStatus:
             ([], "no such table"),
         ],
     )
-    def test_is_1_where_it_cannot_start(
+    def test_is_1_if_it_cannot_start(
         self, shell: Shell, folder: Path, arguments: list[str], words: str
     ) -> None:
         status, out, err = shell.run("FINE", "--output", folder, *arguments)

@@ -233,7 +233,7 @@ class TestKeys:
         assert section.left_out == 0
         assert report.as_dict()["sections"][0]["ignored_keys"] == section.ignored_keys
 
-    def test_keys_of_hooks_are_named_where_no_hook_gave_the_value(self, tmp_path: Path) -> None:
+    def test_keys_of_hooks_are_named_if_no_hook_gave_the_value(self, tmp_path: Path) -> None:
         class Images(Decorated):
             added: ClassVar[dict[Any, Any]] = {"images": [{"loc": "/a.jpg"}], "videos": None}
 

@@ -45,7 +45,7 @@ def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
 
 
 @pytest.mark.services
-def test_it_has_sections_pages_and_urls_and_a_total_where_all_are_known() -> None:
+def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
     require_packages("tqdm")
     text = shown(Terminal())
     assert "\n" not in text
@@ -184,5 +184,5 @@ class TestATerminal:
         assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
         assert "sections done" not in "".join(lines)
 
-    def test_has_no_line_where_nothing_is_to_be_said(self, site: Site) -> None:
+    def test_has_no_line_without_a_reason(self, site: Site) -> None:
         assert site.terminal("FINE", "--verbosity", "0") == ""

@@ -196,7 +196,7 @@ HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3
         *(("uz@cyrillic", "uz-Cyrl"), ("sd_IN@devanagari", "sd-Deva-IN")),
     ],
 )
-def test_a_code_is_written_as_hreflang_wants_it_however_django_or_a_locale_spells_it(
+def test_a_code_is_written_as_hreflang_for_any_spelling_of_django_or_a_locale(
     code: str, expected: str
 ) -> None:
     assert hreflang(code) == expected

@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 # Hooks
 
 
-def test_a_location_is_that_of_the_item_where_nothing_else_is_declared() -> None:
+def test_a_location_is_that_of_the_item_if_nothing_else_is_declared() -> None:
     item = Article(slug="a")
     for base in (Sitemap, ModelSitemap, GenericSitemap):
         section = base.__new__(base)

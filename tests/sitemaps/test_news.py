@@ -99,7 +99,7 @@ class TestNewsOfTheLastTwoDays:
         assert listed(Fresh) == ["a", "c", "b", "d"]
 
     @pytest.mark.parametrize("zone", ["Europe/Zurich", "Pacific/Auckland", "America/Los_Angeles", "UTC"])
-    def test_are_two_days_exactly_where_times_are_naive(
+    def test_are_two_days_exactly_if_times_are_naive(
         self, stopped_clock: Clock, settings: Any, zone: str
     ) -> None:
         settings.USE_TZ, settings.TIME_ZONE = False, zone
@@ -116,7 +116,7 @@ class TestNewsOfTheLastTwoDays:
         ("hour", "today"),
         [(12, date(2026, 9, 10)), (21, date(2026, 9, 10)), (22, date(2026, 9, 11))],
     )
-    def test_are_today_and_yesterday_where_these_are_dates_of_the_zone_of_the_site(
+    def test_are_today_and_yesterday_if_these_are_dates_of_the_zone_of_the_site(
         self, stopped_clock: Clock, settings: Any, hour: int, today: date, use_tz: bool
     ) -> None:
         """A date counts as midnight, so the day before yesterday is more than two days ago."""
@@ -240,7 +240,7 @@ class TestNewsElements:
             {"news": lambda self, item: [item]},
         ],
     )
-    def test_is_skipped_and_reported_where_something_is_wrong_and_the_url_stays(
+    def test_is_skipped_and_reported_if_something_is_wrong_and_the_url_stays(
         self, stopped_clock: Clock, folder: Path, attributes: dict[str, Any]
     ) -> None:
         publish(a=NOW)
@@ -297,7 +297,7 @@ class TestNewsOfAnySitemap:
         }
         assert live(self.Articles) == exported(folder, first(1)[0])
 
-    def test_are_measured_in_the_zone_of_the_site_where_their_time_has_none(
+    def test_are_measured_in_the_zone_of_the_site_if_their_time_has_none(
         self, stopped_clock: Clock
     ) -> None:
         class Naive(self.Articles):  # type: ignore[name-defined, misc]
@@ -311,7 +311,7 @@ class TestNewsOfAnySitemap:
         assert found["new"] is not None
         assert found["new"]["publication_date"] == "2026-09-08T12:00:00Z"
 
-    def test_are_those_of_yesterday_where_their_time_is_a_date(self, stopped_clock: Clock) -> None:
+    def test_are_those_of_yesterday_if_their_time_is_a_date(self, stopped_clock: Clock) -> None:
         class Dated(self.Articles):  # type: ignore[name-defined, misc]
             def news(self, item: Article) -> News:
                 assert item.updated is not None

@@ -156,7 +156,7 @@ def tree(*counts: int) -> Tree:
 @pytest.mark.parametrize(
     "counts", [(1,), (1, 1, 1), (1, 1, 1, 1), (0, 0, 0), (0, 0, 0, 4), (9, 0, 1, 2, 30), (7, 7, 7)]
 )
-def test_pages_of_a_paginator_are_split_where_they_hold_too_much(counts: Sequence[int], limit: int) -> None:
+def test_pages_of_a_paginator_are_split_if_they_hold_too_much(counts: Sequence[int], limit: int) -> None:
     section = tree(*counts)
     limits = Limits(limit, LIMITS.bytes)
     done = rendered(compiled(section, limits), limits)

@@ -258,7 +258,7 @@ def test_distinct_on_fields_needs_no_order(articles: QuerySet[Article]) -> None:
     assert len(locations(rendered(source))) == 2
 
 
-def test_rows_that_a_join_repeats_stay_repeated_where_their_annotations_are_needed(
+def test_rows_that_a_join_repeats_stay_repeated_if_their_annotations_are_needed(
     articles: QuerySet[Article],
 ) -> None:
     """These rows are read by position, because an annotation can depend on the joined row."""
@@ -337,7 +337,7 @@ def test_selected_relations_need_no_query_for_each_item(
     assert len(captured) == 1
 
 
-def test_no_instance_is_made_where_no_hook_takes_the_item(articles: QuerySet[Article]) -> None:
+def test_no_instance_is_made_if_no_hook_takes_the_item(articles: QuerySet[Article]) -> None:
     source = compiled(declaration(queryset=articles, **COLUMNS))
     with mock.patch.object(Article, "from_db", side_effect=AssertionError("an instance was made")):
         assert len(locations(rendered(source))) == 14

@@ -194,7 +194,7 @@ def test_a_key_that_is_not_a_field_is_refused_by_name() -> None:
         compiled(declaration(model=Article, key="nothing", location="/"))
 
 
-def test_long_decimals_are_a_key_where_they_are_exact(using: str) -> None:
+def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
     make_readings(using, range(FIRST))
     kind = Kind(Reading, "amount", make_readings)
     if connections[using].vendor == "sqlite":

@@ -89,14 +89,14 @@ class TestAView:
         sites[1].refresh_from_db()
         assert sites[1].domain == "WWW.example.org"
 
-    def test_gives_the_current_site_on_that_host_where_it_has_no_row(
+    def test_gives_the_current_site_on_that_host_if_it_has_no_row(
         self, url: str, name: str, sites: tuple[Site, Site]
     ) -> None:
         sites[1].delete()
         assert live(url.format(name)) == [f"{BASE_URL}/of-1/"]
         assert Site.objects.get_current().domain == "www.example.com"
 
-    def test_gives_what_behaves_as_a_request_site_where_there_is_no_row(
+    def test_gives_what_behaves_as_a_request_site_if_there_is_no_row(
         self, url: str, name: str, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Site.objects.all().delete()

@@ -115,7 +115,7 @@ class TestALease:
             assert cache.get(key_of(memory)) == "of another"
             assert 0 < remaining <= 19_000
 
-    def test_is_given_back_where_the_block_fails(self, memory: RemoteStore) -> None:
+    def test_is_released_if_the_block_fails(self, memory: RemoteStore) -> None:
         def fail() -> None:
             with exclusive_lock(memory):
                 raise RuntimeError("broken")
@@ -170,7 +170,7 @@ class TestACacheThatCannotHoldALease:
         with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=refused):
             exclusive_lock(memory).__enter__()
 
-    def test_is_found_out_where_it_says_yes_and_keeps_nothing(
+    def test_is_detected_if_it_reports_success_but_stores_nothing(
         self, memory: RemoteStore, tmp_path: Path
     ) -> None:
         with override_settings(CACHES={"default": {"BACKEND": f"{__name__}.Yes"}}):

@@ -60,7 +60,7 @@ class TestAFolder:
         assert below(folder) == {"sitemap.xml": b"x", f"{STATE}/manifest.json": b"{}"}
 
     @pytest.mark.parametrize("what", ["fsync", "replace", "write"])
-    def test_has_the_file_as_it_was_where_a_write_fails(
+    def test_keeps_the_file_if_a_write_fails(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
     ) -> None:
         def full(*arguments: object) -> None:
@@ -82,7 +82,7 @@ class TestAFolder:
                 store.write("sitemap.xml", b"after")
         assert below(folder) == {"sitemap.xml": b"before"}
 
-    def test_has_the_file_as_it_was_where_the_system_takes_no_more(self, folder: Path) -> None:
+    def test_keeps_the_file_if_the_system_accepts_no_more(self, folder: Path) -> None:
         LocalStore(folder).write("sitemap.xml", b"before")
         done = in_a_process("limited", folder)
         assert (done.returncode, done.stdout) == (0, "OSError"), done.stderr
@@ -110,7 +110,7 @@ class TestAFolder:
                     work()
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
-    def test_names_the_file_where_its_closing_fails_as_well(
+    def test_names_the_file_if_its_closing_fails_as_well(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
@@ -127,7 +127,7 @@ class TestAFolder:
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
             LocalStore(Path("/proc/self")).read("mem", MOST)
 
-    def test_has_the_file_as_it_was_where_a_write_is_killed_and_is_cleaned_by_the_next(
+    def test_has_the_file_as_it_was_if_a_write_is_killed_and_is_cleaned_by_the_next(
         self, folder: Path
     ) -> None:
         store = LocalStore(folder)
@@ -349,7 +349,7 @@ class TestALockedFolder:
                 check()
 
     @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
-    def test_is_not_locked_where_its_lock_could_be_anywhere(
+    def test_is_not_locked_if_its_lock_could_be_anywhere(
         self, folder: Path, tmp_path: Path, kind: str
     ) -> None:
         own = folder / STATE

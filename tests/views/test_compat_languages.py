@@ -149,7 +149,7 @@ class TestPaginatorsOfContrib:
         assert ours.paginator.count == 15
 
     @pytest.mark.parametrize("using", [parameter("postgresql")])
-    def test_have_each_entry_on_one_page_where_rows_tie(self, using: str) -> None:
+    def test_have_each_entry_on_one_page_if_rows_tie(self, using: str) -> None:
         require(using)
         Article.objects.using(using).bulk_create(
             Article(slug=f"s{n}", weight=n % 3 / 10) for n in range(3_000)
@@ -161,7 +161,7 @@ class TestPaginatorsOfContrib:
 
     @pytest.mark.django_db
     @pytest.mark.usefixtures("seven")
-    def test_read_the_rows_of_one_page_where_rows_have_an_order(self) -> None:
+    def test_read_the_rows_of_one_page_if_rows_have_an_order(self) -> None:
         """Contrib reads all rows for each page."""
         _, ours = on_both(lambda: Article.objects.order_by("pk"), limit=6)
         with CaptureQueriesContext(connection) as asked:

@@ -91,7 +91,7 @@ class TestLivePagesOfAnExport:
         export()
         assert page(4) == exported(folder, 4)
 
-    def test_are_cut_from_the_rows_where_the_manifest_cannot_be_read(
+    def test_are_cut_from_the_rows_if_the_manifest_cannot_be_read(
         self, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(*range(1, 16))
@@ -101,7 +101,7 @@ class TestLivePagesOfAnExport:
         assert page(1) == [f"s{key}" for key in range(11, 16)]
         assert "cannot be read" in caplog.text
 
-    def test_are_cut_from_the_rows_where_the_key_is_another_one(
+    def test_are_cut_from_the_rows_if_the_key_is_another_one(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(*range(1, 16))
@@ -122,7 +122,7 @@ class TestLivePagesOfAnExport:
         export()
         assert page(3) == page(999_999) == []
 
-    def test_are_divided_where_they_outgrow_their_limit(self, folder: Path) -> None:
+    def test_are_divided_if_they_outgrow_their_limit(self, folder: Path) -> None:
         write(*range(0, 3_000, 100))
         export()
         write(*range(801, 850))
@@ -159,7 +159,7 @@ class TestLivePagesOfAnExport:
         assert max(map(len, found)) == 10
         assert sum(map(len, found)) == 30 + 49
 
-    def test_are_not_in_the_index_where_all_their_rows_are_gone(self, folder: Path) -> None:
+    def test_are_not_in_the_index_if_all_their_rows_are_gone(self, folder: Path) -> None:
         write(*range(1, 41))
         export()
         Article.objects.filter(pk__range=(11, 20)).delete()

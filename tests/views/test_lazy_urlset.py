@@ -282,7 +282,7 @@ def test_an_attribute_that_is_reset_after_the_view_is_what_it_was(section: Any, 
     ]
 
 
-def test_an_attribute_that_is_reset_is_what_it_was_where_lastmods_cannot_be_compared() -> None:
+def test_an_attribute_that_is_reset_is_what_it_was_if_lastmods_cannot_be_compared() -> None:
     class Mixed(Reset):
         def lastmod(self, item: str) -> Any:
             return self.newest if item == "a" else "yesterday"

@@ -156,7 +156,7 @@ class TestTheIndex:
         register()
         assert found() == []
 
-    def test_names_plain_pages_where_gzip_is_off(
+    def test_names_plain_pages_if_gzip_is_off(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         configure(GZIP=False)

@@ -137,7 +137,7 @@ class TestEveryView:
         assert get(url).headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
     @pytest.mark.parametrize("url", URLS)
-    def test_is_public_where_a_login_is_required(self, url: str, settings: Any) -> None:
+    def test_is_public_if_a_login_is_required(self, url: str, settings: Any) -> None:
         settings.MIDDLEWARE = [
             *settings.MIDDLEWARE,
             "django.contrib.auth.middleware.LoginRequiredMiddleware",

@@ -249,7 +249,7 @@ class TestAMapThatIsKept:
             (1.9e9, [("x", None, None)], []),
         ],
     )
-    def test_is_cut_where_a_cache_has_something_else(
+    def test_is_cut_if_a_cache_has_something_else(
         self, value: object, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Strange(LocMemCache):
@@ -394,7 +394,7 @@ class TestACacheThatFails:
         assert len(caplog.records) == 1
 
     @pytest.mark.services
-    def test_as_redis_does_where_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_as_redis_does_if_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
         require_packages("redis")
         location = f"redis://127.0.0.1:{closed_port()}"
         backend = "django.core.cache.backends.redis.RedisCache"
@@ -416,7 +416,7 @@ class TestAMapOfAnExport:
         cache.clear()
 
     @pytest.mark.parametrize("deleted", [range(1, 11), range(11, 26), range(45, 61)])
-    def test_is_kept_where_a_page_has_no_rows_left(self, deleted: range) -> None:
+    def test_is_kept_if_a_page_has_no_rows_left(self, deleted: range) -> None:
         Article.objects.filter(pk__in=deleted).delete()
         pages = index()
         assert queries("sitemap.xml") == 0
@@ -427,7 +427,7 @@ class TestAMapOfAnExport:
             f"s{n}" for n in range(1, 61) if n not in deleted
         ]
 
-    def test_has_rows_that_are_added_where_all_of_a_page_were_deleted(self) -> None:
+    def test_has_rows_that_are_added_if_all_of_a_page_were_deleted(self) -> None:
         Article.objects.filter(pk__range=(11, 25)).delete()
         pages = index()
         articles(12)
@@ -435,7 +435,7 @@ class TestAMapOfAnExport:
             f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
         ]
 
-    def test_costs_few_queries_where_all_rows_are_gone(self) -> None:
+    def test_costs_few_queries_if_all_rows_are_gone(self) -> None:
         Article.objects.all().delete()
         assert index() == []
         assert queries("sitemap.xml") <= 3

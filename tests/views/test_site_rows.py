@@ -84,7 +84,7 @@ class TestLiveRowsOfASite:
     @pytest.mark.parametrize(
         "url", ["/sitemap.xml", "/sitemap-pages-1.xml", "/contrib.xml", "/contrib-pages.xml"]
     )
-    def test_are_of_no_other_one_where_the_host_is_unknown(self, url: str) -> None:
+    def test_are_of_no_other_one_if_the_host_is_unknown(self, url: str) -> None:
         with pytest.raises((Site.DoesNotExist, ImproperlyConfigured)):
             live(url, "elsewhere.example")
 
@@ -96,7 +96,7 @@ class TestLiveRowsOfASite:
             pytest.param("/contrib-pages.xml"),
         ],
     )
-    def test_are_of_no_other_one_where_the_base_url_has_no_site(self, url: str, settings: Any) -> None:
+    def test_are_of_no_other_one_if_the_base_url_has_no_site(self, url: str, settings: Any) -> None:
         settings.SITE_ID = 1
         settings.SITEMAPS09 = {"BASE_URL": "https://elsewhere.example"}
         with pytest.raises(ImproperlyConfigured, match=r"no Site has the domain 'elsewhere\.example'"):

@@ -159,7 +159,7 @@ def test_continuing_after_each_cut_writes_every_entry_that_fits_a_page_exactly_o
 
 
 @given(shaped)
-def test_an_item_is_skipped_with_an_error_only_where_it_fits_no_page(
+def test_an_item_is_skipped_with_an_error_only_if_it_fits_no_page(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped

@@ -153,7 +153,7 @@ def test_the_protocols_namespace_is_the_default_one_and_has_no_prefix() -> None:
     assert b"<url><loc>a</loc></url>" in document
 
 
-def test_the_namespace_of_links_is_declared_only_where_entries_can_have_some() -> None:
+def test_the_namespace_of_links_is_declared_only_if_entries_can_have_some() -> None:
     for batch in (
         single([1], ["a"], alternates=[[Alternate("de", "b")]]),
         Batch([1], [Localization("", ["a"]), Localization("de", ["b"])]),

@@ -76,7 +76,7 @@ class TestAnExportOnCeleryWorkers:
         assert report["sections"][0]["files"]
         assert not (tmp_path / "public").exists()
 
-    def test_is_the_same_where_tasks_are_called_at_once(
+    def test_is_the_same_if_tasks_are_called_at_once(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site(CELERY_TASK_ALWAYS_EAGER=True)

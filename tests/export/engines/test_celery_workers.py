@@ -63,7 +63,7 @@ class TestAWorkerWithAnotherSecretKey:
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []
 
-    def test_renders_where_that_of_the_command_still_holds(
+    def test_renders_if_the_key_of_the_command_is_still_accepted(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site("redis")

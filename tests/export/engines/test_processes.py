@@ -80,7 +80,7 @@ class TestAnExportBySeveralProcesses:
         for section in ("one", "list", "contrib"):
             assert renderers(tmp_path, section)[0] == {parent}
 
-    def test_writes_nothing_where_it_is_dry(self, project: Project, tmp_path: Path) -> None:
+    def test_writes_nothing_in_a_dry_run(self, project: Project, tmp_path: Path) -> None:
         one, two = project.run("ALL", "dry", str(tmp_path / "public"))
         assert two == one
         assert not two["published"]
@@ -97,7 +97,7 @@ class TestAnExportBySeveralProcesses:
         ]
         assert content(tmp_path / "command") == content(tmp_path / "python")
 
-    def test_ends_with_status_1_where_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
+    def test_ends_with_status_1_if_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
         options = ["--output", str(tmp_path), "--workers", "2"]
         status, _, err = project.said("BROKEN", "django", "export_sitemaps", *options)
         assert status == 1
@@ -190,7 +190,7 @@ class TestAutomaticWorkers:
     """No number of workers was given."""
 
     @pytest.mark.skipif(_cores() == 1, reason="with one core there is nothing to gain")
-    def test_are_several_where_they_can_be(self, project: Project, tmp_path: Path) -> None:
+    def test_are_several_if_they_can_be(self, project: Project, tmp_path: Path) -> None:
         parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
         assert parent not in renderers(tmp_path, "ranged")[0]
 

@@ -130,7 +130,7 @@ class TestChangedUrls:
         assert report.sections[0].merged + notifications.calls > 0
         assert notifications.changes() == {"added": set(), "removed": set(), "changed": set()}
 
-    def test_are_none_where_all_pages_are_divided_again(self, run: Any) -> None:
+    def test_are_none_if_all_pages_are_divided_again(self, run: Any) -> None:
         write(0, 35)
         run()
         _, notifications = run(rebalance=True)

@@ -336,7 +336,7 @@ class TestSeveralIndexes:
 
 
 class TestACascade:
-    def test_begins_where_one_index_is_not_enough(
+    def test_begins_if_one_index_is_not_enough(
         self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
         configure(CASCADE=True)
@@ -415,7 +415,7 @@ class TestACascade:
         assert len(steps) > 10
         assert {*slugs(*keys, 251, 252)} <= found_by_crawlers(folder, robots)
 
-    def test_ends_where_one_index_is_enough_again(
+    def test_ends_if_one_index_is_enough_again(
         self, folder: Path, robots: Path, configure: Callable[..., None], clock: Clock
     ) -> None:
         configure(CASCADE=True)

@@ -92,7 +92,7 @@ class TestTheIndexOfAnExport:
         assert named(folder) == ["sitemap-a-1.xml.gz"]
         assert report.failures == []
 
-    def test_is_not_there_where_it_would_name_nothing(self, folder: Path, tmp_path: Path) -> None:
+    def test_does_not_exist_if_it_would_list_nothing(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(0), "b": Numbers(0)}, robots=robots)
         assert content(folder) == {}
@@ -100,7 +100,7 @@ class TestTheIndexOfAnExport:
         assert (report.published, report.failures) == (False, [])
         assert "No section has any URLs" in report.warnings[0]
 
-    def test_stays_where_it_would_name_nothing(self, folder: Path) -> None:
+    def test_stays_if_it_would_list_nothing(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         export(output=folder, sitemaps={"a": Numbers(0)})
@@ -155,7 +155,7 @@ class TestARunThatChangesNothing:
 
     @pytest.mark.parametrize("rows", ["positions", "keys"])
     @pytest.mark.django_db
-    def test_writes_nothing_where_pages_were_split_by_their_bytes(
+    def test_writes_nothing_if_pages_were_split_by_their_bytes(
         self, folder: Path, configure: Callable[..., None], rows: str
     ) -> None:
         class Longer(Numbers):
@@ -273,7 +273,7 @@ class TestWhatStandsInTheWay:
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert (tmp_path / "precious").read_text() == "mine"
 
-    def test_among_the_runs_is_neither_followed_nor_taken_for_one(
+    def test_among_the_runs_is_neither_followed_nor_treated_as_a_run(
         self, folder: Path, tmp_path: Path
     ) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})

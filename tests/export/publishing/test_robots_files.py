@@ -58,7 +58,7 @@ class TestRobotsTxt:
         export(output=moved, sitemaps={"a": Numbers(1)}, robots=path, base_url="https://example.org")
         assert path.read_bytes() == mine + block.replace(b"www.example.com", b"example.org")
 
-    def test_is_not_written_where_nothing_changes(self, tmp_path: Path) -> None:
+    def test_is_not_written_if_nothing_changes(self, tmp_path: Path) -> None:
         public, robots = tmp_path / "public", tmp_path / "robots"
         robots.mkdir()
         export(output=public, sitemaps={"a": Numbers(1)}, robots=robots / "robots.txt")
@@ -67,7 +67,7 @@ class TestRobotsTxt:
         assert (touched(robots), robots.stat().st_mtime_ns) == before
         assert report.robots == "unchanged"
 
-    def test_is_not_written_where_the_owner_lists_the_index(self, folder: Path, path: Path) -> None:
+    def test_is_not_written_if_the_owner_lists_the_index(self, folder: Path, path: Path) -> None:
         path.write_text(f"sitemap:{BASE}/sitemap.xml")
         before = path.stat()
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)

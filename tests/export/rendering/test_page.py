@@ -52,9 +52,7 @@ class TestTheFilesOfAnExport:
         assert paths(folder) == [*numbers(3), *numbers(1)]
 
     @pytest.mark.parametrize("by", ["argument", "setting"])
-    def test_are_plain_where_gzip_is_off(
-        self, folder: Path, by: str, configure: Callable[..., None]
-    ) -> None:
+    def test_are_plain_if_gzip_is_off(self, folder: Path, by: str, configure: Callable[..., None]) -> None:
         if by == "setting":
             configure(GZIP=False)
         export(output=folder, sitemaps={"a": Numbers(3)}, gzip=False if by == "argument" else None)

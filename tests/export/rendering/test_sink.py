@@ -116,9 +116,7 @@ class TestAPageThatIsPublishedAlready:
         wanted, _ = written(place, compressor(6), DATA)
         assert (out.size, out.unchanged) == (wanted.size, False)
 
-    def test_leaves_no_file_open_and_nothing_behind_where_its_writer_fails(
-        self, place: Place, tmp_path: Path
-    ) -> None:
+    def test_leaves_no_open_or_staged_file_if_its_writer_fails(self, place: Place, tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208
         for known in (None, digest(DATA), digest([b"other"])):
             with suppress(ZeroDivisionError), open_sink(place, compressor(6), known) as out:

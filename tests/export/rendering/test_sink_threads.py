@@ -173,7 +173,7 @@ class TestASink:
         assert threads() == []
 
     @pytest.mark.parametrize("compressed", [False, True], ids=["last chunk", "end of the stream"])
-    def test_raises_what_its_thread_raised_at_the_close(
+    def test_raises_the_error_of_its_thread_on_close(
         self, path: Path, full: Callable[[int], None], compressed: bool
     ) -> None:
         full(10)
@@ -221,7 +221,7 @@ class TestASink:
         assert taken == [b"a"]
         assert threads() == []
 
-    def test_is_closed_where_its_caller_fails(self, path: Path) -> None:
+    def test_is_closed_if_its_caller_fails(self, path: Path) -> None:
         opened: list[Sink] = []
 
         def fail() -> None:
@@ -237,7 +237,9 @@ class TestASink:
         assert out._file.closed
         assert threads() == []
 
-    def test_fails_a_page_as_it_fails_a_file(self, tmp_path: Path, full: Callable[[int], None]) -> None:
+    def test_fails_a_page_in_the_same_way_as_a_file(
+        self, tmp_path: Path, full: Callable[[int], None]
+    ) -> None:
         with override_settings(SITEMAPS09={"BASE_URL": BASE}):
             export(output=tmp_path, sitemaps=SECTIONS)
             before: dict[str, Any] = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}

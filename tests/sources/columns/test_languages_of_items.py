@@ -205,7 +205,7 @@ class TestPagesOfItemsWithFewLanguages:
             rows[name] = sources.rows_on_page(compiled(section), LIMITS)
         assert rows == {"few": 95, "two": 48, "all": 10}
 
-    def test_hold_no_more_entries_than_the_limit_where_later_items_have_all(self) -> None:
+    def test_hold_no_more_entries_than_the_limit_if_later_items_have_all(self) -> None:
         section = listing(
             range(600),
             i18n=True,

@@ -275,7 +275,7 @@ class TestADeclaredTime:
         assert any(found.lastmods) is not nothing or (using == "mariadb" and name.startswith("TruncDay"))
 
     @pytest.mark.parametrize("name", EXPRESSIONS)
-    def test_is_read_as_text_where_it_can_be(self, name: str, using: str) -> None:
+    def test_is_read_as_text_if_it_can_be(self, name: str, using: str) -> None:
         make, text = EXPRESSIONS[name]
         rows = Article.objects.using(using)
         assert reads_text(rows, on_the_same_database(make(), using)) is text
@@ -412,7 +412,7 @@ class TestTheQueries:
         assert len(found) == 3
         assert all(is_cast(sql, column) for sql in found)
 
-    def test_cast_nothing_where_instances_are_made(self, using: str) -> None:
+    def test_cast_nothing_if_instances_are_made(self, using: str) -> None:
         rows = write(using, MOMENTS[:8])
         found = self.counted(compiled(rows, lambda self, item: item.updated))
         assert [is_cast(sql) for sql in found] == [False] * 3
@@ -506,7 +506,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
             same(rows, F("updated"))
 
     @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
-    def test_with_a_zone_keeps_it_where_settings_are_naive(self, zone: str, settings: Any) -> None:
+    def test_with_a_zone_keeps_it_if_settings_are_naive(self, zone: str, settings: Any) -> None:
         settings.USE_TZ = False
         settings.TIME_ZONE = zone
         rows = write("default", MOMENTS, naive=True)
@@ -517,7 +517,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
 class TestPostgreSQL:
     @pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01"])
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_skips_and_names_a_row_in_both_ways_where_python_has_no_such_time(
+    def test_skips_and_names_a_row_in_both_ways_if_python_has_no_such_time(
         self, postgresql: str, column: str, value: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
@@ -537,14 +537,14 @@ class TestPostgreSQL:
         assert same(rows, F("updated")).lastmods[0] == "2026-01-31T09:30:00Z"
 
     @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "Europe/London", "Etc/GMT-5", "Etc/GMT+5", "UTC"])
-    def test_reads_the_same_where_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
+    def test_reads_the_same_if_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET TIME ZONE '{zone}'"):
             assert len(same(rows, F("updated")).lastmods) == len(MOMENTS)
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["ISO, DMY", "ISO, YMD"])
-    def test_reads_the_same_where_the_session_orders_days_otherwise(
+    def test_reads_the_same_if_the_session_orders_days_differently(
         self, postgresql: str, style: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
@@ -553,7 +553,7 @@ class TestPostgreSQL:
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
-    def test_reads_the_same_where_the_session_writes_days_otherwise(
+    def test_reads_the_same_if_the_session_writes_days_differently(
         self, postgresql: str, style: str
     ) -> None:
         rows = write(postgresql, MOMENTS)

@@ -175,7 +175,7 @@ def test_rows_after_a_gap_are_read_like_those_before_it(db: None, name: str) -> 
     assert spent[1] < 2.5 * spent[0]
 
 
-def test_no_key_is_computed_where_a_project_converts_its_values() -> None:
+def test_no_key_is_computed_if_a_project_converts_its_values() -> None:
     class Scrambled(BigIntegerField):  # type: ignore[type-arg]
         def from_db_value(self, value: int, *_: Any) -> int:
             return value ^ 0b1010101

@@ -95,7 +95,7 @@ class TestSlices:
         assert paths(source.batches(ALL)) == [f"/articles/a{n:02}/" for n in range(ROWS)]
         assert readers() == []
 
-    def test_are_read_in_another_thread_only_where_a_server_works(
+    def test_are_read_in_another_thread_only_if_a_server_works(
         self, source: Any, using: str, asked: list[str]
     ) -> None:
         paths(source.batches(ALL))
@@ -106,7 +106,7 @@ class TestSlices:
         assert asked[0] == here
         assert len(elsewhere) == (len(asked) - 1 if using == "postgresql" else 0)
 
-    def test_need_no_thread_where_there_is_but_one(self, source: Any, asked: list[str]) -> None:
+    def test_need_no_thread_if_there_is_only_one(self, source: Any, asked: list[str]) -> None:
         pk = Article.objects.using(source.bare_rows.db).order_by("pk")[SLICE - 2].pk
         asked.clear()
         assert len(paths(source.batches(Page(1, None, (str(pk),))))) == SLICE - 1
@@ -134,7 +134,7 @@ class TestSlices:
         assert readers() == []
         assert not connections[using].allow_thread_sharing
 
-    def test_are_read_here_where_the_project_has_a_say_in_queries(
+    def test_are_read_in_this_thread_if_the_project_customizes_queries(
         self, source: Any, using: str, asked: list[str]
     ) -> None:
         """The project's code can depend on the thread, for example with a schema for each tenant."""

@@ -181,7 +181,7 @@ class TestAColumnOfTexts:
         assert w3c_texts([], times=True) == []
         assert w3c_texts((None, None), times=False) == (None, None)
 
-    def test_is_known_to_be_plain_where_each_row_has_one(self) -> None:
+    def test_is_known_to_be_plain_if_each_row_has_one(self) -> None:
         assert isinstance(w3c_texts(["2026-01-31"], times=False), SafeColumn)
         assert not isinstance(w3c_texts(["2026-01-31", None], times=False), SafeColumn)
 
