@@ -17,7 +17,7 @@ from django.utils.timezone import get_default_timezone
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import Base, Limits
 
-# A directive of Cache-Control, with underscores for hyphens.
+# A Cache-Control directive, with underscores instead of hyphens.
 _DIRECTIVE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 
@@ -136,7 +136,7 @@ class Conf:
 
     @property
     def live_seconds(self) -> float:
-        """Seconds during which native views assume that a page is unchanged. Default: 60."""
+        """Seconds for which native views assume that a page is unchanged. Default: 60."""
         return self._seconds("LIVE_SECONDS", 60)
 
     @property
@@ -146,7 +146,7 @@ class Conf:
 
     @property
     def cache_control(self) -> Mapping[str, Any]:
-        """Directives for the header `Cache-Control` of native views. Default: no directives.
+        """Directives for the `Cache-Control` header of native views. Default: no directives.
 
         The keys are arguments of Django's `patch_cache_control()`.
         """

@@ -74,7 +74,7 @@ def export_settings(options: Mapping[str, Any]) -> list[str]:
 
 
 def _check_base(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that a host is set for exports. Exports have no request with a host."""
+    """Check that exports have a host. Unlike a view, an export cannot use the host of a request."""
     has_host = options.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites")
     if not has_host and (reasons := export_settings(options)):
         yield message(

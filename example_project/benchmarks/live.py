@@ -1,8 +1,8 @@
 """Compare live requests with `django.contrib.sitemaps`, on PostgreSQL and gunicorn with two workers.
 
 `python example_project/benchmarks/live.py --rows 1000000` needs gunicorn, psycopg and redis in its own
-environment, and both servers on this machine. Every request is sent over a new connection. Each table has
-the medians of several requests; all of them are from one run.
+environment, and both servers on this machine. Every request is sent over a new connection. Each table shows
+the medians of several requests from a single run.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class TestASitemapsModule:
         assert any(f"{project.sitemaps}, line {at}: {words}" in said for at in lines), said
         assert words in project.is_refused("export_sitemaps", "--output", "public")
 
-    def test_says_so_where_its_own_import_fails_elsewhere(self, project: Project) -> None:
+    def test_says_so_if_its_own_import_fails_elsewhere(self, project: Project) -> None:
         (project.folder / "shop" / "helpers.py").write_text("\n\n1 / 0\n")
         line = project.declare("from shop import helpers")
         assert f"{project.sitemaps}, line {line}: ZeroDivisionError: " in project.is_refused("check")
@@ -221,7 +221,7 @@ class TestADeclaration:
             ('["home"]', "`def location(self, item)`, or use StaticViewSitemap for view names"),
         ],
     )
-    def test_without_a_location_says_so(self, project: Project, items: str, words: str) -> None:
+    def test_without_a_location_is_reported(self, project: Project, items: str, words: str) -> None:
         project.declare(
             f'@register("products")\nclass Products(Sitemap):\n def items(self): return {items}'
         )
@@ -287,7 +287,7 @@ class TestBaseUrl:
 
 
 class TestInstalledApps:
-    def test_without_ours_are_an_error_where_our_urls_are_included(self, project: Project) -> None:
+    def test_without_ours_are_an_error_if_our_urls_are_included(self, project: Project) -> None:
         settings = project.folder / "site_settings.py"
         settings.write_text(SETTINGS.replace('"django_sitemaps09", ', ""))
         status, _, err = project.manage("check")

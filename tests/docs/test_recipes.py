@@ -1,4 +1,4 @@
-"""The recipes for serving an export, run against the real servers, twice with a change between."""
+"""The recipes for serving an export, run with real servers, before and after a change."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_nginx_keeps_the_folder_of_the_export_from_the_web(tmp_path: Path) -> No
     public = tmp_path / "public"
     run_export(public)
     assert (public / ".sitemaps09" / "manifest.json").exists()
-    # A site that serves everything else in that folder, too.
+    # The site serves everything else in this folder, too.
     text = recipe("nginx").replace("/srv/example/public", str(public))
     text += f"location / {{ root {public}; }}\n"
     with nginx(server(text), tmp_path / "nginx") as address:
@@ -100,7 +100,7 @@ def test_nginx_without_compressed_files(tmp_path: Path) -> None:
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path: Path, settings: An
         settings.WHITENOISE_ROOT = second
         with served() as later:
             assert crawl(over_http(later)) == expected() != before
-            # Processes of the last release answer what they did, whole, until they end.
+            # Until they end, processes of the previous release serve the same complete files as before.
             assert crawl(over_http(earlier)) == before
     assert not list(second.glob(".*"))
 
@@ -196,7 +196,7 @@ def test_the_views_serve_every_kind_of_section(tmp_path: Path, settings: Any, cl
     assert crawl(fetch) == expected()
     change_rows()
     run_export(None)
-    # Five minutes later: the views keep the bounds of pages for that long.
+    # Five minutes later, the views renew the bounds of pages.
     cache.clear()
     assert crawl(fetch) == expected()
 

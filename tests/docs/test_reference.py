@@ -72,7 +72,7 @@ def test_every_setting_has_its_heading(key: str) -> None:
     assert re.search(rf"^### `{key}: .+ = .+`$", SETTINGS, re.MULTILINE)
 
 
-def test_no_heading_names_a_setting_that_there_is_not() -> None:
+def test_no_heading_names_an_unknown_setting() -> None:
     assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
 
 
@@ -160,7 +160,7 @@ def test_the_contract_of_an_engine_is_that_of_its_protocol() -> None:
     inherited = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
     own = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
     own |= {*Engine.__annotations__}
-    assert names(section(PUBLIC, "The contract of an engine")) == own - inherited
+    assert names(section(PUBLIC, "The interface of an engine")) == own - inherited
 
 
 def test_the_names_of_urls_are_described() -> None:

@@ -27,7 +27,7 @@ PAGE = "/sitemap-articles-1.xml"
 
 
 class SmallCache(LocMemCache):
-    """Refuses large values, as Memcached does."""
+    """Cache that rejects large values, as Memcached does."""
 
     def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(value, bytes) and len(value) > 1_000_000:
@@ -149,7 +149,7 @@ class TestAPage:
         self, pages_cache: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, renderings: list[int]
     ) -> None:
         pages_cache(f"{__name__}.SmallCache")
-        # Not compressed, so that it is large.
+        # Not compressed, so that the page is large.
         monkeypatch.setattr(rendered, "compress", lambda content, level, **_: gzip.compress(content, 0))
         Article.objects.all().delete()
         for number in range(8):

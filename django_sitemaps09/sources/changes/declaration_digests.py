@@ -1,4 +1,4 @@
-"""Declaration digests: everything except rows that determines the bytes of pages."""
+"""Declaration digests: digests of everything except rows that determines the bytes of pages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def query_facts(rows: QuerySet[Any]) -> object:
 def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     """Return the facts that every sitemap has: settings, versions and the source code of its classes.
 
-    `hosts` has no base of a compiled sitemap, since everything published with the section shares it.
+    For a compiled sitemap, `hosts` does not include the base, which never changes in a published section.
     Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
     other attributes can be a cache.
     """

@@ -1,4 +1,4 @@
-"""Declaration digests: whatever decides the bytes of pages changes them, and nothing else."""
+"""Declaration digests change if anything but rows changes the bytes of pages, and only then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.models import Article, Event
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
 from tests.urls import nothing
 
-# What decides the bytes of pages beside the rows.
+# Everything except rows that determines the bytes of pages.
 
 DECLARING = """
 import django

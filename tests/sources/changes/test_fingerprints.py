@@ -1,4 +1,4 @@
-"""Fingerprints: whatever changes in a page changes its fingerprint."""
+"""Any change of the rows of a page changes its fingerprint."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_what_is_not_in_a_page_leaves_its_fingerprint(articles: QuerySet[Article
     assert source.fingerprint(None, None) == before
 
 
-def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
+def test_a_fingerprint_has_the_count_of_rows_and_the_newest_lastmod(
     articles: QuerySet[Article], using: str
 ) -> None:
     source = source_of(articles)
@@ -143,7 +143,7 @@ def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
 
 
 def parts_add_up(source: Any, *bounds: Key) -> bool:
-    """Whether the fingerprints of ranges come to that of all of them; on SQLite their rows alone do."""
+    """Return whether the fingerprints of ranges add up; on SQLite, only their counts of rows can."""
     ends: list[Key | None] = [None, *bounds, None]
     parts = [source.fingerprint(*pair) for pair in pairwise(ends)]
     whole = source.fingerprint(None, None)
@@ -232,7 +232,7 @@ def test_keys_of_several_columns_and_of_relations_are_hashed(using: str) -> None
 
 
 def hash_of(using: str, *values: Any) -> int | str:
-    """The hash of one row with such columns beside its key."""
+    """Return the hash of one row with these columns besides its key."""
     columns = [value if hasattr(value, "resolve_expression") else Value(value) for value in values]
     names = {f"column_{n}": column for n, column in enumerate(columns)}
     rows = Category.objects.using(using).filter(pk=1)
@@ -241,12 +241,12 @@ def hash_of(using: str, *values: Any) -> int | str:
 
 
 TEXT = CharField()
-#: From which PostgreSQL counts microseconds.
+#: The time from which PostgreSQL counts microseconds.
 SINCE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def folded(number: int) -> int:
-    """Another number, whose halves give the same by XOR, which is all that PostgreSQL hashes of it."""
+    """Return another number with the same XOR of its halves, which is all that PostgreSQL hashes."""
     return number ^ ((1 << 32) + 1)
 
 
@@ -388,7 +388,7 @@ def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
 
 
 class Cached(QuerySet[Any]):
-    """As libraries that cache queries do."""
+    """A queryset as in libraries that cache queries."""
 
     def _fetch_all(self) -> None:
         super()._fetch_all()  # type: ignore[misc]
@@ -398,8 +398,8 @@ def test_rows_that_are_not_plainly_fetched_are_not_skippable(articles: QuerySet[
     assert not source_of(Cached(Article, using=articles.db)).can_fingerprint
 
 
-def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
-    """Then nothing is skipped, since no more than a count and the newest lastmod would tell."""
+def test_a_database_without_hashes_cannot_fingerprint(articles: QuerySet[Article]) -> None:
+    """No page is then skipped, because only the count and the newest lastmod could show a change."""
     source = source_of(articles)
     with mock.patch.object(type(connections[articles.db]), "vendor", "oracle"):
         assert not source.can_fingerprint
@@ -409,7 +409,7 @@ def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
 
 
 def test_rows_are_hashed_over_a_foreign_connection_unchanged(tmp_path: Path) -> None:
-    """Nothing is registered on it, and it may be read-only."""
+    """No function is registered on the connection, which may be read-only."""
     path = tmp_path / "rows.sqlite3"
     with closing(sqlite3.connect(path)) as made:
         made.execute("CREATE TABLE tests_category (id integer PRIMARY KEY, slug varchar(50), at datetime)")
@@ -461,5 +461,5 @@ def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using: str) ->
     finally:
         tracemalloc.stop()
     assert found.rows == 5_000
-    # Of 20 MB.
+    # The rows would take 20 MB.
     assert peak < 6_000_000
