@@ -273,7 +273,7 @@ class TestNginx:
             address = in_front(views)
             until(lambda: shows_rows(address))
             change_rows()
-            # Five minutes later: the views keep the bounds of pages for that long.
+            # Five minutes later, the views renew the bounds of pages.
             cache.clear()
             until(lambda: shows_rows(address))
             until(lambda: get(address, STATIC).status == "STALE")

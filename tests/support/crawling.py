@@ -105,7 +105,7 @@ SITEMAPS = every_kind()
 
 
 def expected() -> dict[str, set[str]]:
-    """The paths of each section, read from the rows without any code of the package."""
+    """Return the paths of each section, from the rows and without any code of the package."""
     articles = {f"/articles/{slug}/" for slug in Article.objects.values_list("slug", flat=True)}
     categories = list(Category.objects.values_list("slug", flat=True))
     words = Word.objects.values_list("word", flat=True)
@@ -154,7 +154,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str | None]
 
 
-#: The answer of a server to the name of a file.
+#: A server's response for the name of a file.
 Fetch = Callable[[str], Answer]
 
 TYPES = {"xml": ("application/xml", "text/xml"), "gz": ("application/gzip", "application/octet-stream")}
