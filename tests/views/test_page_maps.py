@@ -384,6 +384,8 @@ class TestACacheThatFails:
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         failing = Refusing("refusing", {"OPTIONS": {"REFUSED": ["get"]}})
+        # Other tests use the same memory.
+        failing.clear()
         monkeypatch.setattr(caching, "cache", failing)
         self.crawl()
         assert failing.asked == 1
