@@ -135,6 +135,11 @@ class Conf:
         return self._flag("CASCADE", default=False)
 
     @property
+    def serve_exported(self) -> bool:
+        """Whether native views serve the exported files that exist. Default `False`."""
+        return self._flag("SERVE_EXPORTED", default=False)
+
+    @property
     def live_seconds(self) -> float:
         """Seconds for which native views assume that a page is unchanged. Default: 60."""
         return self._seconds("LIVE_SECONDS", 60)
@@ -247,6 +252,6 @@ KEYS = {
     for key in (
         *("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "GZIP"),
         *("GZIP_LEVEL", "MAX_URLS", "MAX_BYTES", "MAX_SHRINK", "KEEP_REMOVED", "ENGINE", "CASCADE"),
-        *("STYLESHEET", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
+        *("STYLESHEET", "SERVE_EXPORTED", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
     )
 }

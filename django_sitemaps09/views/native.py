@@ -6,27 +6,30 @@ import gzip
 import logging
 import re
 import time
-from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, reverse
 from django.utils.cache import patch_vary_headers
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
+from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, page_name
 from django_sitemaps09.hooks.formats import FormatName
 from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
-from django_sitemaps09.views import page_maps, rendered, validators
+from django_sitemaps09.stores import content_type
+from django_sitemaps09.views import exported_files, page_maps, rendered, validators
 from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.rendered import RenderedPage
 from django_sitemaps09.views.responses import (
+    GzipFileResponse,
+    Sitemaps,
     configured_script_prefix,
     current_base,
     is_host_from_client,
@@ -41,26 +44,17 @@ logger = logging.getLogger(__name__)
 # Not "gzip;q=0", which means that the client does not accept gzip (RFC 9110, section 12.4.2).
 _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))", re.ASCII | re.IGNORECASE)
 
-Sitemaps = Mapping[str, Section] | None
-
-
-class GzipFileResponse(HttpResponse):
-    """A gzip file that `GZipMiddleware` does not compress again, because some clients would fail.
-
-    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
-    `True` for this header, although the header is not sent.
-    """
-
-    def has_header(self, header: str) -> bool:
-        return header.lower() == "content-encoding" or super().has_header(header)
-
 
 @native
-def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
+def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return an index of all pages of all sections. Log and skip sections that fail.
 
     If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
+    return exported_files.respond(request, INDEX, sitemaps) or _live_index(request, sitemaps)
+
+
+def _live_index(request: HttpRequest, sitemaps: Sitemaps) -> HttpResponseBase:
     stopwatch = Stopwatch("Index")
     base = current_base(request)
     entries: list[IndexEntry] = []
@@ -84,7 +78,7 @@ def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpRespon
     return answer
 
 
-def _status(answer: HttpResponse, etag_from: str) -> str:
+def _status(answer: HttpResponseBase, etag_from: str) -> str:
     """Return the status for the log, with the source of the ETag if that decided the status."""
     return f"status {answer.status_code}" + (f" by {etag_from}" if answer.status_code != 200 else "")
 
@@ -103,23 +97,21 @@ def _index_entries(
 
 
 @native
-def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
+def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return one page as XML."""
-    return _page_response(request, section, page, sitemaps, "xml", HttpResponse, "application/xml")
+    return _page_response(request, section, page, "xml", sitemaps)
 
 
 @native
-def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
+def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return one page as a gzip file. Some clients fail on the type XML or a Content-Encoding header."""
-    return _page_response(request, section, page, sitemaps, "xml", GzipFileResponse, "application/gzip")
+    return _page_response(request, section, page, "xml.gz", sitemaps)
 
 
 @native
-def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
+def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return one page as text, with one URL on each line. This works for sections of any format."""
-    return _page_response(
-        request, section, page, sitemaps, "text", HttpResponse, "text/plain; charset=utf-8"
-    )
+    return _page_response(request, section, page, "txt", sitemaps)
 
 
 @native
@@ -139,26 +131,27 @@ def robots_txt(
 
 
 @native
-def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it.
-
-    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
-    """
+def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
+    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
+    response = exported_files.respond(request, STYLESHEET, sitemaps)
+    if response is not None:
+        return response
     content = writer.stylesheet()
-    response = HttpResponse(content, content_type="text/css; charset=utf-8")
+    response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return validators.respond(request, response, validators.of_content(content))
 
 
-@site_locale()
 def _page_response(
-    request: HttpRequest,
-    section: str,
-    number: str,
-    sitemaps: Sitemaps,
-    format_name: FormatName,
-    response_class: type[HttpResponse],
-    content_type: str,
-) -> HttpResponse:
+    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
+) -> HttpResponseBase:
+    response = exported_files.respond(request, page_name(section, int(number), suffix), sitemaps)
+    return response or _live_page(request, section, number, suffix, sitemaps)
+
+
+@site_locale()
+def _live_page(
+    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
+) -> HttpResponseBase:
     """Return a page, or an empty response if the client's copy is still valid."""
     started = time.time()
     subject = page_subject(section, number)
@@ -173,7 +166,10 @@ def _page_response(
     if live_page is None:
         raise Http404(f"Section {section!r} has no page {number}")
     known_etag = validators.of_page(source, live_page)
-    response = _with_vary(response_class(content_type=content_type))
+    format_name: FormatName = "text" if suffix == "txt" else "xml"
+    response_class = GzipFileResponse if suffix == "xml.gz" else HttpResponse
+    media_type = content_type(page_name(section, live_page.number, suffix))
+    response = _with_vary(response_class(content_type=media_type))
     answer = validators.respond(request, response, known_etag)
     status = _status(answer, "fingerprint")
     if answer is response:
@@ -183,7 +179,7 @@ def _page_response(
             partial(_render, section, source, live_page, format_name, started),
             subject,
         )
-        response = _with_content(_with_vary(response_class(content_type=content_type)), page, request)
+        response = _with_content(_with_vary(response_class(content_type=media_type)), page, request)
         answer = validators.respond(request, response, page.etag)
         status = _status(answer, "content")
     stopwatch.log(status)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time, timezone
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -22,9 +22,27 @@ from django.views.decorators.http import require_safe
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol import Base, parse_base
+from django_sitemaps09.sections import Section
 from django_sitemaps09.views.caching import BusyError
 
+#: The sections that a URLconf passes to a view, by name. `None`: the sections of the project.
+Sitemaps: TypeAlias = "Mapping[str, Section] | None"
 ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponseBase])
+
+
+class GzipFile(HttpResponseBase):
+    """A response that `GZipMiddleware` does not compress again, because some clients would fail.
+
+    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
+    `True` for this header, although the header is not sent.
+    """
+
+    def has_header(self, header: str) -> bool:
+        return header.lower() == "content-encoding" or super().has_header(header)
+
+
+class GzipFileResponse(GzipFile, HttpResponse):
+    """A gzip file in memory."""
 
 
 def public(view: ViewT) -> ViewT:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import get_script_prefix
 from django.utils.cache import get_conditional_response, patch_cache_control
 
@@ -67,14 +67,14 @@ def of_content(content: bytes) -> str:
     return f'W/"{blake2b(content, digest_size=16).hexdigest()}"'
 
 
-def respond(request: HttpRequest, response: HttpResponse, etag: str | None) -> HttpResponse:
+def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) -> HttpResponseBase:
     """Return the response with headers, or one of status 304 or 412 for a conditional request."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
     if etag is None:
         return response
     response["ETag"] = etag
-    answer: HttpResponse = get_conditional_response(request, etag, None, response)  # type: ignore[assignment]
+    answer: HttpResponseBase = get_conditional_response(request, etag, None, response)  # type: ignore[arg-type, assignment]
     if answer is not response:
         skip_cache_update(request)
     return answer

@@ -37,6 +37,10 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"CACHE_CONTROL": {"max_age=1\r\nX": True}}, ["E003"]),
         ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
+        ({"SERVE_EXPORTED": True}, ["W009"]),
+        ({"SERVE_EXPORTED": 1}, ["E003"]),
+        ({"SERVE_EXPORTED": True, "ROOT": "x", "BASE_URL": "https://example.org"}, []),
+        ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": "https://example.org"}, []),
     ],
 )
 def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -> None:

@@ -48,6 +48,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/cache.md", "CDN", "python"): 1,
     },
     "test_first_steps": {
+        Place("docs/howto/serve.md", "Django", "python"): 1,
         Place("docs/reference/settings.md", "Settings", "python"): 1,
         Place("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`", "python"): 1,
     },

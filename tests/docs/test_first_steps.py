@@ -261,6 +261,25 @@ def test_the_header_of_the_settings_page_is_sent(project: Project) -> None:
     assert out.splitlines()[-1] == "public, max-age=3600, stale-while-revalidate=86400"
 
 
+def test_the_settings_for_serving_files_by_django_serve_them(project: Project) -> None:
+    [block] = blocks("python", "docs/howto/serve.md", "Django")
+    base_dir = "from pathlib import Path\nBASE_DIR = Path(__file__).parent\n"
+    (project.folder / "site_settings.py").write_text(f"{SETTINGS}{base_dir}{block.text}\n")
+    project.declare(
+        '@register("home")\nclass Home(Sitemap):\n'
+        ' def items(self): return ["/"]\n def location(self, item): return item'
+    )
+    status, _, err = project.manage("export_sitemaps")
+    assert status == 0, err
+    file = project.folder / "sitemaps" / "sitemap.xml"
+    assert "/sitemap-home-1.xml.gz" in file.read_text()
+    file.write_text("the file")
+    code = "from django.test import Client; print(Client().get('/sitemap.xml').getvalue())"
+    status, out, err = project.manage("shell", "-c", code)
+    assert status == 0, err
+    assert out.splitlines()[-1] == "b'the file'"
+
+
 class TestBaseUrl:
     @pytest.mark.parametrize(
         ("debug", "host"), [(True, "http://127.0.0.1:8000"), (False, "https://www.example.com")]
