@@ -131,7 +131,7 @@ class Conf:
 
     @property
     def cascade(self) -> bool:
-        """Whether an export may write an index of several indexes to `sitemap.xml`. Default `False`."""
+        """Whether `sitemap.xml` may be an index of several indexes. Default `False`."""
         return self._flag("CASCADE", default=False)
 
     @property

@@ -31,6 +31,8 @@ LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
 # raise the highest number, since few numbers would then remain.
 _NUMBER = "[1-9][0-9]{0,7}"
 _PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
+#: The pattern for the path of a numbered index. The name of a page has a second hyphen.
+LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
 # Pattern for the file name of an index. The name of a page never matches.
 _INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
 

@@ -7,6 +7,7 @@ manifest, so the digests there can be those of other bytes.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
@@ -32,7 +33,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     That is the case without an export for the host of the request, if the export does not have the file,
     if its files are served at other paths of the host, or if the view serves other sections.
     """
-    if not conf.serve_exported or not exported.is_configured() or not _is_export_of(sitemaps):
+    if not _serves(sitemaps):
         return None
     base = current_base(request)
     try:
@@ -49,6 +50,24 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     except (ExportError, OSError) as error:
         exported.ignore_export(base, error)
         return None
+
+
+def index_names(request: HttpRequest, sitemaps: Sitemaps) -> Sequence[str]:
+    """Return the file names of the exported indexes; none if the index is live."""
+    if not _serves(sitemaps):
+        return ()
+    base = current_base(request)
+    try:
+        export = exported.current_export(base)
+    except (ExportError, OSError) as error:
+        exported.ignore_export(base, error)
+        return ()
+    return () if export is None else export.root.indexes
+
+
+def _serves(sitemaps: Sitemaps) -> bool:
+    """Return whether a view serves files of an export."""
+    return conf.serve_exported and exported.is_configured() and _is_export_of(sitemaps)
 
 
 def _is_export_of(sitemaps: Sitemaps) -> bool:

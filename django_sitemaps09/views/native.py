@@ -6,26 +6,27 @@ import gzip
 import logging
 import re
 import time
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import get_script_prefix, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils.cache import patch_vary_headers
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import IndexEntry, reason_of
-from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, page_name
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
 from django_sitemaps09.hooks.formats import FormatName
 from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import exported_files, page_maps, rendered, validators
+from django_sitemaps09.views import exported_files, live_indexes, page_maps, rendered, validators
 from django_sitemaps09.views.caching import BusyError
+from django_sitemaps09.views.live_indexes import SectionPages
 from django_sitemaps09.views.rendered import RenderedPage
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
@@ -34,6 +35,7 @@ from django_sitemaps09.views.responses import (
     current_base,
     is_host_from_client,
     native,
+    native_url,
     savepoints,
 )
 from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
@@ -46,32 +48,43 @@ _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))",
 
 
 @native
-def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
-    """Return an index of all pages of all sections. Log and skip sections that fail.
+def sitemap_index(
+    request: HttpRequest, sitemaps: Sitemaps = None, number: str | None = None
+) -> HttpResponseBase:
+    """Return an index of the pages of all sections. Log and skip sections that fail.
 
+    `number` is that of `sitemap-N.xml`, which exists only if the pages do not fit into one index.
     If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
-    return exported_files.respond(request, INDEX, sitemaps) or _live_index(request, sitemaps)
+    name = INDEX if number is None else index_name(int(number), cascade=True)
+    return exported_files.respond(request, name, sitemaps) or _live_index(request, name, sitemaps)
 
 
-def _live_index(request: HttpRequest, sitemaps: Sitemaps) -> HttpResponseBase:
+def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase:
     stopwatch = Stopwatch("Index")
     base = current_base(request)
-    entries: list[IndexEntry] = []
+    section_pages: list[SectionPages] = []
     failures: list[Exception] = []
     for section, declaration in sections.native_mapping(sitemaps).items():
         try:
             with savepoints():
-                entries += _index_entries(request, section, declaration, base)
+                section_pages.append(live_indexes.section_pages(request, section, declaration, base))
         except BusyError:
             # An index without the section would mean that its URLs are gone.
             raise
         except Exception as error:
             logger.exception("Section %r is missing from the index: %s", section, reason_of(error))
             failures.append(error)
-    if failures and not entries:
+    indexes = live_indexes.divide(section_pages)
+    content = live_indexes.document(
+        indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
+    )
+    if failures and (content is None or not indexes[0]):
         raise failures[0]
-    content = writer.index_document(entries, styled=conf.stylesheet)
+    if content is None:
+        raise Http404(f"There are only {len(indexes)} indexes")
+    if name == INDEX and not failures:
+        live_indexes.store_count(base, request.path, len(indexes))
     response = HttpResponse(content, content_type="application/xml")
     answer = validators.respond(request, response, validators.of_content(content))
     stopwatch.log(_status(answer, "content"))
@@ -81,19 +94,6 @@ def _live_index(request: HttpRequest, sitemaps: Sitemaps) -> HttpResponseBase:
 def _status(answer: HttpResponseBase, etag_from: str) -> str:
     """Return the status for the log, with the source of the ETag if that decided the status."""
     return f"status {answer.status_code}" + (f" by {etag_from}" if answer.status_code != 200 else "")
-
-
-def _index_entries(
-    request: HttpRequest, section: str, declaration: Section, base: Base
-) -> list[IndexEntry]:
-    with site_locale():
-        source = sources.source(section, declaration, base, conf.limits)
-        live_pages = page_maps.live_index(section, source)
-    name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    return [
-        IndexEntry(f"{base}{_reverse(request, name, section=section, page=page.number)}", lastmod)
-        for page, lastmod in live_pages
-    ]
 
 
 @native
@@ -121,13 +121,31 @@ def robots_txt(
     rules: str = "",
     sitemap_url_name: str = "django_sitemaps09:index",
 ) -> HttpResponse:
-    """Return a robots.txt with `rules` and the URL of the index. Without rules, everything is allowed.
+    """Return a robots.txt with `rules` and the URL of each index. Without rules, everything is allowed.
 
-    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
+    Further indexes are listed if the views have served an index since they exist.
     """
-    line = robots.sitemap_line(f"{current_base(request)}{reverse(sitemap_url_name)}")
-    content = f"{rules.rstrip()}\n\n{line}\n" if rules else f"{line}\n"
+    base = current_base(request)
+    path = reverse(sitemap_url_name)
+    paths = [path]
+    namespace = sitemap_url_name.rpartition(":")[0]
+    for number in _further_indexes(request, base, path, sitemaps):
+        # There is no such view beside the compatibility index.
+        with suppress(NoReverseMatch):
+            paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
+    lines = "\n".join(robots.sitemap_line(f"{base}{path}") for path in paths)
+    content = f"{rules.rstrip()}\n\n{lines}\n" if rules else f"{lines}\n"
     return HttpResponse(content, content_type="text/plain; charset=utf-8")
+
+
+def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[int]:
+    """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
+    if conf.cascade:
+        return ()
+    exported_names = exported_files.index_names(request, sitemaps)
+    if exported_names:
+        return sorted({index_number(name) or 1 for name in exported_names} - {1})
+    return range(2, live_indexes.read_count(base, path) + 1)
 
 
 @native
@@ -282,11 +300,3 @@ def _log(section: str, page: int, document: WriteResult, source: Source) -> None
         logger.warning(
             "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *values
         )
-
-
-def _reverse(request: HttpRequest, name: str, **kwargs: object) -> str:
-    """Return the URL of a native view, in the namespace of the request."""
-    match, namespace = request.resolver_match, "django_sitemaps09"
-    if match is not None and namespace in match.app_names:
-        namespace = match.namespace
-    return reverse(f"{namespace}:{name}", kwargs=kwargs)

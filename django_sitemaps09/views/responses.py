@@ -16,6 +16,7 @@ from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
@@ -65,6 +66,14 @@ def native(view: ViewT) -> ViewT:
             return HttpResponse(status=503, headers={"Retry-After": str(_RETRY_SECONDS)})
 
     return cast("ViewT", public(require_safe(respond)))
+
+
+def native_url(request: HttpRequest, name: str, **kwargs: object) -> str:
+    """Return the path of a native view, in the namespace of the request."""
+    match, namespace = request.resolver_match, "django_sitemaps09"
+    if match is not None and namespace in match.app_names:
+        namespace = match.namespace
+    return reverse(f"{namespace}:{name}", kwargs=kwargs)
 
 
 @contextmanager
