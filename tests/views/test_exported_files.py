@@ -435,3 +435,22 @@ class TestFilesOnAnotherHost:
         for host in ("www.example.com", "internal.example.com"):
             response = get(PAGE, Host=host)
             assert (response.status_code, response.body) == (200, (folder / PAGE[1:]).read_bytes())
+
+
+@pytest.mark.slow
+def test_files_on_s3_are_served(
+    bucket: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: Any,
+) -> None:
+    monkeypatch.setattr("django_sitemaps09.stores.exclusive_lock", lambda store: nullcontext(lambda: None))
+    made = bucket(location="maps")
+    export()
+    with django_assert_num_queries(0):
+        response = get(PAGE)
+    assert response.body == made.Object(f"maps{PAGE}").get()["Body"].read()
+    assert response["Content-Type"] == "application/gzip"
+    assert get(PAGE, If_None_Match=response["ETag"]).status_code == 304
+    assert get("/sitemap-articles-1.xml").status_code == 200
+    made.Object(f"maps{PAGE}").delete()
+    assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
