@@ -20,7 +20,9 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import LocalStore, Store, content_type
 from django_sitemaps09.views import exported, validators
+from django_sitemaps09.views.exported import Export
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, current_base
+from django_sitemaps09.views.stopwatch import Stopwatch, status_result
 
 
 class GzipFileStream(GzipFile, FileResponse):
@@ -35,21 +37,29 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     """
     if not _serves(sitemaps):
         return None
+    stopwatch = Stopwatch(f"File {name!r}")
     base = current_base(request)
     try:
         export = exported.current_export(base)
-        if export is None or not export.lists(name):
-            return None
-        store = stores.target_store(None, export.folder)
-        url = f"{export.root.url}{name}"
-        if _is_elsewhere(request, base, url):
-            return _redirect(request, store, name, url)
-        if unquote(urlsplit(url).path) != request.path:
-            return None
-        return _file_response(request, store, name)
+        response = None if export is None else _response(request, base, export, name)
     except (ExportError, OSError) as error:
         exported.ignore_export(base, error)
         return None
+    if response is not None:
+        stopwatch.log(status_result(response.status_code, "file"))
+    return response
+
+
+def _response(request: HttpRequest, base: Base, export: Export, name: str) -> HttpResponseBase | None:
+    if not export.lists(name):
+        return None
+    store = stores.target_store(None, export.folder)
+    url = f"{export.root.url}{name}"
+    if _is_elsewhere(request, base, url):
+        return _redirect(request, store, name, url)
+    if unquote(urlsplit(url).path) != request.path:
+        return None
+    return _file_response(request, store, name)
 
 
 def index_names(request: HttpRequest, sitemaps: Sitemaps) -> Sequence[str]:

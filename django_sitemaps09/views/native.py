@@ -38,7 +38,7 @@ from django_sitemaps09.views.responses import (
     native_url,
     savepoints,
 )
-from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
+from django_sitemaps09.views.stopwatch import Stopwatch, page_subject, status_result
 from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
@@ -87,13 +87,8 @@ def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResp
         live_indexes.store_count(base, request.path, len(indexes))
     response = HttpResponse(content, content_type="application/xml")
     answer = validators.respond(request, response, validators.of_content(content))
-    stopwatch.log(_status(answer, "content"))
+    stopwatch.log(status_result(answer.status_code, "content"))
     return answer
-
-
-def _status(answer: HttpResponseBase, etag_from: str) -> str:
-    """Return the status for the log, with the source of the ETag if that decided the status."""
-    return f"status {answer.status_code}" + (f" by {etag_from}" if answer.status_code != 200 else "")
 
 
 @native
@@ -189,7 +184,7 @@ def _live_page(
     media_type = content_type(page_name(section, live_page.number, suffix))
     response = _with_vary(response_class(content_type=media_type))
     answer = validators.respond(request, response, known_etag)
-    status = _status(answer, "fingerprint")
+    status = status_result(answer.status_code, "fingerprint")
     if answer is response:
         page = rendered.rendered_page(
             _page_name(request, source, live_page, format_name) if conf.live_cache else None,
@@ -199,7 +194,7 @@ def _live_page(
         )
         response = _with_content(_with_vary(response_class(content_type=media_type)), page, request)
         answer = validators.respond(request, response, page.etag)
-        status = _status(answer, "content")
+        status = status_result(answer.status_code, "content")
     stopwatch.log(status)
     return answer
 

@@ -35,3 +35,8 @@ def map_subject(section: str) -> str:
 def page_subject(section: str, number: int | str) -> str:
     """Return the subject of log lines about a page."""
     return f"Section {section!r}, page {number}"
+
+
+def status_result(status: int, etag_from: str) -> str:
+    """Return the result of a response, with the source of the ETag if that decided the status."""
+    return f"status {status}" + (f" by {etag_from}" if status != 200 else "")

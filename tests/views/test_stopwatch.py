@@ -63,7 +63,8 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
     def request(subject: str, url: str = PAGE, **headers: str) -> list[str]:
         caplog.clear()
         with caplog.at_level(logging.DEBUG, LOGGER):
-            Client().get(url, headers=headers)
+            # The file of a response is open until all of it has been read.
+            Client().get(url, headers=headers).getvalue()
         records = [record for record in caplog.records if record.levelno == logging.DEBUG]
         assert {record.name for record in records if record.name.startswith("django_s")} == {LOGGER}
         found = [LINE.fullmatch(record.getMessage()) for record in records if record.name == LOGGER]
@@ -192,6 +193,19 @@ class TestAConditionalRequest:
         assert lines("Index", "/sitemap.xml", if_none_match=etag) == ["status 304 by content"]
 
 
+def test_an_exported_file_needs_one_step(
+    lines: Callable[..., list[str]], configure: Callable[..., None], folder: Path
+) -> None:
+    configure(ROOT=folder, SERVE_EXPORTED=True)
+    export()
+    response: Any = Client().get(f"{PAGE}.gz")
+    assert response.getvalue()
+    etag = response.headers["ETag"]
+    subject = "File 'sitemap-articles-1.xml.gz'"
+    assert lines(subject, f"{PAGE}.gz") == ["status 200"]
+    assert lines(subject, f"{PAGE}.gz", if_none_match=etag) == ["status 304 by file"]
+
+
 def test_every_result_is_documented() -> None:
     """The table lists the results that the modules log, and no others."""
     folder = Path(page_maps.__file__).parent
@@ -212,4 +226,5 @@ def test_every_result_is_documented() -> None:
         "status 200",
         "status 304 by fingerprint",
         "status 304 by content",
+        "status 304 by file",
     }
