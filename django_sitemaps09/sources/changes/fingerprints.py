@@ -18,14 +18,14 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
-# SQL templates: how PostgreSQL hashes a value of a type with all of its bits. The slower hash of the text is
-# used for all other types. A plain column is looked up by its type in the database first. For any other
-# expression, `output_field` can differ from the type in the database, so only names of fields are looked up.
+# How PostgreSQL hashes a value of a type, with all of its bits. All other types are hashed as text, which
+# takes longer. A plain column is first looked up by its type in the database. The type of any other
+# expression can differ from its `output_field`, so it is only looked up by the name of a field.
 _POSTGRESQL_HASHES = {
-    # An integer is the seed, since this function uses 64 bits of its seed, but only 32 of its argument.
+    # The integer is the seed: the function uses all 64 bits of the seed, but folds its argument to 32.
     **dict.fromkeys(("smallint", "integer", "bigint"), "HASHINT8EXTENDED({place}, CAST({sql} AS bigint))"),
     "uuid": "UUID_HASH_EXTENDED(CAST({sql} AS uuid), {place})",
-    # A record accepts a time, too. The text of a date depends on the session.
+    # A record can have a value of any type, such as the time that TruncMonth() returns.
     "DateField": "HASH_RECORD_EXTENDED(ROW({sql}), {place})",
     # The hash of a time has only 32 bits, so seconds are hashed as a float, which has all microseconds.
     # The hash of 0.0 is its seed, so the seed is a hash.
@@ -46,9 +46,9 @@ class RowHash(Func):
     output_field = BigIntegerField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # The columns are seeded with their place, so that they cannot swap values, and combined by XOR. The
-        # combination is hashed again. Otherwise, two rows could swap a value without changing the sum.
-        # Equal sums of different rows are then as unlikely as equal 64-bit random numbers.
+        # Each column has its place as the seed, so that columns cannot swap values, and NULL is 0. Their XOR
+        # is hashed again: in a sum of XORs, the values that two rows swap could cancel each other. So two
+        # different sets of rows have the same sum with a probability of 1 to 2 ** 64.
         hashes, parameters = [], []
         for place, source in enumerate(self.get_source_expressions(), 1):
             sql, arguments = compiler.compile(source)
