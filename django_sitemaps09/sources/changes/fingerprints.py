@@ -46,9 +46,9 @@ class RowHash(Func):
     output_field = BigIntegerField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # Each column has its place as the seed, so that columns cannot swap values, and NULL is 0. Their XOR
-        # is hashed again: in a sum of XORs, the values that two rows swap could cancel each other. So two
-        # different sets of rows have the same sum with a probability of 1 to 2 ** 64.
+        # The place of a column is its seed, so two columns cannot swap values. NULL counts as 0. The XOR of
+        # the columns is hashed again: in a sum of XORs, values that two rows swap could cancel each other.
+        # The sums of two different sets of rows are equal with a probability of 2 ** -64.
         hashes, parameters = [], []
         for place, source in enumerate(self.get_source_expressions(), 1):
             sql, arguments = compiler.compile(source)
