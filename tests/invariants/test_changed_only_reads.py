@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 
 import pytest
 from django.db import connections
@@ -22,6 +23,8 @@ from django_sitemaps09.export.rendering.page import (
     check_declaration,
     render_page,
 )
+from django_sitemaps09.pages import HASHES, Fingerprint
+from django_sitemaps09.sources.changes.fingerprints import fingerprint
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
@@ -72,6 +75,21 @@ class TestWhatIsSkipped:
         ]
         assert report.urls == ROWS
         assert (report.skipped, report.unchanged, report.written) == (ROWS // PAGE, ROWS // PAGE, 0)
+
+    def test_is_nothing_if_the_previous_run_hashed_rows_in_another_way(self, twins: Twins) -> None:
+        """As a version before or after this one can."""
+
+        def other_hashes(*arguments: Any) -> Fingerprint:
+            found = fingerprint(*arguments)
+            other = found.hash[::-1] if isinstance(found.hash, str) else HASHES - 1 - found.hash
+            return found._replace(hash=other)
+
+        with mock.patch("django_sitemaps09.sources.queryset.fingerprint", other_hashes):
+            twins.settled()
+            assert twins.run().skipped == ROWS // PAGE
+        report = twins.run()
+        assert (report.skipped, report.unchanged, report.written) == (0, ROWS // PAGE, 0)
+        assert twins.run().skipped == ROWS // PAGE
 
     @pytest.mark.parametrize(
         "attributes",
