@@ -88,6 +88,7 @@ NOT_RUN: Mapping[Place, tuple[int, str]] = {
     Place("docs/benchmarks.md", "Exports and pages", "sh"): (1, "it takes minutes and installs packages"),
     Place("docs/benchmarks.md", "Querysets", "sh"): (1, "it takes minutes and needs three databases"),
     Place("docs/benchmarks.md", "Exporting again", "sh"): (1, "it takes minutes"),
+    Place("docs/benchmarks.md", "Live requests", "sh"): (1, "it takes minutes and needs two servers"),
     Place("docs/contributing.md", "Contributing", "sh"): (1, "`.ci/run` runs the same line"),
     Place("docs/contributing.md", "Tests", "sh"): (1, "a test does not run the tests"),
     Place("docs/contributing.md", "Documentation", "sh"): (2, "`.ci/run` builds the documentation"),
