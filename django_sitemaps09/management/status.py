@@ -94,12 +94,15 @@ class ExportStatus:
 class Status:
     """The state of sections, and of the settings that concern them.
 
+    `serves_exported` is the setting `SERVE_EXPORTED`.
+
     `base_url` is `None` if clients choose the host. `map_cache` is the cache of page maps, `live_cache` the
     cache of rendered pages. `export` is `None` if the settings name no target.
     """
 
     base_url: str | None
     live_seconds: float
+    serves_exported: bool
     map_cache: CacheStatus
     live_cache: CacheStatus | None
     export: ExportStatus | None
@@ -137,6 +140,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
     return Status(
         base_url=str(base) if has_base else None,
         live_seconds=conf.live_seconds,
+        serves_exported=conf.serve_exported,
         map_cache=map_cache,
         live_cache=None if conf.live_cache is None else _cache(conf.live_cache),
         export=export,

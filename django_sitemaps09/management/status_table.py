@@ -22,6 +22,8 @@ def lines(status: Status) -> Iterator[str]:
     live_cache = "not cached (LIVE_CACHE)" if status.live_cache is None else _cache(status.live_cache)
     yield f"Rendered pages: {live_cache}"
     yield f"Export: {'no STORAGE or ROOT' if status.export is None else _export(status.export)}"
+    if status.serves_exported:
+        yield "The native views serve the exported files (SERVE_EXPORTED)."
     yield ""
     rows = [_HEAD, *map(_row, status.sections)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -48,6 +48,11 @@ def delete(name: str) -> None:
     _call("delete", name)
 
 
+def full_key(name: str) -> str:
+    """Return the key that the cache uses for a name. It has the prefix, or what `KEY_FUNCTION` returns."""
+    return str(_call("make_key", name))
+
+
 def is_failing() -> bool:
     """Return whether the cache failed recently. This process then caches values in its memory."""
     return time.monotonic() < _paused_until

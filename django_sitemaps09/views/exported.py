@@ -79,9 +79,15 @@ def current_export(base: Base) -> Export | None:
 
 def ignore_export(base: Base, error: Exception) -> None:
     """Log that the export for a host cannot be read, and ignore this export for ten seconds."""
-    logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
+    log_unreadable(str(base), error)
     # Without this pause, a storage that does not respond would slow down every request.
     _exports.set(sources.digest(base.domain), (None,))
+
+
+def log_unreadable(name: str, error: Exception) -> None:
+    """Log that a file or an export cannot be read, at most every ten seconds."""
+    if _exports.add(sources.digest(("unreadable", name)), ()):
+        logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
 
 
 def _find_export(folders: Sequence[str]) -> Export | None:

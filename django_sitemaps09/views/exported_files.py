@@ -1,12 +1,14 @@
 """Serve the files of an export from the native views, if `SERVE_EXPORTED` is set.
 
-An ETag is made of the opened file, and not of the manifest: an export replaces files before it replaces the
-manifest, so the digests there can be those of other bytes.
+An ETag is derived from the opened file, since an export replaces files before it replaces the manifest. It
+also contains what changes in the manifest with the file, because deployments can set all times of files to
+the same value.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -14,9 +16,10 @@ from urllib.parse import unquote, urlsplit
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol, sections, stores
+from django_sitemaps09 import protocol, sections, sources, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.filenames import INDEX, parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import LocalStore, Store, content_type
 from django_sitemaps09.views import exported, validators
@@ -39,19 +42,28 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         return None
     stopwatch = Stopwatch(f"File {name!r}")
     base = current_base(request)
+    export = None
     try:
         export = exported.current_export(base)
-        response = None if export is None else _response(request, base, export, name)
+        response = None if export is None else _response(request, base, export, name, sitemaps)
     except (ExportError, OSError) as error:
-        exported.ignore_export(base, error)
+        if export is not None and isinstance(stores.target_store(None, export.folder), LocalStore):
+            exported.log_unreadable(name, error)
+        else:
+            exported.ignore_export(base, error)
         return None
     if response is not None:
         stopwatch.log(status_result(response.status_code, "file"))
     return response
 
 
-def _response(request: HttpRequest, base: Base, export: Export, name: str) -> HttpResponseBase | None:
-    if not export.lists(name):
+def _response(
+    request: HttpRequest, base: Base, export: Export, name: str, sitemaps: Sitemaps
+) -> HttpResponseBase | None:
+    page = parse_page_name(name)
+    # An index lists the pages of a new section before the manifest does.
+    is_declared = page is not None and page.section in sections.native_mapping(sitemaps)
+    if not is_declared and not export.lists(name):
         return None
     store = stores.target_store(None, export.folder)
     url = f"{export.root.url}{name}"
@@ -59,11 +71,13 @@ def _response(request: HttpRequest, base: Base, export: Export, name: str) -> Ht
         return _redirect(request, store, name, url)
     if unquote(urlsplit(url).path) != request.path:
         return None
-    return _file_response(request, store, name)
+    # A run writes a new file for each section that it changes.
+    version = export.root.files.get(page.section, "") if page is not None else ""
+    return _file_response(request, store, name, version or export.root.run)
 
 
-def index_names(request: HttpRequest, sitemaps: Sitemaps) -> Sequence[str]:
-    """Return the file names of the exported indexes; none if the index is live."""
+def index_names(request: HttpRequest, path: str, sitemaps: Sitemaps) -> Sequence[str]:
+    """Return the file names of the exported indexes; none if the index at a path is live."""
     if not _serves(sitemaps):
         return ()
     base = current_base(request)
@@ -72,7 +86,11 @@ def index_names(request: HttpRequest, sitemaps: Sitemaps) -> Sequence[str]:
     except (ExportError, OSError) as error:
         exported.ignore_export(base, error)
         return ()
-    return () if export is None else export.root.indexes
+    if export is None:
+        return ()
+    url = f"{export.root.url}{INDEX}"
+    is_served = _is_elsewhere(request, base, url) or unquote(urlsplit(url).path) == path
+    return export.root.indexes if is_served else ()
 
 
 def _serves(sitemaps: Sitemaps) -> bool:
@@ -87,8 +105,13 @@ def _is_export_of(sitemaps: Sitemaps) -> bool:
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
     """Return whether the files are on another host. The scheme is ignored: a proxy can change it."""
-    domain = protocol.origin(url).domain
-    return domain != protocol.origin(str(base)).domain and domain != request.get_host().lower()
+    own_hosts = {_host(protocol.origin(str(base)).domain), _host(request.get_host())}
+    return _host(protocol.origin(url).domain) not in own_hosts
+
+
+def _host(domain: str) -> str:
+    """Return a domain without a default port, which clients and proxies can add, in lower case."""
+    return re.sub(r"\.?(?::(?:80|443))?$", "", domain.lower())
 
 
 def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpResponseBase | None:
@@ -99,7 +122,7 @@ def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpRe
     return validators.respond(request, HttpResponseRedirect(url), None)
 
 
-def _file_response(request: HttpRequest, store: Store, name: str) -> HttpResponseBase | None:
+def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
     """Return a file. A local file is streamed under WSGI, so that the server can use `sendfile()`.
 
     ASGI servers get the content at once: Django would read the whole file, too, and warn about it.
@@ -112,7 +135,7 @@ def _file_response(request: HttpRequest, store: Store, name: str) -> HttpRespons
             return None
         response_class = GzipFileStream if is_gzip else FileResponse
         response = response_class(file, content_type=content_type(name))
-        answer = validators.respond(request, response, _etag(file))
+        answer = validators.respond(request, response, _etag(file, version))
         if answer is not response:
             file.close()
         return answer
@@ -123,7 +146,7 @@ def _file_response(request: HttpRequest, store: Store, name: str) -> HttpRespons
     return validators.respond(request, response, validators.of_content(content))
 
 
-def _etag(file: BinaryIO) -> str:
+def _etag(file: BinaryIO, version: str) -> str:
     """Return the ETag of an open local file. An export never changes a file, it only replaces it."""
     status = os.fstat(file.fileno())
-    return f'W/"{status.st_mtime_ns:x}-{status.st_size:x}"'
+    return f'W/"{sources.digest((version, status.st_mtime_ns, status.st_size))[:32]}"'

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from django.http import HttpRequest
-from django.urls import get_script_prefix
+from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09 import protocol, sources, writer
 from django_sitemaps09.conf import conf, site_locale
@@ -116,6 +116,7 @@ def read_count(base: Base, path: str) -> int:
 
 
 def _count_name(base: Base, path: str) -> str:
-    # On some servers, clients can choose the script prefix.
-    facts = (None if is_host_from_client() else str(base), path.removeprefix(get_script_prefix()))
+    # On some servers, clients can choose the script prefix. Middleware can set a URLconf for each host.
+    own_path = path.removeprefix(get_script_prefix())
+    facts = (None if is_host_from_client() else str(base), own_path, str(get_urlconf()))
     return f"django_sitemaps09:indexes:{sources.digest(facts)}"

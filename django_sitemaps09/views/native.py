@@ -137,7 +137,7 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
     """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
     if conf.cascade:
         return ()
-    exported_names = exported_files.index_names(request, sitemaps)
+    exported_names = exported_files.index_names(request, path, sitemaps)
     if exported_names:
         return sorted({index_number(name) or 1 for name in exported_names} - {1})
     return range(2, live_indexes.read_count(base, path) + 1)

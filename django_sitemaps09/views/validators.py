@@ -7,6 +7,7 @@ newest lastmod does not change when a row is deleted, and the clocks of servers 
 
 from __future__ import annotations
 
+import threading
 import time
 from hashlib import blake2b
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from django_sitemaps09.django_internals import skip_cache_update
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
 
@@ -33,9 +35,13 @@ _readings = LocMemCache("django_sitemaps09:fingerprints", {"TIMEOUT": None, "MAX
 
 
 class _Reading(NamedTuple):
-    """A fingerprint, or `None` if it could not be read, and the time of reading in seconds since 1970."""
+    """A fingerprint, or `None` if it could not be read, and the time of reading in seconds since 1970.
+
+    `thread` is the thread that read it.
+    """
 
     read_at: float
+    thread: int
     fingerprint: Fingerprint | None
 
     @property
@@ -46,20 +52,21 @@ class _Reading(NamedTuple):
 def of_page(source: Source, page: Page, since: float | None = None) -> str | None:
     """Return the ETag of a page; `None` if only the content shows whether the page has changed.
 
-    The fingerprint is at most `LIVE_SECONDS` old, or was read after the time `since`. If that is the time
-    of the request whose content gets the ETag, the ETag is never of other content.
+    The fingerprint is at most `LIVE_SECONDS` old. With `since`, the time of a request, this request has
+    read it, so content that the request renders later is never older than its ETag.
     """
     if not has_key_ranges(source) or not source.can_fingerprint:
         return None
-    declaration_digest = source.declaration_digest
-    name = sources.digest((declaration_digest, source.bare_rows.db, page.after, page.until))
+    # Different sections can have the same digest, because it does not contain times such as now.
+    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
+    name = sources.digest(facts)
     fingerprint = _fingerprint(source, page, name, since)
     if fingerprint is None or drop_future(fingerprint.newest) != fingerprint.newest:
         # A lastmod in the future appears on the page later, although no row changes then.
         return None
     bases = list(map(str, source.bases))
-    facts = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
-    return f'W/"{sources.digest(facts)[:32]}"'
+    state = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
+    return f'W/"{sources.digest(state)[:32]}"'
 
 
 def of_content(content: bytes) -> str:
@@ -83,15 +90,24 @@ def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) 
 def _fingerprint(source: QuerySource, page: Page, name: str, since: float | None) -> Fingerprint | None:
     """Return a page's fingerprint; `None` if it cannot be read."""
     stopwatch = Stopwatch(page_subject(source.section, page.number))
+    # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
+    name = caching.full_key(name)
+    thread = threading.get_ident()
     reading: _Reading | None = _readings.get(name)
-    is_valid = reading is not None and (reading.is_current if since is None else reading.read_at >= since)
+    if reading is None:
+        is_valid = False
+    elif since is None:
+        is_valid = reading.is_current
+    else:
+        # Another thread may see newer rows than the transaction or the replica of this one.
+        is_valid = reading.read_at >= since and reading.thread == thread
     if reading is None or not is_valid:
         # Other requests of this process use the previous fingerprint meanwhile.
         is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
         if reading is not None and since is None and not is_first:
             stopwatch.log("fingerprint outdated")
             return reading.fingerprint
-        reading = _Reading(time.time(), _read(source, page))
+        reading = _Reading(time.time(), thread, _read(source, page))
         _readings.set(name, reading)
         _readings.delete(f"{name}:due")
         rows = None if reading.fingerprint is None else reading.fingerprint.rows

@@ -300,6 +300,7 @@ class TestArguments:
         configure(LIVE_CACHE="pages", LIVE_SECONDS=5)
         status = reported()
         assert status["live_seconds"] == 5
+        assert status["serves_exported"] is False
         assert status["live_cache"] == {
             "alias": "pages",
             "backend": "FileBasedCache",

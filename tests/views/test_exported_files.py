@@ -141,6 +141,29 @@ class TestAFile:
             == 304
         )
 
+    def test_has_another_etag_after_a_change_even_if_all_times_are_alike(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        """Reproducible builds of container images set one time for all files."""
+        configure(ROOT=folder, GZIP=False)
+        urls = ("/sitemap-text-1.txt", "/sitemap-articles-2.xml", "/sitemap.xml")
+
+        def build() -> list[Any]:
+            export()
+            exported._exports.clear()
+            for file in folder.iterdir():
+                if file.is_file():
+                    os.utime(file, (0, 0))
+            return [get(url) for url in urls]
+
+        before = build()
+        Article.objects.filter(slug="s15").update(slug="s16")
+        after = build()
+        assert len(after[1].body) == len(before[1].body)
+        for url, old in zip(urls, before, strict=True):
+            is_changed = url != "/sitemap-text-1.txt"
+            assert get(url, If_None_Match=old["ETag"]).status_code == (200 if is_changed else 304)
+
     def test_answers_get_and_head_alone(self, files: Files) -> None:
         head: Any = Client().head(PAGE)
         head.close()
@@ -212,13 +235,10 @@ class TestTheLiveView:
         assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
         assert get("/sitemap-articles-3.xml.gz").status_code == 404
 
-    def test_answers_for_what_no_export_wrote(self, public: Path, register: Callable[..., None]) -> None:
-        register(**SECTIONS, mine=Numbers(1))
-        for name in ("sitemap-mine-1.xml.gz", "sitemap-mine-1.txt"):
+    def test_answers_for_what_no_export_wrote(self, public: Path) -> None:
+        for name in ("sitemap-mine-1.xml.gz", "sitemap-mine-1.txt", "sitemap-99.xml"):
             (public / name).write_bytes(b"of another program")
-            assert get(f"/{name}").content != b"of another program"
-        (public / "sitemap-99.xml").write_bytes(b"of another program")
-        assert get("/sitemap-99.xml").status_code == 404
+            assert get(f"/{name}").status_code == 404
 
     @pytest.mark.parametrize(
         "name",
@@ -254,6 +274,10 @@ class TestTheLiveView:
             assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
         [record] = caplog.records
         assert record.getMessage().startswith("Live pages are served, because an exported file cannot be")
+        if obstacle != "forbidden":
+            # The other files are not affected.
+            assert is_file("/sitemap.xml")
+            assert is_file("/sitemap-articles-2.xml.gz")
 
     @pytest.mark.parametrize("content", ["{", '{"format": 99}', ""])
     def test_answers_for_an_unreadable_export_and_logs_that_once(
@@ -351,6 +375,19 @@ class TestDuringAPublication:
         assert len(names) == 5
         assert all(is_file(f"/{name}") for name in names)
 
+    def test_a_page_of_a_new_section_is_served_before_the_manifest_lists_it(
+        self, public: Path, register: Callable[..., None]
+    ) -> None:
+        """A run that is killed before it writes the manifest leaves this state until the next run."""
+        before = (public / STATE / manifest.ROOT).read_bytes()
+        register(**SECTIONS, new=type("New", (Articles,), {"limit": 5}))
+        export()
+        (public / STATE / manifest.ROOT).write_bytes(before)
+        exported._exports.clear()
+        names = [url.rpartition("/")[2] for url in locations(get("/sitemap.xml").body)]
+        assert len([name for name in names if "-new-" in name]) > 1
+        assert all(is_file(f"/{name}") for name in names)
+
     def test_a_file_that_no_index_lists_is_served_until_it_is_deleted(
         self, public: Path, configure: Callable[..., None], register: Callable[..., None]
     ) -> None:
@@ -424,6 +461,14 @@ class TestFilesOnAnotherHost:
         route(path("maps/", include("django_sitemaps09.urls")))
         response = get(f"/maps{PAGE}", Host="CDN.example.com")
         assert (response.status_code, response.body) == (200, files()[PAGE[1:]])
+
+    @pytest.mark.parametrize("suffix", [":443", ":80", "."])
+    def test_are_not_redirected_to_by_their_own_host(
+        self, folder: Path, configure: Callable[..., None], suffix: str
+    ) -> None:
+        configure(ROOT=folder, FILES_URL="https://files.example.com/")
+        export()
+        assert get(PAGE, Host=f"files.example.com{suffix}").status_code == 200
 
     @pytest.mark.parametrize("url", [f"{BASE}/", f"{BASE}:443/", "http://www.example.com/"])
     def test_of_its_own_redirect_no_request_to_itself(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, resolve, reverse
 
 from django_sitemaps09 import views
@@ -21,6 +23,27 @@ from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(MAX_URLS=1)]
 INDEXES = ["/sitemap.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
+
+
+OTHER_HOST = "other.example.com"
+OTHER_URLS = ModuleType("other_urls")
+vars(OTHER_URLS)["urlpatterns"] = [
+    path("", include("django_sitemaps09.urls"), {"sitemaps": {"b": Numbers(1)}}),
+    path("robots.txt", views.robots_txt),
+]
+
+
+def urlconf_by_host(
+    respond: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware of a project whose hosts have different sections."""
+
+    def with_urlconf(request: HttpRequest) -> HttpResponse:
+        if request.get_host() == OTHER_HOST:
+            request.urlconf = OTHER_URLS
+        return respond(request)
+
+    return with_urlconf
 
 
 class Failing(Numbers):
@@ -231,3 +254,22 @@ class TestRobotsTxt:
         (folder / ".sitemaps09" / "manifest.json").write_text("{")
         exported._exports.clear()
         assert announced() == ["/sitemap.xml"]
+
+    def test_lists_the_live_indexes_if_the_exported_ones_have_another_path(
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None]
+    ) -> None:
+        configure(SERVE_EXPORTED=True, ROOT=folder, FILES_URL=f"{BASE}/files/")
+        register(a=Numbers(1))
+        export()
+        exported._exports.clear()
+        register(a=Numbers(7))
+        get("/sitemap.xml")
+        assert announced() == INDEXES
+
+    def test_lists_the_indexes_of_the_urlconf_of_its_host(self, settings: Any) -> None:
+        settings.MIDDLEWARE = [f"{__name__}.urlconf_by_host"]
+        get("/sitemap.xml")
+        get("/sitemap.xml", Host=OTHER_HOST)
+        other = get("/robots.txt", Host=OTHER_HOST).content.decode()
+        assert other.count("Sitemap: ") == 1
+        assert announced() == INDEXES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -14,6 +15,7 @@ from django.db import DatabaseError, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path
+from django.utils import timezone as zones
 from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import views
@@ -285,3 +287,69 @@ class TestCacheControl:
         answer = get(url, if_none_match=response.headers["ETag"])
         assert answer.status_code == 304
         assert answer.headers["Cache-Control"] == response.headers["Cache-Control"]
+
+
+class TestAReading:
+    """A fingerprint that was read is used again within `LIVE_SECONDS`, but not for everything."""
+
+    @pytest.mark.usefixtures("_articles")
+    def test_of_another_thread_is_not_the_one_of_rendered_rows(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The other thread may see newer rows than the transaction of this one."""
+        render = native._render
+        readings: list[Any] = []
+
+        def late(*arguments: Any) -> Any:
+            def read() -> None:
+                [key] = validators._readings._cache
+                name = key.split(":", 2)[2]
+                fingerprint = validators._readings.get(name).fingerprint._replace(rows=99)
+                readings.append(
+                    validators._Reading(time.time() + 1, threading.get_ident(), fingerprint),
+                )
+                validators._readings.set(name, readings[-1])
+
+            thread = threading.Thread(target=read)
+            thread.start()
+            thread.join(20)
+            return render(*arguments)
+
+        first = get(PAGE).headers["ETag"]
+        validators._readings.clear()
+        monkeypatch.setattr(native, "_render", late)
+        assert get(PAGE).headers["ETag"] == first
+        assert readings
+
+    def test_belongs_to_one_section(
+        self, register: Callable[..., None], clock: Callable[[float], None]
+    ) -> None:
+        """The digest of a declaration has no time that depends on now, such as the start of a week."""
+
+        class Recent(Articles):
+            def __init__(self, days: int) -> None:
+                self.days = days
+
+            def get_queryset(self) -> Any:
+                since = zones.now() - timedelta(days=self.days, microseconds=1)
+                return Article.objects.filter(updated__gte=since)
+
+        register(week=Recent(7), year=Recent(365))
+        ArticleFactory(slug="new", updated=zones.now() - timedelta(hours=2))
+        week, year = get("/sitemap-week-1.xml"), get("/sitemap-year-1.xml")
+        assert week.headers["ETag"] != year.headers["ETag"]
+        ArticleFactory(slug="old", updated=zones.now() - timedelta(days=100))
+        clock(120)
+        assert get("/sitemap-week-1.xml", If_None_Match=week.headers["ETag"]).status_code == 304
+        assert get("/sitemap-year-1.xml", If_None_Match=year.headers["ETag"]).status_code == 200
+
+    @pytest.mark.usefixtures("_articles")
+    def test_belongs_to_the_tenant_of_a_key_function(self, settings: Any) -> None:
+        tenants = ["a"]
+        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
+        settings.CACHES = {**settings.CACHES, "default": default}
+        for tenant in "ababba":
+            tenants[0] = tenant
+            assert get(PAGE).status_code == 200
+        names = {key for key in validators._readings._cache if ":due" not in key}
+        assert len(names) == 2

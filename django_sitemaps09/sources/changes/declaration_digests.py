@@ -31,7 +31,7 @@ from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sources.columns.declaration import Declaration
 
 # A time in a query that is this close to now was computed when the query was built, like midnight today.
-_NOW = timedelta(minutes=10)
+_NOW, _DAY = timedelta(minutes=10), timedelta(days=1)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
 # Packages whose classes change only with the package's version, which is part of the digest.
 _VERSIONED = {"django", "django_sitemaps09", "builtins", "typing", "abc"}
@@ -172,6 +172,7 @@ def _is_now(parameter: str) -> bool:
         return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)
-    if moment.time() == time.min and any(moment.date() == now.astimezone(zone).date() for zone in zones):
-        return True
+    if moment.time() == time.min:
+        # A day more on both sides: an export can continue after midnight with the query of its start.
+        return any(abs(now.astimezone(zone).date() - moment.date()) <= _DAY for zone in zones)
     return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)
