@@ -10,7 +10,7 @@ from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlcon
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import TemplateColumn
-from django_sitemaps09.patterns import Candidate, candidates
+from django_sitemaps09.reverse_templates import Candidate, candidates
 
 
 def is_expression(value: object) -> bool:

@@ -74,7 +74,7 @@ def export_section(
             report=replace(
                 outcome.report,
                 seconds=seconds,
-                left_out=errors.count,
+                skipped_items=errors.count,
                 errors=tuple(errors.listed_errors),
                 failure=reason,
                 hints=advice if reason is None else (),
