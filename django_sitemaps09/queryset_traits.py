@@ -47,8 +47,8 @@ HIDES_COLUMNS = (
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
-#: Maximum instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This takes three
-#: times the memory, and 50 % more time, mostly for garbage collection.
+#: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
+#: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
 
 

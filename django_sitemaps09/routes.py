@@ -119,7 +119,8 @@ class CompiledRoute(NamedTuple):
         return TemplateColumn(literals, texts)
 
 
-# Maximum entries for each resolver. On some servers, clients can add entries by setting script prefixes.
+# Maximum number of entries for each resolver. On some servers, clients can add entries by setting script
+# prefixes.
 _MAX_COMPILED = 1_000
 # Compiled routes by resolver. Each URLconf has a resolver, for example the URLconf of a test.
 _compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (

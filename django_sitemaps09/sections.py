@@ -196,7 +196,7 @@ def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str
 def name_problem(name: object) -> str | None:
     """Return why a name is invalid for a section of the native views, or `None` if it is valid."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        return "use only the letters A to Z, digits, hyphens and underscores."
+        return "use only letters (a-z, A-Z), digits, hyphens and underscores."
     if name.lower() in RESERVED:
         return f"{name!r} is reserved. Choose another name."
     return None

@@ -1,7 +1,7 @@
 """Serve the files of an export from the native views, if `SERVE_EXPORTED` is set.
 
-An ETag is made of the opened file, and not of the manifest: an export replaces files before it replaces the
-manifest, so the digests there can be those of other bytes.
+An ETag is derived from the opened file, not from the manifest: an export replaces files before it replaces
+the manifest, so the digests there can be those of other bytes.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class Urlset(list[Any]):
 
     The document of the stock template is written in advance. If nothing accesses the dicts, that document
     is the response. Dicts are built with the declarations and the state from the time of writing. Items are
-    then read again, because keeping the items of a page would take 50 % more time.
+    then read again, because keeping the items of a page would take 50% more time.
     """
 
     document: str | None = None

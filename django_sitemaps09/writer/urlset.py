@@ -37,7 +37,7 @@ def url_parts(batch: Batch, base: str) -> Parts:
             "</loc>",
             *optional_parts,
         ]
-        # A page without a language has no links, since no other page links to it.
+        # A localization without a language gets no links, since no other localization links to it.
         entry_parts += links if localization.language or not is_linked else []
         entry_parts += [*other_elements, "</url>\n"]
         parts += _blank_missing(localization, entry_parts, len(batch.keys))

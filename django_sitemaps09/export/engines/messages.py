@@ -36,8 +36,8 @@ from django_sitemaps09.sources.profiling import Cost, Costs
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.
 VERSION = 4
-# Different salts, so that a message is never accepted as a reply, or a reply as a message. They are the same
-# in all versions, so that a worker with another version can reply that it is incompatible.
+# Different salts, so that a message is never accepted as a reply, or a reply as a message. They are the
+# same in all versions, so that a worker with another version can reply that it is incompatible.
 _MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
 _MOST = 100_000_000
 _RUN, _TAKEN = "run.json", "taken"
@@ -174,7 +174,7 @@ def _file(values: dict[str, Any]) -> PageFile:
     counts = [values[key] for key in ("urls", "bytes", "size")]
     _texts([values["name"], values["digest"]])
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise TypeError(f"{counts} are not valid page counts")
+        raise TypeError(f"{counts} are not valid sizes of a page")
     return PageFile(**{**values, **ranges, "fingerprint": fingerprint})
 
 

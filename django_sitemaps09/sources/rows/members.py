@@ -192,7 +192,7 @@ class _KeyCondition(Expression):
 class KeyInRows(_KeyCondition):
     """Condition that a key is in a subquery. The subquery runs unchanged.
 
-    For `pk__in`, Django renames the tables of the subquery, and loses tables of a combined query. Django
+    For `pk__in`, Django renames the tables of the subquery, and omits tables of a combined query. Django
     also cannot compare a composite key with the columns of a filter on a window.
     """
 
