@@ -219,7 +219,7 @@ def bind(section: Section, domain: str) -> Any:
 def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:
     """Return the error for an unknown section name. The message suggests the most similar name."""
     similar = get_close_matches(name, names, n=1)
-    # Without iter(), sorted() would call the `__len__()` of a project's mapping.
+    # contrib never calls the `__len__()` of a project's mapping, but sorted() would, so pass an iterator.
     listing = ", ".join(sorted(iter(names))) or "none"
     hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
     return UnknownSectionError(f"There is no section {name!r}.{hint}")
