@@ -16,7 +16,7 @@ try:
 except ImportError:
     isal_zlib = None
 
-#: The default compression level of zlib. A higher level takes much more time and saves only 1 %.
+#: The default compression level of zlib. A higher level takes much more time and saves only 1%.
 DEFAULT_LEVEL = 6
 #: The default level for entries with many alternates. Such entries are ten times as long and very similar.
 #: Level 3 takes half the time of level 6, and 38 bytes for each entry instead of 21. Level 6 would take
@@ -27,7 +27,7 @@ _ISAL_LEVEL = 2
 # Window bits that select gzip. The header then contains neither a file name nor a time.
 _GZIP = 31
 _GZIP_MAGIC = b"\x1f\x8b"
-# Maximum bytes to read or decompress at a time.
+# Maximum number of bytes to read or decompress at a time.
 _CHUNK = 1_000_000
 
 

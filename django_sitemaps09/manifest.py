@@ -27,7 +27,7 @@ BACKUP = "manifest.json.bak"
 _FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
 #: The errors that parsing can raise for a document that this package did not write.
 PARSE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
-#: Maximum bytes of a file. This is enough for four million pages of about 250 bytes each.
+#: Maximum size of a file, in bytes. This is enough for four million pages of about 250 bytes each.
 MAX_FILE_BYTES = 1_000_000_000
 
 

@@ -96,7 +96,7 @@ RenderedT = TypeVar("RenderedT", bound=Rendered)
 
 
 class Filled(Protocol):
-    """Protocol for objects that know a page's number of URLs and bytes."""
+    """Protocol for objects with a page's number of URLs and bytes."""
 
     @property
     def urls(self) -> int: ...
@@ -137,7 +137,7 @@ def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
 
 
 def fill(limit: int) -> int:
-    """Return 95 % of a limit. New pages are filled only so far, to leave room for rows added later."""
+    """Return 95% of a limit. New pages are filled only so far, to leave room for rows added later."""
     return limit - limit // 20
 
 

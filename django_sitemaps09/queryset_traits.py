@@ -47,8 +47,8 @@ HIDES_COLUMNS = (
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
-#: Maximum instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This takes three
-#: times the memory, and 50 % more time, mostly for garbage collection.
+#: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
+#: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
 
 
@@ -154,7 +154,7 @@ def _has_key_ranges(items: QuerySet[Any]) -> bool:
         # For each range, the database might compute such a query for all rows.
         and not (query.distinct or query.group_by)
         and not repeats_rows(query)
-        and not filters_window(query)
+        and not has_window_function(query)
         # Values of these types cannot always be restored from text.
         and not isinstance(key, (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField))
     )
@@ -174,7 +174,7 @@ def can_reorder(items: Any) -> bool:
     )
 
 
-def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
+def declares_window_function(expressions: Any, items: QuerySet[Any]) -> bool:
     """Return whether an expression has a window function. Its result would change in a range of rows."""
     if not expressions:
         return False
@@ -185,7 +185,7 @@ def has_window(expressions: Any, items: QuerySet[Any]) -> bool:
     return any(annotations[name].contains_over_clause for name in expressions)
 
 
-def filters_window(query: Query) -> bool:
+def has_window_function(query: Query) -> bool:
     """Return whether conditions or annotations have a window function over all rows."""
     return query.where.contains_over_clause or any(
         annotation.contains_over_clause for annotation in query.annotations.values()
@@ -209,7 +209,7 @@ def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
         query = rows.annotate(**expressions).query
     except FieldError:
         return False
-    return bool(query.group_by) and not filters_window(query) and not repeats_rows(query)
+    return bool(query.group_by) and not has_window_function(query) and not repeats_rows(query)
 
 
 def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -120,7 +120,7 @@ def _divide(content: bytes) -> _Parts:
             f"{mark[2].decode()} on line {_line_number(content, mark.start(1))}" for mark in marks[:5]
         ]
         raise RobotsError(
-            "robots.txt has markers of the generated block that are missing, repeated or out of order "
+            "The markers of the generated block in robots.txt are missing, repeated or out of order "
             f"({', '.join(positions)}). "
             f"Keep one line '{BEGIN}' and one line '{END}' after it, or remove them all."
         )

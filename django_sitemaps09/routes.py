@@ -10,7 +10,7 @@ from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlcon
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import TemplateColumn
-from django_sitemaps09.patterns import Candidate, candidates
+from django_sitemaps09.reverse_templates import Candidate, candidates
 
 
 def is_expression(value: object) -> bool:
@@ -119,7 +119,8 @@ class CompiledRoute(NamedTuple):
         return TemplateColumn(literals, texts)
 
 
-# Maximum entries for each resolver. On some servers, clients can add entries by setting script prefixes.
+# Maximum number of entries for each resolver. On some servers, clients can add entries by setting script
+# prefixes.
 _MAX_COMPILED = 1_000
 # Compiled routes by resolver. Each URLconf has a resolver, for example the URLconf of a test.
 _compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (

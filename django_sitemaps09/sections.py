@@ -196,7 +196,7 @@ def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str
 def name_problem(name: object) -> str | None:
     """Return why a name is invalid for a section of the native views, or `None` if it is valid."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        return "use only the letters A to Z, digits, hyphens and underscores."
+        return "use only letters (a-z, A-Z), digits, hyphens and underscores."
     if name.lower() in RESERVED:
         return f"{name!r} is reserved. Choose another name."
     return None
@@ -219,7 +219,7 @@ def bind(section: Section, domain: str) -> Any:
 def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:
     """Return the error for an unknown section name. The message suggests the most similar name."""
     similar = get_close_matches(name, names, n=1)
-    # Without iter(), sorted() would call the `__len__()` of a project's mapping.
+    # contrib never calls the `__len__()` of a project's mapping, but sorted() would, so pass an iterator.
     listing = ", ".join(sorted(iter(names))) or "none"
     hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
     return UnknownSectionError(f"There is no section {name!r}.{hint}")

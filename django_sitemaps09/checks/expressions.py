@@ -22,7 +22,7 @@ from django.db.models.query import RawQuerySet
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, name_of
 from django_sitemaps09.hooks.expressions import FIELDS
-from django_sitemaps09.queryset_traits import filters_window, repeats_rows
+from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
 from django_sitemaps09.routes import Route, is_expression
 
 
@@ -95,7 +95,7 @@ def _annotatable_rows(
         raise TypeError("a raw() queryset does not support expressions")
     if rows.query.combinator:
         return QuerySet(rows.model)
-    if rows.query.is_sliced or rows.query.distinct_fields or filters_window(rows.query):
+    if rows.query.is_sliced or rows.query.distinct_fields or has_window_function(rows.query):
         with suppress(FieldError):
             QuerySet(rows.model).annotate(**expressions)
             return QuerySet(rows.model)

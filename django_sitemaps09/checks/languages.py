@@ -35,7 +35,7 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
         languages = None
     i18n = raw(subject, "i18n")
     if own_init(subject) or is_code(i18n):
-        # The project's code decides whether the other attributes have an effect.
+        # The project's code determines whether the other attributes have an effect.
         return
     if is_off(i18n):
         yield from _check_idle_switches(subject, languages)

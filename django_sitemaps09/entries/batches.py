@@ -128,7 +128,7 @@ class Batch:
     """
 
     keys: Sequence[Hashable]
-    versions: Sequence[Localization]
+    localizations: Sequence[Localization]
     lastmods: Column = None
     changefreqs: Column = None
     priorities: Column = None
@@ -141,14 +141,14 @@ class Batch:
     errors: Sequence[ItemError] = ()
 
     @property
-    def listed_versions(self) -> Sequence[Localization]:
+    def listed_localizations(self) -> Sequence[Localization]:
         """Return the localizations that have entries."""
-        return [version for version in self.versions if version.is_listed]
+        return [localization for localization in self.localizations if localization.is_listed]
 
     def counts(self) -> Sequence[int]:
         """Return the number of entries of each item."""
-        listed_versions = self.listed_versions
-        if all(version.is_complete for version in listed_versions):
-            return [len(listed_versions)] * len(self.keys)
-        columns = [version.texts() for version in listed_versions]
+        listed_localizations = self.listed_localizations
+        if all(localization.is_complete for localization in listed_localizations):
+            return [len(listed_localizations)] * len(self.keys)
+        columns = [localization.texts() for localization in listed_localizations]
         return [len(row) - row.count(None) for row in zip(*columns, strict=True)]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Relationship = Literal["allow", "deny"]
 PlatformName = Literal["web", "mobile", "tv"]
 
-#: Maximum characters of text fields of a video, and maximum tags (Google's page on video sitemaps).
+#: Maximum lengths, in characters, of text fields of a video, and maximum number of tags (Google's page on
+#: video sitemaps).
 MAX_VIDEO_TITLE = 100
 MAX_VIDEO_DESCRIPTION = 2_048
 MAX_VIDEO_UPLOADER = 255

@@ -8,11 +8,11 @@ from reprlib import Repr
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-#: Maximum characters of a value, or of the message of an exception, in logs, reports and output.
+#: Maximum length, in characters, of a value, or of an exception's message, in logs, reports and output.
 MAX_SHOWN = 200
-#: Maximum characters of a message of this package. Values inside the message are already shortened.
+#: Maximum length, in characters, of a message of this package. Values inside it are already shortened.
 MAX_MESSAGE = 1_000
-# Maximum characters of a value inside a message, so that the rest of the message is visible.
+# Maximum length, in characters, of a value inside a message, so that the rest of the message is visible.
 _MAX_QUOTED = 100
 
 _REPR = Repr()

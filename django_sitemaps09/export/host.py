@@ -19,9 +19,9 @@ from django_sitemaps09.export.publishing import previous as previous_state
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify
 from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
+from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.steps import PublishTarget, clean
 from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
@@ -235,7 +235,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     failures = [
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
     ]
-    if strict and any(report.left_out for report in reports):
+    if strict and any(report.skipped_items for report in reports):
         failures.append("Nothing was published, because items or elements were skipped (strict).")
     return failures
 

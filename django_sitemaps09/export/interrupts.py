@@ -89,4 +89,4 @@ def uninterrupted() -> Iterator[None]:
     finally:
         handler.is_publishing = False
     if handler.pending is not None:
-        raise Interrupted(handler.pending, "the publishing in progress was completed first")
+        raise Interrupted(handler.pending, "the publication in progress was completed first")

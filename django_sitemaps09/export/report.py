@@ -47,10 +47,11 @@ class PageFile:
 class SectionReport:
     """Result of one section.
 
-    `files` has all its pages. `left_out` counts items and elements that were skipped on rendered pages;
-    `errors` has the first errors. `written` and `unchanged` count files, `removed` files that were removed
-    from the index. If nothing was published, these fields count what would have changed. `skipped` counts
-    unchanged pages that were not rendered, `split` and `merged` pages that were split or merged away.
+    `files` has all its pages. `skipped_items` counts items and elements that were skipped on rendered
+    pages; `errors` has the first errors. `written` and `unchanged` count files, `removed` files that were
+    removed from the index. If nothing was published, these fields count what would have changed.
+    `skipped` counts unchanged pages that were not rendered, `split` and `merged` pages that were split or
+    merged away.
 
     `failure` says why nothing of the section was published. In this case, the published files are kept, and
     `files` lists them. `hints` say what made the section slow, and what to declare instead. `ignored_keys`
@@ -60,7 +61,7 @@ class SectionReport:
     section: str
     files: Sequence[PageFile]
     seconds: float
-    left_out: int = 0
+    skipped_items: int = 0
     errors: Sequence[ItemError] = ()
     failure: str | None = None
     hints: Sequence[str] = ()

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import Expression, Max, Model, QuerySet
 
 from django_sitemaps09.django_internals import Col, gives_instances
-from django_sitemaps09.queryset_traits import filters_window, pin_database
+from django_sitemaps09.queryset_traits import has_window_function, pin_database
 from django_sitemaps09.routes import Route, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
@@ -121,7 +121,7 @@ def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] |
     if query is None or not gives_instances(items):
         return None
     cannot_annotate = query.combinator or query.is_sliced or query.distinct_fields
-    if not (cannot_annotate or filters_window(query)):
+    if not (cannot_annotate or has_window_function(query)):
         return None
     try:
         rows: QuerySet[Any] = QuerySet(items.model, using=items.db).annotate(**expressions)

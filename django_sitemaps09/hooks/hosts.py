@@ -118,7 +118,7 @@ class AllowedHosts:
         """
         text = _text(value)
         if text[:1].isspace() or text[-1:].isspace():
-            raise ValueError(f"{short_repr(text)} begins or ends with white space")
+            raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
         relative = text[:1] != "/" and _SCHEME.match(text) is None
         return self.external_location(f"{conf.media_url}{text}" if relative else text)
 

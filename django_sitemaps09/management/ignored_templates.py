@@ -80,6 +80,6 @@ def _resolve_extends(template: Any) -> Any:
 
 
 def _is_copy(source: str) -> bool:
-    """Return whether a template equals a stock template, except for white space."""
+    """Return whether a template equals a stock template, except for whitespace."""
     stock = (folder / "templates" / name for folder in _STOCK for name in _DEFAULTS)
     return any("".join(source.split()) == "".join(file.read_text().split()) for file in stock)

@@ -27,7 +27,7 @@ from django_sitemaps09.views.responses import is_host_from_client
 
 #: How a section is divided into pages.
 Paging = Literal["key ranges", "positions", "get_urls"]
-#: How the values of its entries are read.
+#: How the values of a section's entries are read.
 Hooks = Literal["columns", "methods"]
 
 

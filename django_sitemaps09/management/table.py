@@ -44,9 +44,9 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
         urls = pluralize(sum(file.urls for file in section.files), "URL")
         pages = pluralize(len(section.files), "page")
         yield f"{name}: failed; the published files are kept ({urls} on {pages})"
-    if section.left_out:
-        what = "item or element" if section.left_out == 1 else "items or elements"
-        yield f"{name}: {section.left_out:,} {what} skipped; first error: {section.errors[0]}"
+    if section.skipped_items:
+        what = "item or element" if section.skipped_items == 1 else "items or elements"
+        yield f"{name}: {section.skipped_items:,} {what} skipped; first error: {section.errors[0]}"
     moves = {"not rendered (unchanged)": section.skipped, "split": section.split, "merged": section.merged}
     if any(moves.values()):
         words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)

@@ -10,11 +10,11 @@ XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 
 #: Maximum URLs in a sitemap, and sitemaps in an index ("Sitemap index files" in the protocol).
 MAX_URLS = 50_000
-#: Maximum bytes of an uncompressed file: 50 MB since November 2016.
+#: Maximum size of an uncompressed file, in bytes: 50 MB since November 2016.
 MAX_BYTES = 52_428_800
 #: The default of `MAX_BYTES`: the limit until November 2016, which one search engine still documents.
 STRICTEST_MAX_BYTES = 10_485_760
-#: Maximum characters of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
+#: Maximum length, in characters, of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
 MAX_LOCATION = 2_047
 
 #: Google's limits: images for one URL, articles in one file, and the age of an article in days.

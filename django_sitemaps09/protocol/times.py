@@ -24,8 +24,8 @@ _FRACTION = re.compile(r"(?<=:[0-9][0-9])\.[0-9]{1,6}(?=[+\n])")
 def w3c(value: date, zone: tzinfo) -> str:
     """Return a date as `2026-01-31`, and a datetime in UTC and whole seconds as `2026-01-31T10:30:00Z`.
 
-    Unlike most formats, these are valid in the W3C note *and* the XSD. A naive datetime is in `zone`. The
-    strings can be sorted by time.
+    Unlike most formats, these are valid in the W3C note *and* the XSD. A naive datetime is interpreted in
+    `zone`. The strings can be sorted by time.
     """
     if not isinstance(value, datetime):
         return value.isoformat()

@@ -28,7 +28,8 @@ _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
-# Maximum characters of a string before conversion. Normalizing the accents in a host shortens the URL.
+# Maximum length, in characters, of a string before conversion. Normalizing the accents in a host
+# shortens the URL.
 _LONGEST = 2 * MAX_LOCATION
 # IDNA 2003: the separators of labels. NFKC converts further separators to a dot.
 _DOTS = re.compile("[.\u3002]")
@@ -36,7 +37,7 @@ _DOTS = re.compile("[.\u3002]")
 # time to normalize a name, or to encode a label, grows with the square of the length.
 _MAX_NAME = 253
 _MAX_LABEL = 63
-# Maximum characters before NFKC. Letters and accents can still be separate characters.
+# Maximum length, in characters, before NFKC. Letters and accents can still be separate characters.
 _MAX_NOT_NORMALIZED = 2 * _MAX_NAME
 
 

@@ -13,9 +13,9 @@ from django_sitemaps09.entries import short_repr
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 CHANGEFREQS: tuple[str, ...] = get_args(Changefreq)
 
-# Maximum digits of a priority: far more than a float or a decimal column can have.
+# Maximum number of digits in a priority: far more than a float or a decimal column can have.
 _PRIORITY_DIGITS = 1_000
-# Maximum characters of a language code: nearly three times as many as in RFC 5646, section 4.4.1.
+# Maximum length, in characters, of a language code: much longer than any code in use.
 _MAX_LANGUAGE = 100
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+([-_@.][A-Za-z0-9]+)*")
 #: Scripts for the locale modifiers of the GNU C library, as in `sr_RS@latin`.

@@ -29,7 +29,7 @@ from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
     chunks,
     count_rows,
-    filters_window,
+    has_window_function,
     iterate_unordered,
     pin_database,
     repeats_rows,
@@ -161,7 +161,7 @@ class Sitemap(_Base[ItemT]):
             lastmods = [value for part in parts for value in part]
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
-        if filters_window(query):
+        if has_window_function(query):
             # A filter would be applied before the window function.
             aggregates["without"] = Count("*") - Count(name)
         elif rows.filter(**{f"{name}__isnull": True}).exists():

@@ -166,7 +166,7 @@ def page_map(source: Source, limits: Limits) -> PageMap:
 def live_pages(source: Source, rows: int) -> PageMap:
     """Return the live pages of a source, each with at most `rows` rows.
 
-    Bounds and numbers depend only on the nearest keys. So a change of rows affects only the pages next to
+    Bounds and numbers depend only on the nearest keys. So a change to rows affects only the pages next to
     it. Without key ranges, pages are counted from the first row.
     """
     if not has_key_ranges(source):
@@ -178,7 +178,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     """Return about how many rows fit on a page within both limits, with room for additional rows.
 
     The length of an entry is estimated from the first entries, with `base` or the longest base. The result
-    is rounded down to tenths of the limit, so that a change of one row rarely affects it.
+    is rounded down to tenths of the limit, so that a change to one row rarely affects it.
     """
     batch = source.sample()
     most = source.rows_per_page

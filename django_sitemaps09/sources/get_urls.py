@@ -229,7 +229,7 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     columns |= extensions.columns(extensions.results_in(urls, dict.get), localizations, hosts, items)
     return Batch(
         keys=[(place.page, place.position) for place in places],
-        versions=localizations,
+        localizations=localizations,
         lastmods=columns.pop("lastmod"),
         changefreqs=columns.pop("changefreq"),
         priorities=columns.pop("priority"),

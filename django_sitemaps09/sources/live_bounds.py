@@ -2,7 +2,7 @@
 
 Each page has a window of keys at which it may end, and ends at the key with the highest rank. If windows of
 two page maps overlap, the same key usually has the highest rank in both. From that key on, the maps are
-equal. So page maps made before and after a change of rows differ only in a few pages after the change.
+equal. So page maps that are built before and after a change to rows differ only in a few pages after it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from django_sitemaps09.sources.changes.declaration_digests import class_facts, d
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.profiling import step
-from django_sitemaps09.sources.rows.slices import SAMPLE, SLICE, slice_size
+from django_sitemaps09.sources.rows.slice_size import SAMPLE, SLICE, slice_size
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE, UnreadableRow, read_each
 from django_sitemaps09.sources.unranged import UnrangedSource
 

@@ -37,7 +37,8 @@ from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
 from django_sitemaps09.sources.rows.rangeable import RangedRows
-from django_sitemaps09.sources.rows.slices import SAMPLE, Slices, rows_at_a_time, slice_size
+from django_sitemaps09.sources.rows.slice_size import SAMPLE, rows_at_a_time, slice_size
+from django_sitemaps09.sources.rows.slices import Slices
 from django_sitemaps09.sources.rows.times import TimeText
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 

@@ -68,7 +68,7 @@ def read_plain(path: Path, max_bytes: int) -> bytes | None:
         # Not `read(max_bytes + 1)`, because it allocates that much memory at once.
         content = file.read() if os.fstat(file.fileno()).st_size <= max_bytes else None
     if content is None or len(content) > max_bytes:
-        raise ExportError(f"{path} is not a regular file of at most {max_bytes:,} bytes.")
+        raise ExportError(f"{path} is larger than {max_bytes:,} bytes.")
     return content
 
 

@@ -74,7 +74,7 @@ class RemoteStore:
         with self._convert_errors(name), file:
             # Check the size first, because reading a part of a file would download the whole file.
             if cast("File[bytes]", file).size > max_bytes:
-                raise ExportError(f"{name} in {self.label} is not a file of at most {max_bytes:,} bytes.")
+                raise ExportError(f"{name} in {self.label} is larger than {max_bytes:,} bytes.")
             return file.read()
 
     def open(self, name: str) -> BinaryIO | None:

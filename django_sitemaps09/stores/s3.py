@@ -17,8 +17,8 @@ from django.core.files.storage import Storage
 
 from django_sitemaps09.stores.store import STATE
 
-# Maximum bytes of an object that is read into memory. Larger objects are read into a temporary file. By
-# default, django-storages reads all objects into memory.
+# Maximum size, in bytes, of an object that is read into memory. Larger objects are read into a temporary
+# file. By default, django-storages reads all objects into memory.
 _IN_MEMORY = 1_000_000
 
 

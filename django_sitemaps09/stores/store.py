@@ -71,7 +71,10 @@ class Store(Protocol):
         """Raise `ExportError` if the store does not behave as required. This may write a test file."""
 
     def clean(self) -> None:
-        """Remove files from `write()` and `check()` that killed runs left. The folders of runs are kept."""
+        """Remove the temporary files that `write()` and `check()` left behind in killed runs.
+
+        The folders of runs are kept.
+        """
 
 
 def check_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """Access to Django's default cache, with a fallback in memory.
 
-While the cache fails, processes do not share page maps, but sitemaps are still served.
+While the cache is failing, processes do not share page maps, but sitemaps are still served.
 """
 
 from __future__ import annotations

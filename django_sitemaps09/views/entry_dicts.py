@@ -23,16 +23,16 @@ def make_batch(urls: Sequence[Any]) -> Batch:
     """Return a batch of entries from entry dicts, or from objects with attributes instead of keys."""
     keys = [look_up(url, "item") for url in urls]
     locations = [as_text(look_up(url, "location")) or "" for url in urls]
-    versions = [Localization("", locations)]
+    localizations = [Localization("", locations)]
     errors: list[ItemError] = []
     alternates = [[_alternate(link) for link in look_up(url, "alternates") or ()] for url in urls]
     columns = extensions.columns(
-        extensions.results_in(urls, look_up), versions, _hosts(locations), Items(keys, errors)
+        extensions.results_in(urls, look_up), localizations, _hosts(locations), Items(keys, errors)
     )
     log_errors(errors)
     return Batch(
         keys=keys,
-        versions=versions,
+        localizations=localizations,
         lastmods=[w3c_text(look_up(url, "lastmod")) for url in urls],
         changefreqs=[as_text(look_up(url, "changefreq")) for url in urls],
         priorities=[priority(look_up(url, "priority")) for url in urls],

@@ -183,7 +183,7 @@ def live_pages(record: SectionRecord, source: QuerySource, rows: int) -> list[Pa
 
 
 def _parts(page: Page, source: QuerySource, rows: int, previous_pages: Sequence[Page]) -> Iterator[Page]:
-    # A page of `rows` rows fills 95 % of the limit.
+    # A page of `rows` rows fills 95% of the limit.
     max_rows = max(source.rows_per_page, rows * 20 // 19)
     row_count = source.count(page.after, page.until, max_rows + 1)
     if row_count > max_rows:

@@ -64,20 +64,20 @@ class SectionPage(NamedTuple):
                     if are_dates and (newest is None or _is_later(lastmod, newest)):
                         newest = lastmod
                 priorities = ["" if value is None else str(value) for value in values["priority"]]
-                versions = [Localization("", [f"{base}{path}" for path in values["location"]])]
+                localizations = [Localization("", [f"{base}{path}" for path in values["location"]])]
                 yield Batch(
                     keys=items,
-                    versions=versions,
+                    localizations=localizations,
                     lastmods=_each(w3c_text, values["lastmod"]),
                     changefreqs=_each(as_text, values["changefreq"]),
                     priorities=_each(priority, priorities),
-                    **self._extensions(base, items, versions),
+                    **self._extensions(base, items, localizations),
                 )
         if are_dates and newest:
             self.sitemap.latest_lastmod = newest
 
     def _extensions(
-        self, base: str, items: Sequence[Any], versions: Sequence[Localization]
+        self, base: str, items: Sequence[Any], localizations: Sequence[Localization]
     ) -> dict[str, Any]:
         """Return the results of hooks that Django's `Sitemap` does not have, as columns of a batch."""
         if not (extensions.hooks(self.sitemap) or extensions.project_extensions(self.sitemap)):
@@ -88,7 +88,7 @@ class SectionPage(NamedTuple):
             # The language of the request must not change the results, as in the native views.
             results = extensions.results(self.sitemap, items, Items(items, errors))
         hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True)
-        columns = extension_columns.columns(results, versions, hosts, Items(items, errors))
+        columns = extension_columns.columns(results, localizations, hosts, Items(items, errors))
         log_errors(errors)
         return columns
 
@@ -193,7 +193,7 @@ class Urlset(list[Any]):
 
     The document of the stock template is written in advance. If nothing accesses the dicts, that document
     is the response. Dicts are built with the declarations and the state from the time of writing. Items are
-    then read again, because keeping the items of a page would take 50 % more time.
+    then read again, because keeping the items of a page would take 50% more time.
     """
 
     document: str | None = None

@@ -102,7 +102,7 @@ def _chain(first: int, following: int) -> Iterator[int]:
 
 
 def newest_name(name: str) -> str:
-    """Return the cache key of the newest map of a section, regardless of the export."""
+    """Return the part of a map's cache key before the export: the key of the section's newest map."""
     return name.rpartition(":")[0]
 
 

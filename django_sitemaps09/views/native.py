@@ -245,7 +245,7 @@ def _render(
     stopwatch = Stopwatch(page_subject(section, live_page.number))
     # Rows may have changed since the fingerprint was last read.
     known_etag = validators.of_page(source, live_page, started)
-    # Only exports split pages at the setting `MAX_BYTES`. Live pages must fit the limit of the protocol.
+    # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
     limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
     if not has_key_ranges(source):
         # Pages without key ranges cannot be split, so they may have as many URLs as the protocol allows.

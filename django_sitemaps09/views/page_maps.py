@@ -1,8 +1,9 @@
 """Build the page maps of the native views, and keep them in Django's cache.
 
 If processes share the cache, they share a map and update it: new pages are added at the end, a page that
-overflows is divided, and an empty page is merged. Otherwise, each process regularly builds a new map from
-the rows. The maps of all processes are then the same as long as the rows are the same.
+overflows is divided, and an empty page is merged with a neighboring page. Otherwise, each process
+regularly builds a new map from the rows. The maps of all processes are then the same as long as the rows
+are the same.
 """
 
 from __future__ import annotations

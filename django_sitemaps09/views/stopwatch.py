@@ -1,4 +1,4 @@
-"""Log lines at the level DEBUG about the steps of a live request, with the time that each step took."""
+"""Log lines at level DEBUG about the steps of a live request, with the time that each step took."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ class _Documents:
         counts = batch.counts()
         if limits is None or self._has_room(chunks, sum(counts), limits):
             if limits is not None:
-                # Without limits, no keys are stored: they can be the items, and would use much memory.
+                # Without limits, the page is never split, so no keys are stored: they can be the items, and
+                # would use much memory.
                 self._marks.add(batch.keys)
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         else:

@@ -13,7 +13,7 @@ from django_sitemaps09.entries import NOT_XML, Extension
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from django_sitemaps09.writer.text import escape
 
-#: Maximum levels of nested elements: more than ten times as many as in any sitemap extension.
+#: Maximum number of levels of nested elements: more than ten times as many as in any sitemap extension.
 MAX_LEVELS = 50
 #: Limits of one extension's XML for one item: characters, and elements plus attributes. Parsing XML of
 #: this size takes about a millisecond.
@@ -22,7 +22,7 @@ MAX_NODES = 400
 
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _XML_ATTRIBUTES = {"lang", "space"}
-# The white space characters of XML. Python has more such characters.
+# The whitespace characters of XML. Python has more such characters.
 _SPACE = " \t\r\n"
 
 

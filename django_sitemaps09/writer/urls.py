@@ -9,8 +9,8 @@ from django_sitemaps09.writer.document import Format, Parts
 def _lines(batch: Batch, base: str) -> Parts:
     """Return a line for each location. Locations are URIs and never contain line ends."""
     parts = []
-    for version in batch.listed_versions:
-        locations = version.locations
+    for localization in batch.listed_localizations:
+        locations = localization.locations
         if isinstance(locations, TemplateColumn):
             first = base if locations.literals[0][:1] == "/" else ""
             parts.append([f"{first}{text}\n" for text in locations.texts()])

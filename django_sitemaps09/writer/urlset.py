@@ -27,38 +27,38 @@ def url_parts(batch: Batch, base: str) -> Parts:
     """Return the `<url>` elements of all items in parts, each element on a separate line."""
     optional_parts = _optional_parts(batch)
     links, other_elements = _links(batch, base), _other_elements(batch, base)
-    is_linked = any(version.language for version in batch.listed_versions)
+    is_linked = any(localization.language for localization in batch.listed_localizations)
     [base] = escape([base], batch.keys)
     parts: list[str | Sequence[str]] = []
-    for version in batch.listed_versions:
-        version_parts = [
+    for localization in batch.listed_localizations:
+        entry_parts = [
             "<url><loc>",
-            *_location_parts(version, base, batch.keys),
+            *_location_parts(localization, base, batch.keys),
             "</loc>",
             *optional_parts,
         ]
-        # A page without a language has no links, since no other page links to it.
-        version_parts += links if version.language or not is_linked else []
-        version_parts += [*other_elements, "</url>\n"]
-        parts += _blank_missing(version, version_parts, len(batch.keys))
+        # A localization without a language gets no links, since no other localization links to it.
+        entry_parts += links if localization.language or not is_linked else []
+        entry_parts += [*other_elements, "</url>\n"]
+        parts += _blank_missing(localization, entry_parts, len(batch.keys))
     return _merge_literals(parts)
 
 
-def _blank_missing(version: Localization, parts: Parts, count: int) -> Parts:
+def _blank_missing(localization: Localization, parts: Parts, count: int) -> Parts:
     """Return the parts, or one column with an empty string for each item without the localization."""
-    if version.is_complete:
+    if localization.is_complete:
         return parts
     columns = [[part] * count if isinstance(part, str) else part for part in parts]
-    rows = zip(version.locations, *columns, strict=True)
+    rows = zip(localization.locations, *columns, strict=True)
     return [["" if location is None else "".join(texts) for location, *texts in rows]]
 
 
-def _location_parts(version: Localization, base: str, keys: Sequence[Hashable]) -> Parts:
+def _location_parts(localization: Localization, base: str, keys: Sequence[Hashable]) -> Parts:
     """Return the URL of each item in parts. Paths are joined to the base."""
-    locations = version.locations
+    locations = localization.locations
     if not isinstance(locations, TemplateColumn):
         texts = escape([text or "" for text in locations] if None in locations else locations, keys)  # type: ignore[arg-type]
-        if not version.is_listed:
+        if not localization.is_listed:
             # The target of a link can lack a scheme.
             return [[join(base, text) for text in texts]]
         return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
@@ -121,11 +121,11 @@ def _links(batch: Batch, base: str) -> list[Sequence[str]]:
     columns: list[Sequence[str]] = []
     parts: list[str | Sequence[str]] = []
     [escaped_base] = escape([base], keys)
-    for version in batch.versions:
-        if version.language:
-            [language] = escape([version.language], keys)
-            link_parts = [_LINK.format(language), *_location_parts(version, escaped_base, keys), '"/>']
-            parts += _blank_missing(version, link_parts, len(keys))
+    for localization in batch.localizations:
+        if localization.language:
+            [language] = escape([localization.language], keys)
+            link_parts = [_LINK.format(language), *_location_parts(localization, escaped_base, keys), '"/>']
+            parts += _blank_missing(localization, link_parts, len(keys))
     if parts:
         columns.append(items(_merge_literals(parts), len(keys)))
     if batch.alternates is not None:

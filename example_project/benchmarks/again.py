@@ -26,7 +26,7 @@ SCENARIOS = (
     ("full, nothing changed", {}),
     ("the first run with --changed-only", {"changed_only": True}),
     ("--changed-only, nothing changed", {"changed_only": True}),
-    ("--changed-only, 0.1 % changed", {"changed_only": True}),
+    ("--changed-only, 0.1% changed", {"changed_only": True}),
     ("full, one row changed", {}),
 )
 
@@ -81,7 +81,7 @@ def change(name: str) -> Any:
     published = Article.objects.filter(published=True)
     if "row changed" in name:
         keys = list(published.order_by("pk").values_list("pk", flat=True)[1000:1001])
-    elif "0.1 %" in name:
+    elif "0.1%" in name:
         keys = list(published.order_by("-pk").values_list("pk", flat=True)[: published.count() // 1000])
     else:
         return lambda: None

@@ -35,7 +35,7 @@ Medians of {rounds} rounds; each run is a separate process. The times do not inc
 Django, and connecting to the database. "Of a full run" is the ratio of the wall time to that of the first
 line with the same number of workers, in the same round. "Rest" is the time that is not spent on rendering:
 lock, manifest, journal, moving files. Peak is the memory of the largest process. Where rows changed, it was
-the most recent 0.1 % of them, or one row.
+the most recent 0.1% of them, or one row.
 """
 
 Measurements = dict[tuple[int, str], list[dict[str, Any]]]

@@ -15,7 +15,7 @@ DATABASE = "SITEMAPS09_BENCHMARK_DATABASE"
 OUTPUT = "SITEMAPS09_BENCHMARK_OUTPUT"
 
 PAGE_URLS = 50_000
-#: A page of `django_sitemaps09` is filled to 95 %.
+#: A page of `django_sitemaps09` is filled to 95%.
 OUR_PAGE_URLS = 47_500
 #: The defaults of `django_sitemaps09`, in its `compression.py`.
 ISAL_LEVEL = 2

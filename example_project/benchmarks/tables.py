@@ -19,7 +19,7 @@ native views, the index was requested, which caches the bounds of pages, except 
 CPU is the time of all processes of the subject, without the database server. Peak is the memory of the
 largest process. MB is the size of all files, or of the response; django-static-sitemaps writes each page
 twice, as it is and gzipped. The other packages have their defaults, such as gzip at level 9; "ours" has
-level 6, and the byte limit of the protocol. Its pages have 47,500 URLs, 95 % of the limit; those of the
+level 6, and the byte limit of the protocol. Its pages have 47,500 URLs, 95% of the limit; those of the
 others have 50,000.
 
 "Driver floor" reads rows in slices of the same size as "ours". "Times ours" is the median of the ratio of

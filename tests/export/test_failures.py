@@ -131,7 +131,7 @@ class TestADatabaseThatFails:
         report = export(output=folder, sitemaps={"a": sitemap})
         assert sitemap.calls > call
         assert (report.failures, paths(folder)) == ([], numbers(10))
-        assert (report.urls, report.sections[0].left_out) == (10, 0)
+        assert (report.urls, report.sections[0].skipped_items) == (10, 0)
 
     def test_once_for_each_of_two_pages_is_retried_each_time(
         self, folder: Path, configure: Callable[..., None]

@@ -210,5 +210,5 @@ def test_skipped_items_are_reported_each_time(twins: Twins) -> None:
     )
     for _ in range(3):
         report = twins.run()
-        assert report.left_out == 1
+        assert report.skipped_items == 1
     assert (report.skipped, len(report.files)) == (ROWS // PAGE - 1, ROWS // PAGE)

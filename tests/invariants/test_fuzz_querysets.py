@@ -32,9 +32,9 @@ from django_sitemaps09 import ModelSitemap, Route, checks, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.queryset_traits import filters_window
+from django_sitemaps09.queryset_traits import has_window_function
 from django_sitemaps09.sources import QuerySource, positions
-from django_sitemaps09.sources.rows import members, slices
+from django_sitemaps09.sources.rows import members, slice_size
 from django_sitemaps09.views import compat
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact, facts, write
 from tests.invariants.fuzz.lastmods import Lastmod, of_kind
@@ -136,7 +136,7 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
     except Exception:  # noqa: BLE001 Django has many ways to refuse what came by chance
         return None
     query = made.rows.query
-    if using == "mariadb" and query.group_by is not None and filters_window(query):
+    if using == "mariadb" and query.group_by is not None and has_window_function(query):
         # MariaDB returns different rows for `SELECT id` than for all columns.
         return None
     return Case(
@@ -199,7 +199,7 @@ def expected_lastmods(case: Case) -> Mapping[str, str | None] | None:
         return {slug: text(case.lastmod.value(fact)) for slug, fact in case.facts.items()}
     rows: QuerySet[Any] = case.made.rows
     query = rows.query
-    if query.combinator or query.is_sliced or query.distinct_fields or filters_window(query):
+    if query.combinator or query.is_sliced or query.distinct_fields or has_window_function(query):
         # These are queried separately, for the row itself.
         return {slug: text(case.lastmod.value(fact)) for slug, fact in case.facts.items()}
     # MariaDB returns a string for an expression that contains a Value.
@@ -311,9 +311,9 @@ def sliced(small: bool) -> Iterator[None]:
     """Read slices that end within a page."""
     size = 4 if small else 1_500
     with (
-        mock.patch.object(slices, "SLICE", size),
-        mock.patch.object(slices, "SERVER_SLICE", size),
-        mock.patch.object(slices, "COSTLY_SLICE", size),
+        mock.patch.object(slice_size, "SLICE", size),
+        mock.patch.object(slice_size, "SERVER_SLICE", size),
+        mock.patch.object(slice_size, "COSTLY_SLICE", size),
         mock.patch.object(members, "FEWEST", size),
         mock.patch.object(positions, "SLICE", size),
     ):

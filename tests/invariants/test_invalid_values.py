@@ -40,7 +40,7 @@ class TestAnInvalidValueIsSkippedCountedAndReportedAndItsUrlStays:
     def test_in_an_export(self, kind: str, tmp_path: Path) -> None:
         declared = section(Combination(), **KINDS[kind])
         [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
-        assert (found.left_out, found.failure) == (1, None)
+        assert (found.skipped_items, found.failure) == (1, None)
         [error] = found.errors
         assert (error.key, error.field) == ("2", kind)
         assert "a bad one" in error.reason
@@ -53,7 +53,7 @@ class TestAnInvalidValueIsSkippedCountedAndReportedAndItsUrlStays:
         report: Report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
         assert not report.published
         assert report.failures
-        assert report.sections[0].left_out == 1
+        assert report.sections[0].skipped_items == 1
         assert gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes()) == before
 
     def test_in_the_log_of_a_live_page(
@@ -178,11 +178,11 @@ def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Pat
     """If a page is cut, several rows are read twice."""
     declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
     [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
-    assert found.left_out == 1
+    assert found.skipped_items == 1
 
 
 @pytest.mark.usefixtures("articles")
 def test_a_text_file_is_complete_despite_elements_that_it_cannot_contain(tmp_path: Path) -> None:
     declared = section(Combination(), format="text", **KINDS["images"])
     report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
-    assert (report.published, report.sections[0].left_out) == (True, 0)
+    assert (report.published, report.sections[0].skipped_items) == (True, 0)

@@ -204,7 +204,7 @@ def written() -> bytes:
     location = "https://example.org/a?b=1&c=<2>"
     batch = Batch(
         keys=[1, 2],
-        versions=[Localization("", [location, "https://example.org/de"])],
+        localizations=[Localization("", [location, "https://example.org/de"])],
         lastmods=["2026-01-31T09:30:00+00:00", None],
         changefreqs="daily",
         priorities=["1.0", "0.3"],

@@ -225,7 +225,7 @@ class TestJson:
         use("LAME")
         out, _ = said("--output", folder, "--format", "json")
         a, bad = json.loads(out)["sections"]
-        assert (a["left_out"], bad["left_out"], bad["urls"]) == (0, 1, 3)
+        assert (a["skipped_items"], bad["skipped_items"], bad["urls"]) == (0, 1, 3)
         assert "elsewhere.example.net" in json.dumps(bad["errors"])
 
     def test_is_written_if_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:

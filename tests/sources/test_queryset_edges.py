@@ -48,7 +48,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import positions
-from django_sitemaps09.sources.rows import members, slices
+from django_sitemaps09.sources.rows import members, slice_size
 from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.unreadable import read_each
 from tests.models import Article, Event, Seat
@@ -418,9 +418,9 @@ def write_day(using: str, slug: str, value: str) -> None:
 def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     shelf: QuerySet[Article], using: str, value: str, hooks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE", 5)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 5)
-    monkeypatch.setattr(slices, "COSTLY_SLICE", 5)
+    monkeypatch.setattr(slice_size, "SLICE", 5)
+    monkeypatch.setattr(slice_size, "SERVER_SLICE", 5)
+    monkeypatch.setattr(slice_size, "COSTLY_SLICE", 5)
     monkeypatch.setattr(members, "FEWEST", 5)
     monkeypatch.setattr(positions, "SLICE", 5)
     for slug in ("a03", "a11"):
@@ -479,7 +479,7 @@ def test_an_export_goes_on_without_such_a_row_changed_only_or_not(
     write_day(using, "a03", value)
     report = export(sitemaps=declared, output=tmp_path, changed_only=True)
     (section,) = report.sections
-    assert section.left_out == 1
+    assert section.skipped_items == 1
     assert section.errors[0].field == "row"
     assert report.published
     assert not report.failures

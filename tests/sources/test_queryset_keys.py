@@ -18,7 +18,7 @@ from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows import members, slices
+from django_sitemaps09.sources.rows import members, slice_size
 from tests.models import Article, Reading, Scale
 from tests.support.factories import ScaleFactory
 from tests.support.sources import (
@@ -154,9 +154,9 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 
 def test_a_full_slice_is_not_taken_for_the_last(using: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_articles(using, range(6))
-    monkeypatch.setattr(slices, "SLICE", 3)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 3)
-    monkeypatch.setattr(slices, "COSTLY_SLICE", 3)
+    monkeypatch.setattr(slice_size, "SLICE", 3)
+    monkeypatch.setattr(slice_size, "SERVER_SLICE", 3)
+    monkeypatch.setattr(slice_size, "COSTLY_SLICE", 3)
     monkeypatch.setattr(members, "FEWEST", 3)
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source).pages

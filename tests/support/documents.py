@@ -190,7 +190,7 @@ def live(suffix: str = "xml") -> bytes:
 
 def exported(declared: Any, folder: Path, name: str = "sitemap-x-1.xml.gz") -> bytes:
     report = export(output=folder, sitemaps={"x": declared})
-    assert [section.left_out for section in report.sections] == [0]
+    assert [section.skipped_items for section in report.sections] == [0]
     content = (folder / name).read_bytes()
     return gzip.decompress(content) if name.endswith(".gz") else content
 

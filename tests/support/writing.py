@@ -133,12 +133,12 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
 
     columns = zip(*map(each, (batch.lastmods, batch.changefreqs, batch.priorities)), strict=True)
     explicit = batch.alternates or [()] * len(batch.keys)
-    rows = zip(*map(locations_of, batch.versions), strict=True)
+    rows = zip(*map(locations_of, batch.localizations), strict=True)
     found = []
     for row, texts, more in zip(rows, columns, explicit, strict=True):
         there = [
             (version, behind(base, location))
-            for version, location in zip(batch.versions, row, strict=True)
+            for version, location in zip(batch.localizations, row, strict=True)
             if location is not None
         ]
         links = [(version.language, location) for version, location in there if version.language]
@@ -155,7 +155,7 @@ def items_of(batch: Batch, base: str = "") -> list[list[Entry]]:
 
 def alone(version: Localization, batch: Batch) -> bool:
     """Return whether a localization has no language while others do, so that no link leads to it."""
-    return not version.language and any(other.language for other in batch.versions if other.is_listed)
+    return not version.language and any(other.language for other in batch.localizations if other.is_listed)
 
 
 def entries(batch: Batch, base: str = "") -> list[Entry]:
@@ -181,7 +181,7 @@ def columns(text: st.SearchStrategy[str], count: int) -> st.SearchStrategy[Colum
 
 
 @st.composite
-def versions_of(
+def localizations_of(
     draw: Callable[..., Any],
     text: st.SearchStrategy[str],
     literal: st.SearchStrategy[str],
@@ -224,7 +224,7 @@ def batches_of(
     link = st.lists(st.builds(Alternate, text, text), max_size=3)
     return Batch(
         keys=[f"key-{number}-" for number in range(count)],
-        versions=draw(versions_of(text, literal, language, count)),
+        localizations=draw(localizations_of(text, literal, language, count)),
         lastmods=draw(columns(text, count)),
         changefreqs=draw(columns(text, count)),
         priorities=draw(columns(text, count)),
@@ -242,7 +242,7 @@ class Site(NamedTuple):
 
     def locations(self, item: int, base: str = "") -> list[tuple[Localization, str]]:
         """Return the listed locations of an item with their localizations, in order."""
-        found = [(version, locations_of(version)[item]) for version in self.batch.versions]
+        found = [(version, locations_of(version)[item]) for version in self.batch.localizations]
         return [(version, behind(base, text)) for version, text in found if text is not None]
 
 
@@ -256,7 +256,7 @@ def sites(draw: Callable[..., Any]) -> Site:
     count = draw(st.integers(1, 4))
     codes = draw(st.lists(languages, max_size=4, unique=True))
     codes += [""] * draw(st.integers(0 if codes else 1, 2))
-    versions = []
+    localizations = []
     for place, code in enumerate(draw(st.permutations(codes))):
         starts = ["/", "/?a=1&b=", "https://b.example/", "http://c.example/'&"]
         if draw(st.booleans()):
@@ -275,8 +275,8 @@ def sites(draw: Callable[..., Any]) -> Site:
             start = st.sampled_from(starts) | st.none()
             some = [(draw(start), item) for item in range(count)]
             found = [one and f"{one}{place}.{item}" for one, item in some]
-        versions.append(Localization(code, found, draw(st.booleans())))
-    batch = Batch(range(count), versions)
+        localizations.append(Localization(code, found, draw(st.booleans())))
+    batch = Batch(range(count), localizations)
     assume(all(batch.counts()))
     return Site(batch)
 

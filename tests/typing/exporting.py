@@ -38,7 +38,7 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
     for section in sections:
         assert_type(section.section, str)
         assert_type(section.urls, int)
-        assert_type(section.left_out, int)
+        assert_type(section.skipped_items, int)
         files: Sequence[PageFile] = section.files
         for file in files:
             assert_type(file.name, str)

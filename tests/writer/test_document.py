@@ -30,12 +30,12 @@ class Shape(NamedTuple):
 
     items: dict[int, Item]
     cuts: tuple[int, ...]
-    versions: tuple[tuple[str, bool], ...]
+    localizations: tuple[tuple[str, bool], ...]
     alternates: bool
 
     @property
     def namespaces(self) -> dict[str, str]:
-        return LINKS if self.alternates or any(language for language, _ in self.versions) else {}
+        return LINKS if self.alternates or any(language for language, _ in self.localizations) else {}
 
     def batches(self, after: int | None = None) -> list[Batch]:
         """Yield the items after a key, like a source."""
@@ -46,16 +46,16 @@ class Shape(NamedTuple):
 
     def batch(self, keys: Sequence[int]) -> Batch:
         columns = [
-            [self.items[key].locations[place] for key in keys] for place in range(len(self.versions))
+            [self.items[key].locations[place] for key in keys] for place in range(len(self.localizations))
         ]
         links = [
             [Alternate("de", loc) for loc in self.items[key].locations if loc is not None] for key in keys
         ]
         return Batch(
             keys=keys,
-            versions=[
+            localizations=[
                 Localization(language, column, listed)
-                for (language, listed), column in zip(self.versions, columns, strict=True)
+                for (language, listed), column in zip(self.localizations, columns, strict=True)
             ],
             lastmods=[self.items[key].lastmod for key in keys],
             alternates=links if self.alternates else None,
@@ -63,7 +63,7 @@ class Shape(NamedTuple):
 
     def locations(self, key: int) -> list[str]:
         """Return the locations of an item's entries."""
-        pairs = zip(self.versions, self.items[key].locations, strict=True)
+        pairs = zip(self.localizations, self.items[key].locations, strict=True)
         return [location for (_, listed), location in pairs if listed and location is not None]
 
     def size(self, key: int, kind: Format = URLSET, base: str = "") -> int:
@@ -87,11 +87,11 @@ locations = st.builds(
 
 @st.composite
 def shapes_of(draw: Callable[..., Any], most: int = 14) -> Shape:
-    versions = draw(st.lists(st.tuples(st.just("") | languages, st.booleans()), max_size=3).map(tuple))
+    localizations = draw(st.lists(st.tuples(st.just("") | languages, st.booleans()), max_size=3).map(tuple))
     # A localization that every item has, so that each item has an entry.
-    place = draw(st.integers(0, len(versions)))
-    versions = (*versions[:place], (draw(st.just("") | languages), True), *versions[place:])
-    columns = [locations if i == place else st.none() | locations for i in range(len(versions))]
+    place = draw(st.integers(0, len(localizations)))
+    localizations = (*localizations[:place], (draw(st.just("") | languages), True), *localizations[place:])
+    columns = [locations if i == place else st.none() | locations for i in range(len(localizations))]
     item = st.builds(
         Item,
         st.tuples(*columns),
@@ -100,7 +100,7 @@ def shapes_of(draw: Callable[..., Any], most: int = 14) -> Shape:
     return Shape(
         dict(enumerate(draw(st.lists(item, max_size=most)), 1)),
         draw(st.lists(st.integers(0, 5), max_size=5).map(tuple)),
-        versions,
+        localizations,
         draw(st.booleans()),
     )
 
@@ -243,8 +243,8 @@ def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_
 
 
 def test_limits_count_entries_and_not_items() -> None:
-    versions = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
-    batch = Batch([1, 2, 3, 4], [*versions, Localization("x-default", list("ijkl"), is_listed=False)])
+    localizations = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
+    batch = Batch([1, 2, 3, 4], [*localizations, Localization("x-default", list("ijkl"), is_listed=False)])
     cuts = {urls: write([batch], Limits(urls, 10_000))[1][:4:3] for urls in range(2, 8)}
     assert cuts == {2: (2, 1), 3: (3, 2), 4: (3, 2), 5: (5, 3), 6: (5, 3), 7: (7, None)}
     _, written = write([batch], Limits(1, 10_000))

@@ -14,7 +14,7 @@ from tests.support.writing import LINKS, Site, alone, bases, behind, read, sites
 
 
 @given(sites(), bases)
-def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_versions_itself_included(
+def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_localizations(
     site: Site, base: str
 ) -> None:
     found = iter(read(write([site.batch], base=base, namespaces=LINKS)[0]))
@@ -49,7 +49,7 @@ def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_
 
 
 @given(sites(), bases)
-def test_links_that_a_project_names_follow_those_between_versions_in_every_entry(
+def test_links_that_a_project_names_follow_those_between_localizations_in_every_entry(
     site: Site, base: str
 ) -> None:
     batch = site.batch
@@ -58,7 +58,7 @@ def test_links_that_a_project_names_follow_those_between_versions_in_every_entry
     both = read(write([replace(batch, alternates=named)], base=base, namespaces=LINKS)[0])
     counts = batch.counts()
     items = [item for item, count in zip(batch.keys, counts, strict=True) for _ in range(count)]
-    versions = [
+    localizations = [
         version for item in batch.keys for version, _ in site.locations(item, base) if version.is_listed
     ]
     assert both == [
@@ -67,7 +67,7 @@ def test_links_that_a_project_names_follow_those_between_versions_in_every_entry
         else entry._replace(
             alternates=(*entry.alternates, ("fr", f"{base}/{item}/&"), ("it", "https://e.example/"))
         )
-        for entry, item, version in zip(own, items, versions, strict=True)
+        for entry, item, version in zip(own, items, localizations, strict=True)
     ]
 
 
@@ -105,8 +105,8 @@ def test_paths_are_joined_to_the_base_and_absolute_locations_are_not(site: Site,
 def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
     locations: Any, joined: list[str | None], listed: bool
 ) -> None:
-    versions = [Localization("en", ["c:/1", "c:/2"]), Localization("de", locations, listed)]
-    found = read(write([Batch([1, 2], versions)], base="x:", namespaces=LINKS)[0])
+    localizations = [Localization("en", ["c:/1", "c:/2"]), Localization("de", locations, listed)]
+    found = read(write([Batch([1, 2], localizations)], base="x:", namespaces=LINKS)[0])
     expected = []
     for first, location in zip(["c:/1", "c:/2"], joined, strict=True):
         links = (("en", first), *(() if location is None else (("de", location),)))
@@ -132,12 +132,12 @@ def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
 
 
 def test_elements_in_other_namespaces_follow_the_links_in_each_entry_of_an_item() -> None:
-    versions = [
+    localizations = [
         Localization("en", ["a", "b"]),
         Localization("de", [None, "c"]),
         Localization("fr", ["d", None], False),
     ]
-    batch = Batch([1, 2], versions, priorities=["0.1", None], foreign=["<x:y>1</x:y>", ""])
+    batch = Batch([1, 2], localizations, priorities=["0.1", None], foreign=["<x:y>1</x:y>", ""])
     link = '<xhtml:link rel="alternate" hreflang="{}" href="{}"/>'.format
     assert elements(URLSET, batch, "") == [
         f"<url><loc>a</loc><priority>0.1</priority>{link('en', 'a')}{link('fr', 'd')}<x:y>1</x:y></url>\n",

@@ -36,7 +36,7 @@ lines = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",
     ),
     "b:",
 )
-def test_a_text_file_is_the_locations_of_the_listed_versions_a_line_each_and_nothing_else(
+def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each_and_nothing_else(
     batch: Batch, base: str
 ) -> None:
     [(document, written)] = write_all(TEXT, [batch], [base], namespaces=LINKS)

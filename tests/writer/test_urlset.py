@@ -33,12 +33,12 @@ from tests.support.writing import (
     items_of,
     languages,
     lastmod_texts,
+    localizations_of,
     parse,
     read,
     single,
     tag,
     uris,
-    versions_of,
     writable,
     write,
 )
@@ -98,12 +98,12 @@ def test_a_character_that_xml_cannot_hold_is_refused_anywhere(field: str, charac
     values: list[Any] = ["a", bad, "c"]
     fine = Localization("", ["a", "b", "c"])
     changed: dict[str, Any] = {
-        "locations": {"versions": [Localization("", values)]},
-        "gaps": {"versions": [fine, Localization("de", [None, bad, None])]},
+        "locations": {"localizations": [Localization("", values)]},
+        "gaps": {"localizations": [fine, Localization("de", [None, bad, None])]},
         "parts of locations": {
-            "versions": [Localization("", TemplateColumn(["/", "", "/"], [["a"] * 3, values]))]
+            "localizations": [Localization("", TemplateColumn(["/", "", "/"], [["a"] * 3, values]))]
         },
-        "links": {"versions": [fine, Localization("x-default", values, is_listed=False)]},
+        "links": {"localizations": [fine, Localization("x-default", values, is_listed=False)]},
         "alternates": {"alternates": [[], [Alternate("de", "a"), Alternate("en", bad)], []]},
     }.get(field, {field: values})
     batch = replace(Batch(["first", "second", "third"], [fine]), **changed)
@@ -219,8 +219,8 @@ def test_a_constant_gives_the_bytes_of_a_column_that_repeats_it(
 ) -> None:
     keys = range(len(locations))
     repeated = [[text] * len(locations) for text in texts]
-    versions = [Localization("", locations)]
-    assert write([Batch(keys, versions, *texts)]) == write([Batch(keys, versions, *repeated)])
+    localizations = [Localization("", locations)]
+    assert write([Batch(keys, localizations, *texts)]) == write([Batch(keys, localizations, *repeated)])
 
 
 @given(writable_batches)
@@ -256,7 +256,7 @@ def valid_batches(draw: Callable[..., Any]) -> Batch:
     links = st.lists(st.builds(Alternate, languages, located), max_size=3)
     return Batch(
         keys=range(count),
-        versions=draw(versions_of(located, located, languages, count)),
+        localizations=draw(localizations_of(located, located, languages, count)),
         lastmods=draw(columns(lastmod_texts, count)),
         changefreqs=draw(columns(st.sampled_from(CHANGEFREQS), count)),
         priorities=draw(columns(priorities, count)),
@@ -268,8 +268,8 @@ def valid_batches(draw: Callable[..., Any]) -> Batch:
 def test_what_the_protocol_allows_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
     site = "https://example.com"
     schema.assertValid(parse(write([batch], base=site, namespaces=LINKS)[0]))
-    unlinked = [version._replace(language="") for version in batch.versions]
-    batch = replace(batch, versions=unlinked, alternates=None)
+    unlinked = [version._replace(language="") for version in batch.localizations]
+    batch = replace(batch, localizations=unlinked, alternates=None)
     schema.assertValid(parse(write([batch], base=site)[0]))
 
 
@@ -291,7 +291,7 @@ def test_the_schema_of_these_tests_refuses_what_the_protocol_does(schema: Any, b
 def test_a_known_page_has_these_very_bytes() -> None:
     batch = Batch(
         keys=[7, 8],
-        versions=[
+        localizations=[
             Localization("en", TemplateColumn(["/en/", "/?a=1&b=2"], [["7", "8"]])),
             Localization("de", ["https://example.de/7/?a=1&b=2", None]),
             Localization("x-default", ["/7/", "/8/"], is_listed=False),

@@ -53,7 +53,7 @@ class Celery:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._answered_at = time.monotonic()
+        self._replied_at = time.monotonic()
         self._opened_stage: str | None = None
         self._first_sent_at: float | None = None
         self._notice_at = 0.0
@@ -91,8 +91,8 @@ class Celery:
                 self._send(signed)
                 content = self._wait(folder, time.monotonic())
             if content is None:
-                raise self._unanswered(task, folder, sent)
-            return messages.read_answer(folder, content)
+                raise self._no_reply_error(task, folder, sent)
+            return messages.read_reply(folder, content)
 
         return result
 
@@ -112,12 +112,12 @@ class Celery:
 
     def _wait(self, folder: Folder, since: float) -> bytes | None:
         """Return the reply; `None` if it is late, or if the engine gave up after this page was sent."""
-        deadline = max(since, self._answered_at) + self.patience
+        deadline = max(since, self._replied_at) + self.patience
         pause = _SHORT
         while True:
-            content = folder.answer()
+            content = folder.reply()
             if content is not None:
-                self._answered_at, self._lost_reason, self._is_taken = time.monotonic(), None, True
+                self._replied_at, self._lost_reason, self._is_taken = time.monotonic(), None, True
                 return content
             self._warn_if_not_taken(folder)
             if since < self._gave_up_at or time.monotonic() > deadline:
@@ -146,7 +146,7 @@ class Celery:
                 2 * self.patience / 60,
             )
 
-    def _unanswered(self, task: Task, folder: Folder, sent: float) -> ExportError:
+    def _no_reply_error(self, task: Task, folder: Folder, sent: float) -> ExportError:
         reason = (
             f"No Celery worker returned {task.label} within {2 * self.patience / 60:.0f} minutes. Start a "
             f"worker that imports django_sitemaps09.tasks, reads the queue {_queue()!r} of {_broker()}, "
@@ -154,7 +154,7 @@ class Celery:
             "running, its log says whether it rejected a page"
         )
         if sent > self._gave_up_at:
-            return self._give_up(reason, is_lasting=self._answered_at < sent)
+            return self._give_up(reason, is_lasting=self._replied_at < sent)
         return ExportError(reason)
 
     def _give_up(self, reason: str, *, is_lasting: bool = True) -> ExportError:
@@ -190,7 +190,7 @@ def render(message: str) -> None:
             "A rendering task was ignored, because no export in %s is waiting for it.", folder.store.label
         )
         return
-    if folder.answer() is not None:
+    if folder.reply() is not None:
         return
     try:
         _take(folder)
@@ -201,12 +201,12 @@ def render(message: str) -> None:
             )
         renderer, task = messages.read(content)
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
-        folder.write(messages.build_answer(render_page(renderer, own_task, check=check_declaration)))
+        folder.write(messages.build_reply(render_page(renderer, own_task, check=check_declaration)))
     except Exception as error:
         # Report any failure to the command, unless another attempt has replied in the meantime.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
-        if folder.answer() is None:
+        if folder.reply() is None:
             folder.write({"failure": f"Celery worker on {socket.gethostname()}: {reason}"})
 
 

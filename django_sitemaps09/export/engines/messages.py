@@ -36,8 +36,9 @@ from django_sitemaps09.sources.profiling import Cost, Costs
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.
 VERSION = 4
-# Different salts, so that a message is never accepted as a reply, or a reply as a message.
-_MESSAGE, _ANSWER = "django_sitemaps09.message", "django_sitemaps09.answer"
+# Different salts, so that a message is never accepted as a reply, or a reply as a message. They are the
+# same in all versions, so that a worker with another version can reply that it is incompatible.
+_MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
 _MOST = 100_000_000
 _RUN, _TAKEN = "run.json", "taken"
 _STAGE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern}")
@@ -132,7 +133,7 @@ def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
     return target
 
 
-def build_answer(rendered: RenderedPage) -> dict[str, Any]:
+def build_reply(rendered: RenderedPage) -> dict[str, Any]:
     """Return the reply to a message, as values for JSON."""
     return {
         "files": [asdict(file) for file in rendered.files],
@@ -142,10 +143,10 @@ def build_answer(rendered: RenderedPage) -> dict[str, Any]:
     }
 
 
-def read_answer(folder: Folder, answer: bytes) -> RenderedPage:
+def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
     """Return the page from a worker's reply; raise `ExportError` if it is invalid or reports a failure."""
     try:
-        content, _ = verify(answer.decode(errors="replace"), _ANSWER)
+        content, _ = verify(reply.decode(errors="replace"), _REPLY)
     except ExportError as error:
         raise ExportError(f"A worker's reply was rejected: {error}") from error
     try:
@@ -173,7 +174,7 @@ def _file(values: dict[str, Any]) -> PageFile:
     counts = [values[key] for key in ("urls", "bytes", "size")]
     _texts([values["name"], values["digest"]])
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise TypeError(f"{counts} are not valid page counts")
+        raise TypeError(f"{counts} are not valid sizes of a page")
     return PageFile(**{**values, **ranges, "fingerprint": fingerprint})
 
 
@@ -219,14 +220,14 @@ class Folder:
         """Return whether any worker has taken a page of the run."""
         return self._read(_TAKEN) is not None
 
-    def answer(self) -> bytes | None:
+    def reply(self) -> bytes | None:
         return self._read(f"{self.token}.signed")
 
-    def write(self, answer: Mapping[str, Any]) -> None:
+    def write(self, reply: Mapping[str, Any]) -> None:
         """Write the reply beside the complete staged file, unless the run has ended."""
         if self.is_active():
             signed = signing.dumps(
-                {"run": self.stage, "token": self.token, **answer}, self.key, _ANSWER
+                {"run": self.stage, "token": self.token, **reply}, self.key, _REPLY
             ).encode()
             self.store.write(f"{self.stage}/{self.token}.signed", signed)
 

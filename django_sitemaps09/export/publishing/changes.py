@@ -48,7 +48,7 @@ class Published:
     """Changes made by an export: its report and the URLs of files.
 
     `written` has new and changed pages and indexes, `removed` has the files that no index lists any more.
-    `urls` yields the changes of single URLs, and can be called repeatedly until the hooks have returned. It
+    `urls` yields the changes to single URLs, and can be called repeatedly until the hooks have returned. It
     is `None` unless changes were requested.
     """
 
@@ -59,7 +59,7 @@ class Published:
 
 
 class Spool:
-    """Changed URLs, counted and kept on disk until the report is made."""
+    """Changed URLs, counted and kept on disk until the report is built."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
@@ -71,7 +71,7 @@ class Spool:
     def fill(
         self, store: Store, previous: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
     ) -> None:
-        """Write the changes of all sections, before any of them is published."""
+        """Write the changes to all sections, before any of them is published."""
         for name, outcome in outcomes.items():
             previous_record = previous.get(name, SectionRecord(outcome.record.suffix))
             for change in _section_changes(store, name, previous_record, outcome):
@@ -175,7 +175,7 @@ def _url(line: bytes) -> str:
 
 
 def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
-    """Yield the lines of exported files that contain an entry."""
+    """Yield each line with an entry from these exported files."""
     for name, page in files.items():
         stored_file = store.open(name)
         if stored_file is None:

@@ -14,10 +14,10 @@ from django_sitemaps09 import writer
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
-from django_sitemaps09.export.publishing import adoption, indexes, steps
+from django_sitemaps09.export.publishing import adoption, indexes, promotion
 from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.steps import PublishTarget
 from django_sitemaps09.filenames import STYLESHEET, highest_numbers
 from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.stores import Store
@@ -56,7 +56,7 @@ def load(
     recovered_names = None
     if journal is not None and not dry_run:
         update_robots = partial(_update_robots, host_options, publish_target)
-        if steps.roll_forward(publish_target, journal, update_robots):
+        if promotion.roll_forward(publish_target, journal, update_robots):
             recovered_names = tuple(step.name for step in journal.steps)
             journal = None
     names = publish_target.store.names()

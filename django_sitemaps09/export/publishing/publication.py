@@ -11,7 +11,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.journal import Journal, Step
 from django_sitemaps09.export.publishing.previous import PreviousState
-from django_sitemaps09.export.publishing.steps import (
+from django_sitemaps09.export.publishing.promotion import (
     TRANSITION,
     PublishTarget,
     clean_state,
@@ -135,7 +135,12 @@ class Publication:
         clean_state(publish_target.state, stored_manifest)
 
     def _steps(self, store: Store, folder: str) -> list[Step]:
-        """Return steps in order: stylesheet, pages, transition indexes, shrinking pages, final indexes."""
+        """Return the steps in order, adding before removing, so that a crawler never misses a file.
+
+        The stylesheet and pages that are new or only gain rows come first. If any page loses rows to
+        another one, transition indexes with both old and new pages follow. Then come the pages that lose
+        rows, and the final indexes.
+        """
         digests = {
             file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
         }

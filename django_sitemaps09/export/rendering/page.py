@@ -206,7 +206,7 @@ def incompatibility(what: str, where: str = "") -> str:
     """Return the message that says why a worker must not render a page."""
     return (
         f"the worker is incompatible: its {what} differs from the command's{where}. Run the same version "
-        "in both"
+        "for the command and its workers"
     )
 
 

@@ -108,7 +108,8 @@ class SectionPages(NamedTuple):
             or previous.has_key_ranges
             or len(bounds) + 1 < len(previous.pages)
         ):
-            # Without key ranges, rows move from page to page, so pages keep their numbers.
+            # Without key ranges, rows move between pages anyway. New page numbers would gain nothing, so
+            # the published numbers are reused.
             return Plan(pages.each_page(rows, rows_on_page, chain(records, new_numbers)), records)
         if (
             self.run.options.rebalance

@@ -75,7 +75,7 @@ class Records:
         if previous_page is not None and previous_page.digest == file.digest:
             changed = previous_page.changed
         elif not any(record.digest for record in self.previous.pages):
-            # Without a previous digest, the time of the last change is unknown.
+            # Without a previous digest, the last change is unknown, so the newest lastmod is used.
             changed = drop_future(file.lastmod)
         record = PageRecord(
             number=page.number,

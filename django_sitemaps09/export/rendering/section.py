@@ -74,7 +74,7 @@ def export_section(
             report=replace(
                 outcome.report,
                 seconds=seconds,
-                left_out=errors.count,
+                skipped_items=errors.count,
                 errors=tuple(errors.listed_errors),
                 failure=reason,
                 hints=advice if reason is None else (),
@@ -190,7 +190,7 @@ def _task(section_pages: SectionPages, plan: Plan, page: Page, declaration_diges
 def _check_names(section_pages: SectionPages, page: Page, rendered: RenderedPage) -> None:
     """Raise `ExportError` unless a worker's result has the requested file names.
 
-    The result decides what is published, and under which name.
+    The result determines what is published, and under which name.
     """
     name = page_name(section_pages.name, page.number, section_pages.suffix)
     targets = section_pages.run.renderer.targets

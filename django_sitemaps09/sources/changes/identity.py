@@ -96,7 +96,7 @@ class KeyIdentity(NamedTuple):
             if collation is not None:
                 yield collation.literal
             elif connection.vendor == "sqlite":
-                # In SQLite, only values have types, and casting a time to its type returns the year.
+                # SQLite columns have no strict types, and CAST(... AS datetime) would keep only the year.
                 yield "%s"
             else:
                 yield f"CAST(%s AS {field.cast_db_type(connection)})"

@@ -125,7 +125,7 @@ class Declaration:
             columns |= extension_columns(results, localizations, self.hosts, rows.keyed_items)
         return Batch(
             keys=rows.keys,
-            versions=localizations,
+            localizations=localizations,
             lastmods=columns.pop("lastmod"),
             changefreqs=columns.pop("changefreq"),
             priorities=columns.pop("priority"),

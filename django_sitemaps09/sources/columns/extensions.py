@@ -41,7 +41,7 @@ def used_namespaces(batch: Batch) -> dict[str, str]:
     """Return the namespaces of the content that a batch has, by prefix."""
     columns = {name: getattr(batch, name) for name in HOOKS}
     prefixes = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
-    prefixes += ["xhtml"] * any(localization.language for localization in batch.versions)
+    prefixes += ["xhtml"] * any(localization.language for localization in batch.localizations)
     foreign = {
         extension.prefix: extension.namespace for extension in batch.extensions if any(batch.foreign or ())
     }

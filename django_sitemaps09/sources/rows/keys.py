@@ -130,7 +130,7 @@ def _key_problem(model: type[Model], key_field: Any, fields: Sequence[Any], vend
             and vendor == "sqlite"
             and (field.max_digits or _SQLITE_DIGITS + 1) > _SQLITE_DIGITS
         ):
-            return f"SQLite distinguishes at most {_SQLITE_DIGITS} digits of a decimal"
+            return f"SQLite compares decimals to at most {_SQLITE_DIGITS} significant digits"
     if key_field.primary_key:
         return None
     if key_field.null:

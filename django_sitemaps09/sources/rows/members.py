@@ -14,7 +14,7 @@ from django.db.models import BooleanField, Expression, F, QuerySet
 
 from django_sitemaps09.django_internals import add_condition, compile_query
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.queryset_traits import filters_window, group_by_key
+from django_sitemaps09.queryset_traits import group_by_key, has_window_function
 from django_sitemaps09.sources.rows.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
@@ -73,7 +73,7 @@ class Members(NamedTuple):
     @property
     def looks_beyond(self) -> bool:
         """Return whether the queryset filters by a window function, which can use rows outside a range."""
-        return self.original is not None and filters_window(self.original.query)
+        return self.original is not None and has_window_function(self.original.query)
 
     def filter_range(
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
@@ -192,7 +192,7 @@ class _KeyCondition(Expression):
 class KeyInRows(_KeyCondition):
     """Condition that a key is in a subquery. The subquery runs unchanged.
 
-    For `pk__in`, Django renames the tables of the subquery, and loses tables of a combined query. Django
+    For `pk__in`, Django renames the tables of the subquery, and omits tables of a combined query. Django
     also cannot compare a composite key with the columns of a filter on a window.
     """
 

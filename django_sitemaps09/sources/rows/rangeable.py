@@ -12,9 +12,9 @@ from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
     can_reorder,
-    filters_window,
+    declares_window_function,
     groups_rows,
-    has_window,
+    has_window_function,
     hides_columns,
     lacks_group,
     repeats_rows,
@@ -52,7 +52,7 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
         )
         if problem:
             raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
-    if not can_reorder(items) or has_window(declaration.expressions, items):
+    if not can_reorder(items) or declares_window_function(declaration.expressions, items):
         return None
     if not isinstance(declaration.sitemap, ModelSitemap):
         try:
@@ -63,7 +63,7 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     query = rows.query
     # Rows with a primary key are distinct unless a join repeats them.
     query.distinct = False
-    if not (filters_window(query) or repeats_rows(query)):
+    if not (has_window_function(query) or repeats_rows(query)):
         return RangedRows(rows)
     if groups_rows(rows, declaration.expressions):
         # The aggregate includes all joined rows, and each row of the model occurs once.

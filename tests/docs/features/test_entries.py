@@ -232,7 +232,7 @@ def test_invalid_elements_are_skipped_and_reported(
     module.ProductSitemap.extensions = [replace(extension, xml=lambda item: elements)]
     register("products", module.ProductSitemap)
     [section] = export(output=tmp_path).sections
-    assert (section.urls, section.left_out) == (1, 1)
+    assert (section.urls, section.skipped_items) == (1, 1)
     assert [(error.key, error.field) for error in section.errors] == [(str(can.pk), "shop")]
     assert not shown(live("/sitemap-products-1.xml")).elements("s:url/shop:*")
 
@@ -272,7 +272,7 @@ def test_other_urls_are_refused_and_named(
     shown_class = snippet.run("shop.sitemaps").BlogSitemap
     register("blog", type("Blog", (shown_class,), {"items": lambda self: ["/blog/", location]}))
     [section] = export(output=tmp_path).sections
-    assert (section.urls, section.left_out) == (1, 1)
+    assert (section.urls, section.skipped_items) == (1, 1)
     assert shown(live("/sitemap-blog-1.xml")).urls == [f"{BASE}/blog/"]
 
 

@@ -38,7 +38,7 @@ class TestAnExportOnCeleryWorkers:
         # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one = report["sections"]
         assert any(file["cut"] for file in ranged["files"])
-        assert lame["left_out"] == len(lame["errors"]) == 2 * ROWS // 50
+        assert lame["skipped_items"] == len(lame["errors"]) == 2 * ROWS // 50
         assert len(one["files"]) == 1
 
     def test_is_rendered_by_all_of_them_at_once(self, crew: Site, tmp_path: Path) -> None:

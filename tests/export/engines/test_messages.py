@@ -142,7 +142,7 @@ class TestAForgedMessage:
         assert message != messages.sign(forging)
         self.is_refused(message, tmp_path, monkeypatch, caplog)
 
-    @pytest.mark.parametrize("signer", ["nobody", "text", "another key", "as an answer", "no salt"])
+    @pytest.mark.parametrize("signer", ["nobody", "text", "another key", "as a reply", "no salt"])
     def test_that_is_not_signed_as_a_message_is_refused(
         self,
         forging: dict[str, Any],
@@ -158,7 +158,7 @@ class TestAForgedMessage:
             "nobody": forging,
             "text": json.dumps(forging),
             "another key": signing.dumps(forging, "another", messages._MESSAGE),
-            "as an answer": signing.dumps(forging, salt=messages._ANSWER),
+            "as a reply": signing.dumps(forging, salt=messages._REPLY),
             "no salt": signing.dumps(forging),
         }[signer]
         self.is_refused(message, tmp_path, monkeypatch, caplog)
@@ -196,13 +196,13 @@ class TestAForgedMessage:
         folder = messages.Folder(forging)
         self.render(messages.sign(forging))
         assert EVIL in sys.modules
-        answer = folder.answer()
-        assert answer is not None
-        assert messages.read_answer(folder, answer).file.urls == 1
+        reply = folder.reply()
+        assert reply is not None
+        assert messages.read_reply(folder, reply).file.urls == 1
         assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
 
 
-class TestAForgedAnswer:
+class TestAForgedReply:
     """An attacker can write to the folder of the run."""
 
     @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ class TestAForgedAnswer:
 
         folder = messages.Folder(forging)
         TestAForgedMessage().render(messages.sign(forging))
-        right = folder.answer()
+        right = folder.reply()
         assert right is not None
-        held = signing.loads(right.decode(), salt=messages._ANSWER)
+        held = signing.loads(right.decode(), salt=messages._REPLY)
         place = held["files"][0] if key in held["files"][0] else held
         place[key] = value
-        wrong = signing.dumps(held, salt=messages._ANSWER).encode()
+        wrong = signing.dumps(held, salt=messages._REPLY).encode()
         try:
-            found = messages.read_answer(folder, wrong)
+            found = messages.read_reply(folder, wrong)
         except ExportError as error:
             assert "A worker's reply was rejected: " in str(error)  # noqa: PT017 some values are as good as others
         else:
@@ -240,30 +240,30 @@ class TestAForgedAnswer:
 
         folder = messages.Folder(forging)
         TestAForgedMessage().render(messages.sign(forging))
-        right = folder.answer()
+        right = folder.reply()
         assert right is not None
-        assert messages.read_answer(folder, right).file.urls == 1
-        held = signing.loads(right.decode(), salt=messages._ANSWER)
-        answer, why = {
+        assert messages.read_reply(folder, right).file.urls == 1
+        held = signing.loads(right.decode(), salt=messages._REPLY)
+        reply, why = {
             "altered": (altered(right.decode(), lambda found: found["files"][0].update(urls=2)), _KEY),
             "unsigned": (json.dumps(held), _KEY),
-            "another key": (signing.dumps(held, "another", messages._ANSWER), _KEY),
+            "another key": (signing.dumps(held, "another", messages._REPLY), _KEY),
             "a message": (signing.dumps(held, salt=messages._MESSAGE), _KEY),
             "another run": (
-                signing.dumps(held | {"run": "x"}, salt=messages._ANSWER),
+                signing.dumps(held | {"run": "x"}, salt=messages._REPLY),
                 "another page or run",
             ),
-            "another page": (signing.dumps(held | {"token": "x"}, salt=messages._ANSWER), "another page"),
+            "another page": (signing.dumps(held | {"token": "x"}, salt=messages._REPLY), "another page"),
             "old": (
-                a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._ANSWER)),
+                a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._REPLY)),
                 "more than a day ago",
             ),
         }[forger]
         with pytest.raises(ExportError, match=f"A worker's reply was rejected: .*{why}"):
-            messages.read_answer(folder, answer.encode())
+            messages.read_reply(folder, reply.encode())
 
     @pytest.mark.parametrize(
-        ("command", "worker", "answered"),
+        ("command", "worker", "has_reply"),
         [
             (["old"], ["new", "old"], True),
             (["new", "old"], ["new", "old"], True),
@@ -273,7 +273,7 @@ class TestAForgedAnswer:
         ],
     )
     def test_is_accepted_during_a_key_rotation(
-        self, forging: dict[str, Any], command: list[str], worker: list[str], *, answered: bool
+        self, forging: dict[str, Any], command: list[str], worker: list[str], *, has_reply: bool
     ) -> None:
         """A worker signs its reply with the key of the command, regardless of which was deployed first."""
         from django_sitemaps09.export.engines import messages
@@ -284,9 +284,9 @@ class TestAForgedAnswer:
             TestAForgedMessage().render(message)
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
             folder = messages.Folder(forging)
-            answer = folder.answer()
-            assert (answer is not None) is answered
-            assert answer is None or messages.read_answer(folder, answer).file.urls == 1
+            reply = folder.reply()
+            assert (reply is not None) is has_reply
+            assert reply is None or messages.read_reply(folder, reply).file.urls == 1
 
 
 _KEY = "it is not signed with the SECRET_KEY"

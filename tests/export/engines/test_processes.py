@@ -50,7 +50,7 @@ class TestAnExportBySeveralProcesses:
         # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one, listed = reports[0]["sections"]
         assert any(file["cut"] for file in ranged["files"])
-        assert lame["left_out"] == len(lame["errors"]) == ROWS // 50
+        assert lame["skipped_items"] == len(lame["errors"]) == ROWS // 50
         assert [error["key"] for error in lame["errors"]] == [str(i) for i in range(7, ROWS, 50)]
         assert (len(one["files"]), len(listed["files"]) > 1) == (1, True)
 

@@ -108,11 +108,11 @@ class TestCelery:
                 celery.render(messages.sign(message))
         else:
             celery.render(messages.sign(message))
-            answering = messages.Folder(message)
-            answer = answering.answer()
-            assert answer is not None
+            reply_folder = messages.Folder(message)
+            reply = reply_folder.reply()
+            assert reply is not None
             with pytest.raises(ExportError, match=r"A message contains .*invalid"):
-                messages.read_answer(answering, answer)
+                messages.read_reply(reply_folder, reply)
         new = published.states(folder, hidden=True).keys() - before.keys()
         stage = f"made/{FOLDERS[A]}/{renderer['stage']}"
         assert new <= {f"{stage}/{message['token']}.signed", f"{stage}/taken"}

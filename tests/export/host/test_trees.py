@@ -73,7 +73,7 @@ class TestATree:
             report = reports[host]
             assert (report.urls, report.written, report.failures) == (one.urls, one.written, [])
             assert report.index_url == f"{parse_base(host)}/sitemap.xml"
-            assert report.sections[0].left_out == 0
+            assert report.sections[0].skipped_items == 0
 
     def test_is_the_one_that_its_host_has_alone_of_all_sections_together(self, folder: Path) -> None:
         thirty()
@@ -130,7 +130,7 @@ class TestATree:
                 return f"{A}/{item}/" if item % 2 else f"/{item}/"
 
         reports = run(folder, A, B, sections={"a": Absolute})
-        assert {report.sections[0].left_out for report in reports.values()} == {len(Numbers.rows) // 2}
+        assert {report.sections[0].skipped_items for report in reports.values()} == {len(Numbers.rows) // 2}
         assert len({*map(len, (slugs(folder / FOLDERS[host]) for host in (A, B)))}) == 1
 
     def test_skips_what_is_on_another_host_and_names_it_for_each(self, folder: Path) -> None:
@@ -139,7 +139,7 @@ class TestATree:
                 return "https://elsewhere.example/" if item == 7 else f"/{item}/"
 
         for report in run(folder, sections={"a": Bad}).values():
-            assert (report.sections[0].left_out, report.urls) == (1, 24)
+            assert (report.sections[0].skipped_items, report.urls) == (1, 24)
             assert report.sections[0].errors[0].key == "8"
 
     def test_has_the_files_url_with_its_folder(self, folder: Path, settings: Any) -> None:

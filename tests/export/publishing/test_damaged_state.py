@@ -15,7 +15,7 @@ import pytest
 from django_sitemaps09 import manifest
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing import steps
+from django_sitemaps09.export.publishing import promotion
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.manifest import BACKUP, ROOT
 from django_sitemaps09.stores.local import LocalStore
@@ -163,7 +163,7 @@ class TestStateThatIsDamaged:
         sitemaps = before()
         Article.objects.filter(pk=7).update(slug="changed-again")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(promotion, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 export(output=folder, sitemaps=sitemaps)
         Article.objects.filter(pk=7).update(slug="changed")

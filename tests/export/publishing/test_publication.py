@@ -291,8 +291,12 @@ class TestWhatStandsInTheWay:
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert stat.S_IMODE((folder / STATE).stat().st_mode) == 0o700
 
-    @pytest.mark.parametrize("what", ["pipe", "huge"])
-    def test_as_robots_txt_or_index_is_not_read(self, folder: Path, tmp_path: Path, what: str) -> None:
+    @pytest.mark.parametrize(
+        ("what", "reason"), [("pipe", "is not a regular file"), ("huge", "is larger than")]
+    )
+    def test_as_robots_txt_or_index_is_not_read(
+        self, folder: Path, tmp_path: Path, what: str, reason: str
+    ) -> None:
         robots = tmp_path / "robots.txt"
         for path in (robots, folder / "sitemap.xml"):
             path.parent.mkdir(exist_ok=True)
@@ -301,11 +305,11 @@ class TestWhatStandsInTheWay:
             else:
                 with path.open("wb") as file:
                     file.truncate(60_000_000)
-        with pytest.raises(ExportError, match="not a regular file"):
+        with pytest.raises(ExportError, match=rf"sitemap\.xml {reason}"):
             export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         assert (report.robots, paths(folder)) == ("failed", numbers(1))
-        assert "not a regular file" in report.failures[0]
+        assert f"{robots} {reason}" in report.failures[0]
 
 
 class TestTheOrderOfPublishing:

@@ -16,7 +16,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing import robots_files, steps
+from django_sitemaps09.export.publishing import promotion, robots_files
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
@@ -180,7 +180,7 @@ class TestRobotsTxt:
         # The same holds for a run that is killed before its end, and that the next run finishes.
         path.unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(promotion, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 export(output=folder, sitemaps={"a": Numbers(3)}, robots=path)
         path.unlink()

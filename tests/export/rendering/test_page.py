@@ -226,7 +226,7 @@ class TestTheLimits:
         (section,) = export(output=folder, sitemaps={"a": Translated(5)}).sections
         if most < 3:
             # Entries in three languages do not fit on a page.
-            assert (len(section.files), section.left_out) == (0, 5)
+            assert (len(section.files), section.skipped_items) == (0, 5)
             return
         homes: dict[str, set[str]] = {}
         for name in named(folder):
@@ -251,7 +251,7 @@ class TestBadItems:
         assert "is not on https://www.example.com" in location.reason
         assert (priority.key, priority.field) == ("4", "priority")
         assert "7.5 is not a priority" in priority.reason
-        assert (section.left_out, section.failure) == (2, None)
+        assert (section.skipped_items, section.failure) == (2, None)
         assert (report.published, report.failures) == (True, [])
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>0.5</priority>") == 4
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>") == 4
@@ -264,7 +264,7 @@ class TestBadItems:
         configure(MAX_BYTES=400)
         (section,) = export(output=folder, sitemaps={"a": Bad(60, [0, 30, 59])}).sections
         assert len(section.files) > 5
-        assert section.left_out == len(section.errors) == 4
+        assert section.skipped_items == len(section.errors) == 4
 
     def test_are_all_counted_and_the_first_thousand_named(
         self, folder: Path, configure: Callable[..., None]
@@ -274,7 +274,7 @@ class TestBadItems:
             sitemaps = {"a": Bad(5_000, range(0, 5_000, 2))}
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             # Item 3 has an invalid priority.
-            assert (section.left_out, len(section.errors)) == (2_501, 1_000)
+            assert (section.skipped_items, len(section.errors)) == (2_501, 1_000)
 
     def test_publish_nothing_under_strict(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"

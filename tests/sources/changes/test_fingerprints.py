@@ -385,7 +385,8 @@ def test_columns_of_the_same_value_do_not_cancel_each_other(using: str) -> None:
 def test_keys_count_with_all_their_bits(using: str) -> None:
     """PostgreSQL's hash of an integer or of a time has 32 bits."""
     found = set()
-    for number in (1 << 40, folded(1 << 40), 1, -1, 1 << 32, -(1 << 63), (1 << 63) - 1):
+    # Not the greatest integer: MariaDB could make no more automatic keys for the tests after this one.
+    for number in (1 << 40, folded(1 << 40), 1, -1, 1 << 32, -(1 << 63), 1 << 62):
         article = ArticleFactory(using=using, pk=number, slug="a", updated=None, day=None)
         found.add(hash_of_columns(Article.objects.using(using).all(), ["pk"], "day"))
         article.delete(using=using)

@@ -24,7 +24,7 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows import slices
+from django_sitemaps09.sources.rows import slice_size
 from tests.models import Article
 from tests.support.languages import (
     PREFIXED,
@@ -284,7 +284,7 @@ class TestTheCosts:
         def location(self: Any, item: Article) -> str:
             nonlocal most
             alive.add(item)
-            if len(alive) > 2 * slices.INSTANCES:
+            if len(alive) > 2 * slice_size.INSTANCES:
                 # On Python 3.10, an exception inside reverse() keeps frames until the next garbage
                 # collection.
                 gc.collect()
@@ -292,7 +292,7 @@ class TestTheCosts:
             return by_route(self, item)
 
         assert read(declaration(model=Article, location=location, **BY_TEN)) == 40_000
-        assert 0 < most <= 2 * slices.INSTANCES
+        assert 0 < most <= 2 * slice_size.INSTANCES
 
     @pytest.mark.parametrize("columns", [True, False], ids=["columns", "methods"])
     @override_settings(ROOT_URLCONF=PREFIXED)

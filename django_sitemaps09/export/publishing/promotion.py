@@ -1,10 +1,8 @@
-"""Publish staged files, adding before removing, so that a crawler never misses a file.
+"""Move staged files to their published names, in the order of the steps in the journal.
 
-Pages that are new or only gain rows come first. If any page loses rows to another one, transition indexes
-with both old and new pages follow. Then come the pages that lose rows, the final indexes and the manifest.
-Before the first index changes, robots.txt is updated to list both previous and new indexes. At the end, it
-lists only the new ones. All steps are first written to a write-ahead journal. A run that finds a journal
-takes the remaining steps.
+`Publication` builds the steps. All steps are first written to a write-ahead journal. A run that finds a
+journal takes the remaining steps. Before the first index changes, robots.txt is updated to list both
+previous and new indexes. After the last step, it lists only the new ones. Then the manifest is replaced.
 """
 
 from __future__ import annotations

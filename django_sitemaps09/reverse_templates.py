@@ -1,4 +1,4 @@
-"""Find the path templates that `reverse()` tries for a name, and fill them from columns of arguments."""
+"""Find the path templates that `reverse()` tries for a name, and quote columns of their arguments."""
 
 from __future__ import annotations
 
