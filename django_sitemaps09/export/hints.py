@@ -138,6 +138,12 @@ def _get_urls_hint(sitemap: Any) -> tuple[str, str]:
     )
 
 
+def opaque_reason(sitemap: object) -> tuple[str, str]:
+    """Return why a sitemap is opaque, and what to do, as two sentences."""
+    problem, advice = _get_urls_hint(sitemap)
+    return f"{problem[0].upper()}{problem[1:]}.", advice
+
+
 def _name(step: Step, source: Source) -> str:
     """Return the name of the method that is called in a step."""
     if step == "location" and all(

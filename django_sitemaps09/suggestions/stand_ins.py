@@ -1,0 +1,267 @@
+"""Stand-ins for the items of a section: methods run on them, and fields are symbols without a value."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, NoReturn
+
+from django.db.models import DateField, Model, TimeField, UUIDField
+
+from django_sitemaps09.suggestions.places import UntraceableError, callers, describe, project_frame
+from django_sitemaps09.suggestions.values import FieldValue, RouteValue
+
+# A method that follows relations in a loop never reaches an end.
+_DEEPEST = 8
+_MISSING = object()
+
+
+@dataclass
+class Recording:
+    """One call of a hook with a stand-in whose fields and relations in `nulls` are `None`.
+
+    `annotations` are the names of the annotations of the queryset. `entry` is the frame that calls the
+    hook. `uses` has the code that first uses each field, by its path or key, and `nullable` the keys used.
+    """
+
+    model: type[Model]
+    annotations: frozenset[str]
+    nulls: frozenset[str]
+    entry: FrameType
+    failure: UntraceableError | None = None
+    uses: dict[str, str] = field(default_factory=dict)
+    nullable: dict[str, str] = field(default_factory=dict)
+    stand_ins: dict[str, StandIn] = field(default_factory=dict)
+
+    def place(self) -> str:
+        """Return the line of the project's code that runs now."""
+        found = project_frame(callers(sys._getframe(1), self.entry))
+        return describe(found[0].f_code, found[1]) if found else self.model.__name__
+
+    def refuse(self, problem: str) -> NoReturn:
+        """End the call. The error is kept, since the project's code may catch every exception."""
+        error = UntraceableError(f"{self.place()}: {problem}")
+        self.failure = self.failure or error
+        raise error
+
+    def name(self, owner: StandIn, attribute: str) -> str:
+        """Return an attribute as the code that runs now writes it, such as `self.category`."""
+        found = project_frame(callers(sys._getframe(1), self.entry))
+        local_names: Mapping[str, Any] = found[0].f_locals if found else {}
+        path = vars(owner)["_sitemaps09_path"]
+        parts, trail = path.split("__") if path else [], [attribute]
+        while True:
+            stand_in = self.stand_ins["__".join(parts)]
+            name = next((name for name, value in local_names.items() if value is stand_in), None)
+            if name or not parts:
+                return f"`{'.'.join([name or 'item', *trail])}`"
+            trail.insert(0, parts.pop())
+
+    def use(self, owner: StandIn, attribute: str, key: str, *, is_nullable: bool) -> None:
+        """Record where a field or a relation is used first."""
+        self.uses.setdefault(key, self.place())
+        if is_nullable:
+            self.nullable.setdefault(
+                key, f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
+            )
+
+
+class Symbol:
+    """A value that is not known. Code can only pass it to `reverse()`, or return it."""
+
+    __slots__ = ("_sitemaps09_has_truth", "_sitemaps09_name", "_sitemaps09_recording", "_sitemaps09_value")
+
+    def __init__(
+        self,
+        recording: Recording,
+        value: FieldValue | RouteValue,
+        name: Callable[[], str],
+        *,
+        has_truth: bool = False,
+    ) -> None:
+        self._sitemaps09_recording = recording
+        self._sitemaps09_value = value
+        self._sitemaps09_name = name
+        self._sitemaps09_has_truth = has_truth
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._sitemaps09_recording.refuse(f"uses {self._sitemaps09_name()[:-1]}.{name}`")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in Symbol.__slots__:
+            self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
+        object.__setattr__(self, name, value)
+
+    @property
+    def __class__(self) -> Any:
+        recording: Recording = self._sitemaps09_recording
+        recording.refuse(f"depends on the type of {self._sitemaps09_name()}")
+
+    @__class__.setter
+    def __class__(self, value: object) -> None:
+        self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
+
+    def __bool__(self) -> bool:
+        if not self._sitemaps09_has_truth:
+            self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
+        # NULL is traced as None.
+        return True
+
+
+def _refusal(verb: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: object) -> NoReturn:
+        recording: Recording = self._sitemaps09_recording
+        recording.refuse(f"{verb} {self._sitemaps09_name()}")
+
+    return method
+
+
+_OPERATIONS = {
+    "depends on the value of": "lt le gt ge eq ne hash len contains",
+    "makes text of": "str repr format bytes fspath",
+    "uses a part of": "getitem iter next reversed",
+    "calls": "call",
+    "copies": "reduce_ex copy deepcopy",
+    "computes with": (
+        "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert int float complex index "
+        "round trunc floor ceil"
+    ),
+}
+for _verb, _methods in _OPERATIONS.items():
+    for _name in _methods.split():
+        setattr(Symbol, f"__{_name}__", _refusal(_verb))
+
+
+class StandIn:
+    """Stand-in for an instance of a model: `isinstance()`, `super()`, methods and properties work.
+
+    It has none of the methods that every model has, such as `save()`, and no related managers. `path`
+    leads to a related object, and `keys` are the nullable relations on the path.
+    """
+
+    def __init__(self, recording: Recording, model: type[Model], path: str, keys: tuple[str, ...]) -> None:
+        vars(self).update(
+            _sitemaps09_recording=recording,
+            _sitemaps09_model=model,
+            _sitemaps09_path=path,
+            _sitemaps09_keys=keys,
+        )
+        recording.stand_ins[path] = self
+
+    @property
+    def __class__(self) -> Any:
+        return vars(self)["_sitemaps09_model"]
+
+    @__class__.setter
+    def __class__(self, value: object) -> None:
+        self._sitemaps09_recording.refuse("changes the class of the item")
+
+    def _sitemaps09_name(self) -> str:
+        recording: Recording = vars(self)["_sitemaps09_recording"]
+        return recording.name(self, "").replace(".`", "`")
+
+    def __bool__(self) -> bool:
+        model = vars(self)["_sitemaps09_model"]
+        if _attribute(model, "__bool__") is not _MISSING or _attribute(model, "__len__") is not _MISSING:
+            self._sitemaps09_recording.refuse("depends on the truth of an object")
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        own: Mapping[str, Any] = object.__getattribute__(self, "__dict__")
+        recording: Recording = own["_sitemaps09_recording"]
+        model: type[Model] = own["_sitemaps09_model"]
+        found = _field(self, name)
+        if found is not _MISSING:
+            return found
+        attribute = _attribute(model, name)
+        if attribute is _MISSING:
+            if not own["_sitemaps09_path"] and name in recording.annotations:
+                return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
+            if name == "_state" or _attribute(model, "__getattr__") is not _MISSING:
+                recording.refuse(f"uses {recording.name(self, name)}")
+            raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
+        module = type(attribute).__module__
+        if attribute is vars(Model).get(name, _MISSING) or module.startswith("django.db.models.fields"):
+            recording.refuse(f"uses {recording.name(self, name)}")
+        # Managers and generic relations query the database.
+        if module.startswith(("django.db.models.manager", "django.contrib.contenttypes")):
+            recording.refuse(f"uses {recording.name(self, name)}")
+        get = getattr(type(attribute), "__get__", None)
+        return attribute if get is None else get(attribute, self, model)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        attribute = _attribute(vars(self)["_sitemaps09_model"], name)
+        if hasattr(type(attribute), "__set__") or name in _names(vars(self)["_sitemaps09_model"]):
+            self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
+        vars(self)[name] = value
+
+
+for _verb, _methods in (
+    ("compares", "eq ne hash lt le gt ge"),
+    ("makes text of", "str repr format"),
+    ("copies", "reduce_ex copy deepcopy"),
+):
+    for _name in _methods.split():
+        setattr(StandIn, f"__{_name}__", _refusal(_verb))
+
+
+def _attribute(model: type[Model], name: str) -> Any:
+    """Return an attribute of a model's classes, without calling a descriptor."""
+    for base in model.__mro__:
+        if base is not object and name in vars(base):
+            return vars(base)[name]
+    return _MISSING
+
+
+def _names(model: type[Model]) -> set[str]:
+    fields = model._meta.concrete_fields
+    return {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
+
+
+def _field(owner: StandIn, name: str) -> Any:
+    """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
+    own = vars(owner)
+    recording: Recording = own["_sitemaps09_recording"]
+    options = own["_sitemaps09_model"]._meta
+    prefix = f"{own['_sitemaps09_path']}__" if own["_sitemaps09_path"] else ""
+    keys = own["_sitemaps09_keys"]
+    if name == "pk":
+        if len(options.pk_fields) > 1:
+            recording.refuse(f"uses {recording.name(owner, name)}, which has several columns")
+        return _symbol(owner, name, FieldValue(f"{prefix}pk", keys), is_nullable=False)
+    for column in options.concrete_fields:
+        key = f"{prefix}{column.name}"
+        own_keys = (*keys, key) if column.null else keys
+        if name == column.attname:
+            has_truth = isinstance(column, (DateField, TimeField, UUIDField))
+            value = FieldValue(f"{prefix}{name}", own_keys)
+            return _symbol(owner, name, value, is_nullable=column.null, key=key, has_truth=has_truth)
+        if name == column.name:
+            recording.use(owner, name, key, is_nullable=column.null)
+            if key in recording.nulls:
+                return None
+            if key.count("__") >= _DEEPEST:
+                recording.refuse(f"follows more than {_DEEPEST} relations")
+            return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
+    return _MISSING
+
+
+def _symbol(
+    owner: StandIn,
+    name: str,
+    value: FieldValue,
+    *,
+    is_nullable: bool,
+    key: str | None = None,
+    has_truth: bool = False,
+) -> Symbol | None:
+    recording: Recording = vars(owner)["_sitemaps09_recording"]
+    key = key or value.path
+    recording.use(owner, name, key, is_nullable=is_nullable)
+    recording.uses.setdefault(value.path, recording.place())
+    if key in recording.nulls:
+        return None
+    return Symbol(recording, value, lambda: recording.name(owner, name), has_truth=has_truth)

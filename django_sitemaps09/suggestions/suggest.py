@@ -1,0 +1,204 @@
+"""Suggest declarations for the sections whose hooks are methods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db import DatabaseError, router, transaction
+from django.db.models import QuerySet
+
+from django_sitemaps09 import sections
+from django_sitemaps09.conf import site_locale
+from django_sitemaps09.django_internals import gives_instances
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.export.hints import opaque_reason
+from django_sitemaps09.export.options import export_base
+from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section
+from django_sitemaps09.sitemaps.models import can_filter
+from django_sitemaps09.sources import is_compiled
+from django_sitemaps09.suggestions.class_code import class_code
+from django_sitemaps09.suggestions.places import UntraceableError
+from django_sitemaps09.suggestions.proof import DifferenceError, Pair
+from django_sitemaps09.suggestions.samples import parts, sample_keys
+from django_sitemaps09.suggestions.tracing import Trace, without_saving
+from django_sitemaps09.suggestions.values import Constant, Value
+
+SAMPLE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a section can declare instead of its methods.
+
+    `code` is the class with its imports, or `None` if there is no suggestion; `hooks` are the names of the
+    hooks that it declares. `items` is the number of items for which both declarations have the same bytes.
+    `microseconds` is the time per URL now and with the suggestion. `notes` say what stays a method and why.
+    """
+
+    section: str
+    code: str | None = None
+    hooks: tuple[str, ...] = ()
+    items: int = 0
+    microseconds: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def suggest(
+    names: Sequence[str] = (),
+    *,
+    sample: int | None = SAMPLE,
+    sitemaps: Mapping[str, Section] | None = None,
+) -> list[Suggestion]:
+    """Return a suggestion for each named section, by default for all sections.
+
+    Both declarations are compared on `sample` items, or on all items if it is `None`. All changes of the
+    database are rolled back. Raise `UnknownSectionError` for an unknown name.
+    """
+    declared_sections = sections.mapping(sitemaps)
+    for name in names:
+        if name not in declared_sections:
+            raise sections.unknown_section(name, declared_sections)
+    base = export_base(None)
+    suggestions = []
+    for name in names or list(declared_sections):
+        in_place = _is_edited_in_place(declared_sections, name)
+        with site_locale(), without_saving():
+            try:
+                sitemap = sections.bind(declared_sections[name], base.domain)
+                suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
+            except (UntraceableError, ImproperlyConfigured) as error:
+                suggestions.append(Suggestion(name, notes=(excerpt(error, MAX_MESSAGE),)))
+            except Exception as error:  # noqa: BLE001 a user's class can raise anything
+                suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
+    return suggestions
+
+
+def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
+    """Return whether the class of a section can be changed without an effect on other sections."""
+    section = declared_sections[name]
+    kinds = Counter(
+        other if isinstance(other, type) else type(other) for other in declared_sections.values()
+    )
+    return isinstance(section, type) and kinds[section] == 1
+
+
+def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool) -> Suggestion:
+    if not is_compiled(sitemap):
+        return Suggestion(name, notes=opaque_reason(sitemap))
+    methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
+    if not methods:
+        return Suggestion(name, notes=("All hooks are constants or columns.",))
+    items = sitemap.items()
+    if not isinstance(items, QuerySet) or not gives_instances(items):
+        return Suggestion(
+            name,
+            notes=("items() does not return model instances in a queryset, which columns need.",),
+        )
+    with _rolled_back(items):
+        proof = _Proof(name, sitemap, items, base, sample)
+        values, notes = proof.values(methods)
+        if not values:
+            return Suggestion(name, notes=notes)
+        pair = proof.pair(values, proof.sample_parts)
+        items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        code = class_code(name, sitemap, values, in_place=in_place)
+        return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+
+
+@contextmanager
+def _rolled_back(items: QuerySet[Any]) -> Iterator[None]:
+    """Roll back all changes in the databases of the items."""
+    with ExitStack() as transactions:
+        for alias in dict.fromkeys([items.db, router.db_for_write(items.model)]):
+            transactions.enter_context(transaction.atomic(using=alias))
+            transactions.callback(transaction.set_rollback, True, using=alias)
+        yield
+
+
+class _Proof:
+    """The comparison of a section with its declared hooks."""
+
+    def __init__(
+        self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, sample: int | None
+    ) -> None:
+        self.name = name
+        self.sitemap = sitemap
+        self.items = items
+        self.base = base
+        self.size = sample or SAMPLE
+        self.sample_parts: list[Callable[[], Any] | None] = [None]
+
+    def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
+        """Return the values of the hooks that can be declared, and notes about all others."""
+        values: dict[Field, Value] = {}
+        notes = []
+        traces = {}
+        for hook in methods:
+            trace = Trace(
+                getattr(copy(self.sitemap), hook), self.items.model, frozenset(self.items.query.annotations)
+            )
+            try:
+                values[hook] = _checked(hook, trace.value())
+                traces[hook] = trace
+            except UntraceableError as error:
+                notes.append(f"{hook} stays a method: {error}.")
+        self.sample_parts = self._sample_parts(traces.values(), values.values())
+        for hook in list(values):
+            # One hook at a time, so that a difference concerns only this hook.
+            pair = self.pair({hook: values[hook]}, self.sample_parts)
+            try:
+                if not pair.compare():
+                    raise DifferenceError("there is no item to compare")
+            except (DifferenceError, FieldError, DatabaseError) as error:
+                code = values.pop(hook).code
+                notes.append(f"{hook} stays a method: {code} is not equal, because {error}.")
+                continue
+            if hook == "location":
+                notes += [_FAILING.format(key) for key in sorted(traces[hook].failing)]
+        return values, tuple(notes)
+
+    def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
+        if not can_filter(self.items):
+            return [None]
+        nullable = {key for trace in traces for key in trace.nullable}
+        paths = {column.path for value in values for column in value.fields()}
+        keys = sample_keys(self.items, self.size, nullable, paths)
+        return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
+
+    def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
+        """Return the sitemap and a copy that declares these values."""
+        declarations = {hook: value.declaration for hook, value in values.items()}
+        declared, kind = copy(self.sitemap), type(self.sitemap)
+        # A hook can be a property, or an attribute of the instance.
+        declared.__class__ = type(kind)(
+            kind.__name__, (kind,), {**declarations, "__module__": kind.__module__}
+        )
+        for hook in declarations:
+            vars(declared).pop(hook, None)
+        # Items that cannot be filtered are only compared up to the size of the sample.
+        most = self.size if items is self.sample_parts and not can_filter(self.items) else None
+        return Pair(self.name, self.sitemap, declared, self.base, items, most)
+
+
+_FAILING = (
+    "No compared item has NULL in `{}`. For such an item, the method raises an error, and the item is "
+    "skipped. The declaration would write None into its URL."
+)
+
+
+def _checked(hook: Field, value: Value) -> Value:
+    """Return the value. Raise `UntraceableError` for a constant that may not be one."""
+    if isinstance(value, Constant) and (
+        hook == "location" or (hook == "lastmod" and value.value is not None)
+    ):
+        raise UntraceableError(f"it returns {value.code} for an item without values")
+    return value
