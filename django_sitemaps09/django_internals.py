@@ -265,7 +265,7 @@ def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[Non
     """
     original = URLResolver._reverse_with_prefix  # type: ignore[attr-defined]
 
-    def reverse_with_prefix(resolver: Any, view: Any, prefix: str, /, *args: Any, **kwargs: Any) -> Any:
+    def _answer(resolver: Any, view: Any, prefix: str, /, *args: Any, **kwargs: Any) -> Any:
         handler, frame = _intercept.get(), sys._getframe(1)
         if handler is None or frame.f_code is not reverse.__code__:
             return original(resolver, view, prefix, *args, **kwargs)
@@ -274,7 +274,7 @@ def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[Non
 
     with _intercepting:
         token = _intercept.set(intercept)
-        URLResolver._reverse_with_prefix = reverse_with_prefix  # type: ignore[attr-defined]
+        URLResolver._reverse_with_prefix = _answer  # type: ignore[attr-defined]
         try:
             yield
         finally:

@@ -25,6 +25,7 @@ def class_code(section: str, sitemap: object, values: Mapping[Any, Value], *, in
     if edited is None:
         words = (word for word in re.split("[^0-9A-Za-z]+", section) if word)
         name = f"{''.join(word[:1].upper() + word[1:] for word in words)}Sitemap"
+        name = name if name.isidentifier() else f"Section{name}"
         base = f"{kind.__name__} as Base{name}" if kind.__name__ == name else kind.__name__
         package = (
             "django_sitemaps09" if kind.__module__.startswith("django_sitemaps09.") else kind.__module__

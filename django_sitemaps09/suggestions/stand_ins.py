@@ -2,137 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import FrameType
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
-from django.db.models import DateField, Model, TimeField, UUIDField
+from django.db.models import Model
 
-from django_sitemaps09.suggestions.places import UntraceableError, callers, describe, project_frame
-from django_sitemaps09.suggestions.values import FieldValue, RouteValue
+from django_sitemaps09.suggestions.recordings import Recording
+from django_sitemaps09.suggestions.symbols import Symbol, refusal
+from django_sitemaps09.suggestions.values import FieldValue
 
 # A method that follows relations in a loop never reaches an end.
 _DEEPEST = 8
 _MISSING = object()
-
-
-@dataclass
-class Recording:
-    """One call of a hook with a stand-in whose fields and relations in `nulls` are `None`.
-
-    `annotations` are the names of the annotations of the queryset. `entry` is the frame that calls the
-    hook. `uses` has the code that first uses each field, by its path or key, and `nullable` the keys used.
-    """
-
-    model: type[Model]
-    annotations: frozenset[str]
-    nulls: frozenset[str]
-    entry: FrameType
-    failure: UntraceableError | None = None
-    uses: dict[str, str] = field(default_factory=dict)
-    nullable: dict[str, str] = field(default_factory=dict)
-    stand_ins: dict[str, StandIn] = field(default_factory=dict)
-
-    def place(self) -> str:
-        """Return the line of the project's code that runs now."""
-        found = project_frame(callers(sys._getframe(1), self.entry))
-        return describe(found[0].f_code, found[1]) if found else self.model.__name__
-
-    def refuse(self, problem: str) -> NoReturn:
-        """End the call. The error is kept, since the project's code may catch every exception."""
-        error = UntraceableError(f"{self.place()}: {problem}")
-        self.failure = self.failure or error
-        raise error
-
-    def name(self, owner: StandIn, attribute: str) -> str:
-        """Return an attribute as the code that runs now writes it, such as `self.category`."""
-        found = project_frame(callers(sys._getframe(1), self.entry))
-        local_names: Mapping[str, Any] = found[0].f_locals if found else {}
-        path = vars(owner)["_sitemaps09_path"]
-        parts, trail = path.split("__") if path else [], [attribute]
-        while True:
-            stand_in = self.stand_ins["__".join(parts)]
-            name = next((name for name, value in local_names.items() if value is stand_in), None)
-            if name or not parts:
-                return f"`{'.'.join([name or 'item', *trail])}`"
-            trail.insert(0, parts.pop())
-
-    def use(self, owner: StandIn, attribute: str, key: str, *, is_nullable: bool) -> None:
-        """Record where a field or a relation is used first."""
-        self.uses.setdefault(key, self.place())
-        if is_nullable:
-            self.nullable.setdefault(
-                key, f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
-            )
-
-
-class Symbol:
-    """A value that is not known. Code can only pass it to `reverse()`, or return it."""
-
-    __slots__ = ("_sitemaps09_has_truth", "_sitemaps09_name", "_sitemaps09_recording", "_sitemaps09_value")
-
-    def __init__(
-        self,
-        recording: Recording,
-        value: FieldValue | RouteValue,
-        name: Callable[[], str],
-        *,
-        has_truth: bool = False,
-    ) -> None:
-        self._sitemaps09_recording = recording
-        self._sitemaps09_value = value
-        self._sitemaps09_name = name
-        self._sitemaps09_has_truth = has_truth
-
-    def __getattr__(self, name: str) -> NoReturn:
-        self._sitemaps09_recording.refuse(f"uses {self._sitemaps09_name()[:-1]}.{name}`")
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in Symbol.__slots__:
-            self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
-        object.__setattr__(self, name, value)
-
-    @property
-    def __class__(self) -> Any:
-        recording: Recording = self._sitemaps09_recording
-        recording.refuse(f"depends on the type of {self._sitemaps09_name()}")
-
-    @__class__.setter
-    def __class__(self, value: object) -> None:
-        self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
-
-    def __bool__(self) -> bool:
-        if not self._sitemaps09_has_truth:
-            self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
-        # NULL is traced as None.
-        return True
-
-
-def _refusal(verb: str) -> Callable[..., NoReturn]:
-    def method(self: Any, *args: object) -> NoReturn:
-        recording: Recording = self._sitemaps09_recording
-        recording.refuse(f"{verb} {self._sitemaps09_name()}")
-
-    return method
-
-
-_OPERATIONS = {
-    "depends on the value of": "lt le gt ge eq ne hash len contains",
-    "makes text of": "str repr format bytes fspath",
-    "uses a part of": "getitem iter next reversed",
-    "calls": "call",
-    "copies": "reduce_ex copy deepcopy",
-    "computes with": (
-        "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
-        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert int float complex index "
-        "round trunc floor ceil"
-    ),
-}
-for _verb, _methods in _OPERATIONS.items():
-    for _name in _methods.split():
-        setattr(Symbol, f"__{_name}__", _refusal(_verb))
 
 
 class StandIn:
@@ -205,7 +86,7 @@ for _verb, _methods in (
     ("copies", "reduce_ex copy deepcopy"),
 ):
     for _name in _methods.split():
-        setattr(StandIn, f"__{_name}__", _refusal(_verb))
+        setattr(StandIn, f"__{_name}__", refusal(_verb))
 
 
 def _attribute(model: type[Model], name: str) -> Any:
@@ -236,9 +117,8 @@ def _field(owner: StandIn, name: str) -> Any:
         key = f"{prefix}{column.name}"
         own_keys = (*keys, key) if column.null else keys
         if name == column.attname:
-            has_truth = isinstance(column, (DateField, TimeField, UUIDField))
             value = FieldValue(f"{prefix}{name}", own_keys)
-            return _symbol(owner, name, value, is_nullable=column.null, key=key, has_truth=has_truth)
+            return _symbol(owner, name, value, is_nullable=column.null, key=key, column=column)
         if name == column.name:
             recording.use(owner, name, key, is_nullable=column.null)
             if key in recording.nulls:
@@ -256,7 +136,7 @@ def _symbol(
     *,
     is_nullable: bool,
     key: str | None = None,
-    has_truth: bool = False,
+    column: Any = None,
 ) -> Symbol | None:
     recording: Recording = vars(owner)["_sitemaps09_recording"]
     key = key or value.path
@@ -264,4 +144,4 @@ def _symbol(
     recording.uses.setdefault(value.path, recording.place())
     if key in recording.nulls:
         return None
-    return Symbol(recording, value, lambda: recording.name(owner, name), has_truth=has_truth)
+    return Symbol(recording, value, lambda: recording.name(owner, name), column=column)

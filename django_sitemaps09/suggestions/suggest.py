@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from django_sitemaps09 import sections
 from django_sitemaps09.conf import site_locale
@@ -32,7 +33,10 @@ from django_sitemaps09.suggestions.samples import parts, sample_keys
 from django_sitemaps09.suggestions.tracing import Trace, without_saving
 from django_sitemaps09.suggestions.values import Constant, Value
 
+#: The default number of items on which declarations are compared.
 SAMPLE = 1_000
+# By default, Django has a hundred languages.
+_OTHER_LANGUAGES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def suggest(
             raise sections.unknown_section(name, declared_sections)
     base = export_base(None)
     suggestions = []
-    for name in names or list(declared_sections):
+    for name in dict.fromkeys(names or declared_sections):
         in_place = _is_edited_in_place(declared_sections, name)
         with site_locale(), without_saving():
             try:
@@ -99,10 +103,9 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
         return Suggestion(name, notes=("All hooks are constants or columns.",))
     items = sitemap.items()
     if not isinstance(items, QuerySet) or not gives_instances(items):
-        return Suggestion(
-            name,
-            notes=("items() does not return model instances in a queryset, which columns need.",),
-        )
+        is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
+        problem = _LIST if is_list else "items() does not return a queryset of model instances."
+        return Suggestion(name, notes=(problem,))
     with _rolled_back(items):
         proof = _Proof(name, sitemap, items, base, sample)
         values, notes = proof.values(methods)
@@ -139,19 +142,20 @@ class _Proof:
 
     def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
         """Return the values of the hooks that can be declared, and notes about all others."""
+        annotations = frozenset(self.items.query.annotation_select)
         values: dict[Field, Value] = {}
         notes = []
         traces = {}
         for hook in methods:
-            trace = Trace(
-                getattr(copy(self.sitemap), hook), self.items.model, frozenset(self.items.query.annotations)
-            )
+            method = getattr(copy(self.sitemap), hook)
+            trace = Trace(method, self.items.model, annotations, self._languages())
             try:
                 values[hook] = _checked(hook, trace.value())
                 traces[hook] = trace
             except UntraceableError as error:
                 notes.append(f"{hook} stays a method: {error}.")
-        self.sample_parts = self._sample_parts(traces.values(), values.values())
+        if values:
+            self.sample_parts = self._sample_parts(traces.values(), values.values())
         for hook in list(values):
             # One hook at a time, so that a difference concerns only this hook.
             pair = self.pair({hook: values[hook]}, self.sample_parts)
@@ -166,6 +170,14 @@ class _Proof:
                 notes += [_FAILING.format(key) for key in sorted(traces[hook].failing)]
         return values, tuple(notes)
 
+    def _languages(self) -> list[str]:
+        """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
+        if self.sitemap.i18n:
+            codes = self.sitemap._languages()  # noqa: SLF001 contrib's hook
+        else:
+            codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
+        return list(dict.fromkeys([settings.LANGUAGE_CODE, *codes]))
+
     def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
         if not can_filter(self.items):
             return [None]
@@ -176,19 +188,19 @@ class _Proof:
 
     def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
         """Return the sitemap and a copy that declares these values."""
-        declarations = {hook: value.declaration for hook, value in values.items()}
-        declared, kind = copy(self.sitemap), type(self.sitemap)
+        kind: Any = type(self.sitemap)
+        attributes: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
+        declared = copy(self.sitemap)
         # A hook can be a property, or an attribute of the instance.
-        declared.__class__ = type(kind)(
-            kind.__name__, (kind,), {**declarations, "__module__": kind.__module__}
-        )
-        for hook in declarations:
+        declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
+        for hook in attributes:
             vars(declared).pop(hook, None)
         # Items that cannot be filtered are only compared up to the size of the sample.
         most = self.size if items is self.sample_parts and not can_filter(self.items) else None
         return Pair(self.name, self.sitemap, declared, self.base, items, most)
 
 
+_LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
 _FAILING = (
     "No compared item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any, NoReturn
 
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import Model
@@ -22,7 +21,9 @@ from django.utils.functional import Promise
 from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
-from django_sitemaps09.suggestions.stand_ins import Recording, StandIn, Symbol
+from django_sitemaps09.suggestions.recordings import Recording
+from django_sitemaps09.suggestions.stand_ins import StandIn
+from django_sitemaps09.suggestions.symbols import MARK, Symbol, SymbolText
 from django_sitemaps09.suggestions.values import (
     CoalescedValue,
     Constant,
@@ -41,14 +42,16 @@ class RaisedError(Exception):
 
 @dataclass
 class Trace:
-    """The trace of one hook. `nullable` has the nullable fields that it uses, by key.
+    """The trace of one hook, in each of the `languages`.
 
-    `failing` has the keys of the fields with which the hook fails if they are NULL.
+    `nullable` has the keys of the nullable fields that it uses, and `failing` those with which it fails if
+    they are NULL.
     """
 
     hook: Callable[[Any], Any]
     model: type[Model]
     annotations: frozenset[str]
+    languages: Sequence[str]
     calls: int = 0
     nullable: set[str] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
@@ -56,9 +59,8 @@ class Trace:
     def value(self) -> Value:
         """Return the value in all languages. Raise `UntraceableError` if there is no single one."""
         with _without_queries():
-            codes = dict.fromkeys([settings.LANGUAGE_CODE, *(code for code, _ in settings.LANGUAGES)])
             values = []
-            for code in codes:
+            for code in self.languages:
                 with translation.override(code):
                     try:
                         value, recording = self._value(frozenset())
@@ -132,6 +134,8 @@ class Trace:
         while type(result) is not Symbol and isinstance(result, Promise):
             result = evaluate_lazy(result)
         value = _value_of(result)
+        if isinstance(value, Constant) and MARK in str(value.value):
+            raise UntraceableError(recording.text_place)
         if value is None:
             raise UntraceableError(f"{self._start()}: returns {_kind(result)}, not a field or a URL")
         return value
@@ -141,6 +145,8 @@ _active: ContextVar[Recording | None] = ContextVar("sitemaps09_recording", defau
 
 
 def _value_of(result: Any) -> Value | None:
+    if type(result) is SymbolText:
+        result = result.symbol
     if type(result) is Symbol:
         return result._sitemaps09_value  # noqa: SLF001 our own object
     if isinstance(result, str):
@@ -149,7 +155,7 @@ def _value_of(result: Any) -> Value | None:
 
 
 def _kind(result: Any) -> str:
-    return f"a {result.__class__.__name__} object"
+    return f"an object of type {result.__class__.__name__}"
 
 
 def _reverse(recording: Recording, call: ReverseCall) -> Symbol:
@@ -159,6 +165,8 @@ def _reverse(recording: Recording, call: ReverseCall) -> Symbol:
     arguments = []
     for argument in (*call.args, *call.kwargs.values()):
         value = _value_of(argument)
+        if isinstance(value, Constant) and MARK in str(value.value):
+            raise UntraceableError(recording.text_place)
         if not isinstance(value, (FieldValue, Constant)):
             recording.refuse(f"passes {_kind(argument)} to reverse()")
         arguments.append(value)

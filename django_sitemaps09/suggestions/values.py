@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
 
 from django.db.models import F
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear
 
 from django_sitemaps09.routes import Route
 
 _F = "from django.db.models import F"
 _COALESCE = "from django.db.models.functions import Coalesce"
 _ROUTE = "from django_sitemaps09 import Route"
+_EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class Constant:
 
     @property
     def code(self) -> str:
-        return repr(self.value)
+        text = repr(self.value)
+        return f'"{self.value}"' if text == f"'{self.value}'" and '"' not in text else text
 
     @property
     def imports(self) -> set[str]:
@@ -47,22 +50,34 @@ class Constant:
 class FieldValue:
     """The value of a field, of the item itself or of an object that it relates to.
 
-    `keys` are the nullable fields and relations on the path.
+    `keys` are the nullable fields and relations on the path. `part` is the year, month or day of a date, or
+    of a time if `is_time`.
     """
 
     path: str
     keys: tuple[str, ...] = ()
+    part: str = ""
+    is_time: bool = False
 
     @property
     def declaration(self) -> Any:
+        if self.part:
+            # Instances have times in UTC, but queries extract parts in the current time zone.
+            return _EXTRACTS[self.part](self.path, tzinfo=ZoneInfo("UTC") if self.is_time else None)
         return F(self.path)
 
     @property
     def code(self) -> str:
+        if self.part:
+            zone = ', tzinfo=ZoneInfo("UTC")' if self.is_time else ""
+            return f'{_EXTRACTS[self.part].__name__}("{self.path}"{zone})'
         return f'F("{self.path}")'
 
     @property
     def imports(self) -> set[str]:
+        if self.part:
+            extract = f"from django.db.models.functions import {_EXTRACTS[self.part].__name__}"
+            return {extract, *(["from zoneinfo import ZoneInfo"] if self.is_time else [])}
         return {_F}
 
     def fields(self) -> Iterator[FieldValue]:

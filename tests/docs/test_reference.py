@@ -39,8 +39,12 @@ PACKAGE = ROOT / "django_sitemaps09"
 
 
 def options() -> list[str]:
-    parser = load_command_class("django_sitemaps09", "export_sitemaps").create_parser("", "")
-    ours = [action for action in parser._actions if action.help and action.dest != "help"]
+    parsers = [
+        load_command_class("django_sitemaps09", name).create_parser("", "")
+        for name in ("export_sitemaps", "suggest_sitemaps")
+    ]
+    actions = [action for parser in parsers for action in parser._actions]
+    ours = [action for action in actions if action.help and action.dest != "help"]
     common = BaseCommand().create_parser("", "")
     shared = {option for action in common._actions for option in action.option_strings}
     return [option for action in ours for option in action.option_strings if option not in shared]
@@ -76,7 +80,7 @@ def test_no_heading_names_a_setting_that_there_is_not() -> None:
     assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
 
 
-def test_every_option_of_the_command_is_described() -> None:
+def test_every_option_of_the_commands_is_described() -> None:
     assert len(options()) > 5
     assert [option for option in options() if f"`{option}" not in COMMANDS] == []
     described = {name.split()[0] for name in names(COMMANDS) if name.startswith("--")}
