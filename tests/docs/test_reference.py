@@ -27,6 +27,7 @@ from django_sitemaps09 import (
 )
 from django_sitemaps09.export import Report, SectionReport
 from django_sitemaps09.export.engines import Engine
+from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import PAGES, README, ROOT
 
 SETTINGS = PAGES["docs/reference/settings.md"]
@@ -94,6 +95,11 @@ def test_every_key_of_a_report_is_described() -> None:
     assert [key for key in sorted({*keys, "urls", "bytes", "size"}) if f"`{key}`" not in described] == []
 
 
+def test_every_attribute_of_a_suggestion_is_described() -> None:
+    described = section(COMMANDS, "`manage.py suggest_sitemaps [section ...]`")
+    assert [field.name for field in fields(Suggestion) if f"| `{field.name}` |" not in described] == []
+
+
 def test_the_block_shown_is_the_block_written() -> None:
     written = robots.update(None, ["https://www.example.com/sitemap.xml"]).decode()
     assert f"```text\n{written}```" in PAGES["docs/howto/robots.md"]
@@ -135,7 +141,7 @@ def test_every_public_name_is_described(name: str) -> None:
     assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
 
 
-@pytest.mark.parametrize("module", ["", ".views", ".export"])
+@pytest.mark.parametrize("module", ["", ".views", ".export", ".suggestions"])
 def test_the_public_names_are_those_that_modules_list(module: str) -> None:
     path = f"django_sitemaps09{module}"
     assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)
