@@ -55,6 +55,13 @@ def _edited(kind: type, names: Collection[str], declarations: list[str]) -> str 
         return None
     if not isinstance(definition, ast.ClassDef) or definition.name != kind.__name__:
         return None
+    for node in definition.body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and any(
+            inner is not node and isinstance(inner, ast.stmt) and _defines(inner, names)
+            for inner in ast.walk(node)
+        ):
+            # The method is defined under a condition.
+            return None
     lines: list[str | None] = list(source.splitlines())
     # A method starts at its first decorator.
     starts = {

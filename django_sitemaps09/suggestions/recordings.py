@@ -17,13 +17,15 @@ from django_sitemaps09.suggestions.places import UntraceableError, callers, desc
 class Recording:
     """One call of a hook with a stand-in whose fields and relations in `nulls` are `None`.
 
-    `annotations` are the names of the annotations of the queryset. `entry` is the frame that calls the
+    `annotations` are the names of the annotations of the queryset, and `attributes` those of all attributes
+    that an instance has besides those of its class. `entry` is the frame that calls the
     hook. `uses` has the code that first uses each field, by its path or key, and `nullable` the keys used.
     `text_place` is the last place at which `str()` was called with a symbol.
     """
 
     model: type[Model]
     annotations: frozenset[str]
+    attributes: frozenset[str]
     nulls: frozenset[str]
     entry: FrameType
     failure: UntraceableError | None = None

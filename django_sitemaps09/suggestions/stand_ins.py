@@ -61,7 +61,8 @@ class StandIn:
         if attribute is _MISSING:
             if not own["_sitemaps09_path"] and name in recording.annotations:
                 return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
-            if name == "_state" or _attribute(model, "__getattr__") is not _MISSING:
+            # For example, prefetch_related() can set any attribute.
+            if name in recording.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
             raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
         module = type(attribute).__module__

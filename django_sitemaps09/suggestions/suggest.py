@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import FieldError, ImproperlyConfigured
@@ -16,6 +16,7 @@ from django.db import DatabaseError, router, transaction
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09 import sections
+from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import site_locale
 from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
@@ -24,8 +25,10 @@ from django_sitemaps09.export.options import export_base
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.sitemaps import has_same_languages
 from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources import is_compiled
+from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.suggestions.class_code import class_code
 from django_sitemaps09.suggestions.places import UntraceableError
 from django_sitemaps09.suggestions.proof import DifferenceError, Pair
@@ -60,18 +63,20 @@ def suggest(
     names: Sequence[str] = (),
     *,
     sample: int | None = SAMPLE,
+    base_url: str | None = None,
     sitemaps: Mapping[str, Section] | None = None,
 ) -> list[Suggestion]:
     """Return a suggestion for each named section, by default for all sections.
 
     Both declarations are compared on `sample` items, or on all items if it is `None`. All changes of the
-    database are rolled back. Raise `UnknownSectionError` for an unknown name.
+    database are rolled back. Without `sitemaps`, sections are those of an export, and those in dicts that
+    the URLconf passes to views. Raise `UnknownSectionError` for an unknown name.
     """
-    declared_sections = sections.mapping(sitemaps)
+    declared_sections = _sections(sitemaps)
     for name in names:
         if name not in declared_sections:
             raise sections.unknown_section(name, declared_sections)
-    base = export_base(None)
+    base = export_base(base_url)
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):
         in_place = _is_edited_in_place(declared_sections, name)
@@ -84,6 +89,17 @@ def suggest(
             except Exception as error:  # noqa: BLE001 a user's class can raise anything
                 suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
     return suggestions
+
+
+def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
+    found = dict(sections.mapping(sitemaps).items())
+    if sitemaps is None:
+        passed = [view.sitemaps for view in urlconf.passed_sitemaps()]
+        for mapping in [*passed, *(view.sitemaps for view in urlconf.templates())]:
+            # Not isinstance(), which would evaluate a lazy object.
+            if issubclass(type(mapping), Mapping):
+                found = {**cast("Mapping[str, Section]", mapping), **found}
+    return found
 
 
 def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
@@ -102,7 +118,7 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
     if not methods:
         return Suggestion(name, notes=("All hooks are constants or columns.",))
     items = sitemap.items()
-    if not isinstance(items, QuerySet) or not gives_instances(items):
+    if not isinstance(items, QuerySet) or not gives_instances(items, plainly=True):
         is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
         problem = _LIST if is_list else "items() does not return a queryset of model instances."
         return Suggestion(name, notes=(problem,))
@@ -111,10 +127,20 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
         values, notes = proof.values(methods)
         if not values:
             return Suggestion(name, notes=notes)
+        notes += _needs_items(sitemap) if len(values) == len(methods) else ()
         pair = proof.pair(values, proof.sample_parts)
         items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
         code = class_code(name, sitemap, values, in_place=in_place)
         return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+
+
+def _needs_items(sitemap: Any) -> tuple[str, ...]:
+    """Return a note about other hooks that take items."""
+    names = [f"{name}()" for name in extensions.hooks(sitemap)]
+    names += ["extensions"] * bool(extensions.project_extensions(sitemap))
+    names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
+    names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
+    return (f"model instances are still created for {' and '.join(names)}.",) if names else ()
 
 
 @contextmanager
@@ -142,15 +168,20 @@ class _Proof:
 
     def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
         """Return the values of the hooks that can be declared, and notes about all others."""
-        annotations = frozenset(self.items.query.annotation_select)
         values: dict[Field, Value] = {}
-        notes = []
+        notes: list[str] = []
         traces = {}
+        row = next(iter(self.items.all()[:1]), None)
+        if row is None or type(row) is not self.items.model:
+            return values, ("there is no item to compare." if row is None else _OTHER_CLASS,)
+        annotations = frozenset(self.items.query.annotation_select)
         for hook in methods:
             method = getattr(copy(self.sitemap), hook)
-            trace = Trace(method, self.items.model, annotations, self._languages())
+            trace = Trace(
+                method, self.items.model, annotations, frozenset(vars(row)) - annotations, self._languages()
+            )
             try:
-                values[hook] = _checked(hook, trace.value())
+                values[hook] = _checked(hook, trace)
                 traces[hook] = trace
             except UntraceableError as error:
                 notes.append(f"{hook} stays a method: {error}.")
@@ -201,16 +232,18 @@ class _Proof:
 
 
 _LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
+_OTHER_CLASS = "the items are not instances of the model itself."
 _FAILING = (
     "No compared item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."
 )
 
 
-def _checked(hook: Field, value: Value) -> Value:
-    """Return the value. Raise `UntraceableError` for a constant that may not be one."""
+def _checked(hook: Field, trace: Trace) -> Value:
+    """Return the value of a hook. Raise `UntraceableError` for a constant that may not be one."""
+    value = trace.value()
     if isinstance(value, Constant) and (
         hook == "location" or (hook == "lastmod" and value.value is not None)
     ):
-        raise UntraceableError(f"it returns {value.code} for an item without values")
+        raise UntraceableError(f"{trace.start()}: returns {value.code} for an item without values")
     return value

@@ -44,6 +44,7 @@ class RaisedError(Exception):
 class Trace:
     """The trace of one hook, in each of the `languages`.
 
+    `attributes` are the names of all attributes that an instance has besides those of its class.
     `nullable` has the keys of the nullable fields that it uses, and `failing` those with which it fails if
     they are NULL.
     """
@@ -51,6 +52,7 @@ class Trace:
     hook: Callable[[Any], Any]
     model: type[Model]
     annotations: frozenset[str]
+    attributes: frozenset[str]
     languages: Sequence[str]
     calls: int = 0
     nullable: set[str] = field(default_factory=set)
@@ -70,11 +72,12 @@ class Trace:
                 if value != values[0]:
                     paths = {column.path for column in values[0].fields()}
                     others = [column.path for column in value.fields() if column.path not in paths]
-                    place = recording.uses[others[0]] if others else self._start()
+                    place = recording.uses[others[0]] if others else self.start()
                     raise UntraceableError(f"{place}: depends on the active language")
         return values[0]
 
-    def _start(self) -> str:
+    def start(self) -> str:
+        """Return the first line of the hook."""
         function: Any = getattr(self.hook, "__func__", self.hook)
         code = getattr(function, "__code__", None)
         return describe(code, code.co_firstlineno) if code else str(function)
@@ -83,7 +86,7 @@ class Trace:
         """Return the value for items in which exactly these nullable fields are known to be NULL."""
         self.calls += 1
         if self.calls > _MAX_CALLS:
-            raise UntraceableError(f"{self._start()}: uses too many nullable fields")
+            raise UntraceableError(f"{self.start()}: uses too many nullable fields")
         raw_value, recording = self._call(nulls)
         value = raw_value
         for key, dependence in recording.nullable.items():
@@ -108,7 +111,7 @@ class Trace:
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
-        recording = Recording(self.model, self.annotations, nulls, sys._getframe())
+        recording = Recording(self.model, self.annotations, self.attributes, nulls, sys._getframe())
         item = StandIn(recording, self.model, "", ())
         token = _active.set(recording)
         try:
@@ -121,7 +124,7 @@ class Trace:
             if recording.failure:
                 raise recording.failure from error
             found = project_frame(frames_of(error.__traceback__))
-            place = describe(found[0].f_code, found[1]) if found else self._start()
+            place = describe(found[0].f_code, found[1]) if found else self.start()
             raise RaisedError(f"{place}: {reason_of(error)}") from error
         finally:
             _active.reset(token)
@@ -137,7 +140,7 @@ class Trace:
         if isinstance(value, Constant) and MARK in str(value.value):
             raise UntraceableError(recording.text_place)
         if value is None:
-            raise UntraceableError(f"{self._start()}: returns {_kind(result)}, not a field or a URL")
+            raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
         return value
 
 

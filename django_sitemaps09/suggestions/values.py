@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -128,8 +129,9 @@ class RouteValue:
 
     @property
     def code(self) -> str:
-        parts = [f'"{self.viewname}"', *(value.code for value in self.args)]
-        parts += [f"{name}={value.code}" for name, value in self.kwargs]
+        parts = [Constant(self.viewname).code, *(value.code for value in self.args)]
+        for name, value in self.kwargs:
+            parts.append(f'**{{"{name}": {value.code}}}' if iskeyword(name) else f"{name}={value.code}")
         return f"Route({', '.join(parts)})"
 
     @property

@@ -7,13 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap
+from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.suggestions.class_code import class_code
 from django_sitemaps09.suggestions.values import Constant, FieldValue, RouteValue, Value
 
 URL = RouteValue("a", (FieldValue("pk"), Constant("it's")))
 NAMES: dict[str, Value] = {"location": URL, "lastmod": FieldValue("changed")}
+
+
+CONDITION = True
+
+
+def register(name: str) -> Callable[[Any], Any]:
+    return lambda kind: kind
 
 
 def decorated(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +49,19 @@ class Attributes(ModelSitemap[Any]):
     # A comment about the next method.
     def get_queryset(self) -> Any:
         return None
+
+
+@register("registered")
+class Registered(ModelSitemap[Any]):
+    def location(self, item: Any) -> str:
+        return "/"
+
+
+class Conditional(ModelSitemap[Any]):
+    if CONDITION:
+
+        def location(self, item: Any) -> str:
+            return "/"
 
 
 class Empty(ModelSitemap[Any]):
@@ -78,6 +99,11 @@ DECLARATIONS = ["""    location = Route("a", F("pk"), "it's")""", '    lastmod =
             ],
         ),
         (
+            Registered,
+            ['@register("registered")', "class Registered(ModelSitemap[Any]):", *DECLARATIONS],
+        ),
+        (Conditional, ["class ThingsSitemap(Conditional):", *DECLARATIONS]),
+        (
             Empty,
             ["class Empty(ModelSitemap[Any]):", '    """Nothing else."""', *DECLARATIONS],
         ),
@@ -108,3 +134,9 @@ def test_a_subclass_is_named_after_the_section() -> None:
     assert "class News2024Sitemap(Attributes):" in code
     assert f"from {__name__} import Attributes\n" in code
     assert "class Section2024Sitemap(" in class_code("2024", Attributes(), NAMES, in_place=False)
+
+
+def test_arguments_that_are_keywords_of_python_are_passed_as_a_dict() -> None:
+    value = RouteValue("a", kwargs=(("class", FieldValue("kind")), ("slug", FieldValue("slug"))))
+    names = {"F": F, "Route": Route}
+    assert repr(eval(value.code, names)) == repr(value.declaration)  # noqa: S307 our own code

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sitemaps import views as contrib_views
 from django.db import connection
-from django.db.models import F, Model, QuerySet
+from django.db.models import F, Model, Prefetch, QuerySet
+from django.db.models.query import ModelIterable
 from django.test.utils import CaptureQueriesContext
+from django.urls import include, path
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
@@ -109,6 +113,29 @@ class TestTheCode:
         assert text(declared) == text(generic)
         assert not compiled(declared).declaration.needs_items
 
+    def test_names_the_hooks_that_still_need_items(self) -> None:
+        assert suggestion(BlogSitemap).notes == ("model instances are still created for images().",)
+        assert suggestion(sitemap(Entry)).notes == ()
+
+
+class TestSections:
+    def test_are_also_those_of_dicts_in_the_urlconf(self, settings: Any) -> None:
+        urls = ModuleType("urls")
+        contribs = {"contrib": type("Old", (ContribSitemap,), {}), "other": sitemap(Entry)}
+        urls.urlpatterns = [  # type: ignore[attr-defined]
+            path("", include("django_sitemaps09.urls"), {"sitemaps": {"native": sitemap(Entry)}}),
+            path("sitemap.xml", contrib_views.sitemap, {"sitemaps": contribs}),
+        ]
+        settings.ROOT_URLCONF = urls
+        settings.SITEMAPS09 |= {"SITEMAPS": f"{__name__}.SECTIONS"}
+        found = suggest()
+        assert {suggestion.section for suggestion in found} == {"setting", "native", "contrib", "other"}
+        [native] = [suggestion for suggestion in found if suggestion.section == "setting"]
+        assert native.notes == ("All hooks are constants or columns.",)
+
+
+SECTIONS = {"setting": sitemap(Entry, location=SLUG)}
+
 
 class TestSectionsWithoutASuggestion:
     @pytest.mark.parametrize(
@@ -144,6 +171,26 @@ class TestSectionsWithoutASuggestion:
         found = suggestion(section)
         assert found.code is None
         assert note in " ".join(found.notes)
+
+    def test_a_queryset_with_rows_of_other_classes_has_none(self) -> None:
+        class Rows(QuerySet[Any]):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self._iterable_class = type("Iterable", (ModelIterable,), {})
+
+        found = suggestion(sitemap(Entry, queryset=Rows(Entry)))
+        assert found.notes == ("items() does not return a queryset of model instances.",)
+
+    def test_an_attribute_that_only_instances_have_is_not_known(self) -> None:
+        rows = Entry.objects.prefetch_related(Prefetch("labels", to_attr="all_labels"))
+        section = sitemap(
+            Entry,
+            location=SLUG,
+            queryset=rows,
+            priority=lambda self, item: 0.9 if getattr(item, "all_labels", None) else 0.1,
+        )
+        [note] = suggestion(section).notes
+        assert note.endswith(": uses `item.all_labels`.")
 
     def test_an_unknown_name_is_an_error_as_in_an_export(self) -> None:
         with pytest.raises(UnknownSectionError, match="Did you mean 'blog'"):
@@ -266,11 +313,12 @@ class TestSideEffects:
         assert found.code is None
         assert found.notes == ("saves or deletes Entry objects",)
 
-    def test_tracing_queries_nothing(self) -> None:
+    def test_tracing_queries_nothing_else(self) -> None:
+        """One query reads an item, to see which attributes it has."""
         with CaptureQueriesContext(connection) as queries:
             found = suggestion(sitemap(blog.Branch))
         assert found.code is None
-        assert [query["sql"] for query in queries if "blog_entry" in query["sql"]] == []
+        assert len([query["sql"] for query in queries if "blog_entry" in query["sql"]]) == 1
 
 
 def test_the_stand_in_is_an_instance_of_the_model_but_no_row() -> None:

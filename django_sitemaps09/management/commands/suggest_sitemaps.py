@@ -28,15 +28,24 @@ class Command(BaseCommand):
             metavar="N",
             help=f"number of items to compare (default: {SAMPLE:,})",
         )
+        parser.add_argument(
+            "--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)"
+        )
         group.add_argument("--all", action="store_true", help="compare all items")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["sample"] < 1:
             raise CommandError("--sample must be at least 1.")
         try:
-            suggestions = suggest(options["sections"], sample=None if options["all"] else options["sample"])
+            suggestions = suggest(
+                options["sections"],
+                sample=None if options["all"] else options["sample"],
+                base_url=options["base_url"],
+            )
         except (SitemapError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
+        if not suggestions:
+            self.stdout.write("There are no sections.")
         for suggestion in suggestions:
             for line in _lines(suggestion):
                 self.stdout.write(line)
