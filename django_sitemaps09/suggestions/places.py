@@ -46,6 +46,11 @@ def callers(frame: FrameType | None, entry: FrameType) -> Iterator[tuple[FrameTy
         frame = frame.f_back
 
 
+def is_django(frame: FrameType) -> bool:
+    """Return whether a frame runs code of Django."""
+    return frame.f_code.co_filename.startswith(_DJANGO)
+
+
 def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, int] | None:
     """Return the first frame that runs the project's code, or else that of another package.
 

@@ -10,7 +10,13 @@ from typing import Any, NoReturn
 
 from django.db.models import Model
 
-from django_sitemaps09.suggestions.places import UntraceableError, callers, describe, project_frame
+from django_sitemaps09.suggestions.places import (
+    UntraceableError,
+    callers,
+    describe,
+    is_django,
+    project_frame,
+)
 
 
 @dataclass
@@ -57,6 +63,16 @@ class Recording:
             if name or not parts:
                 return f"`{'.'.join([name or 'item', *trail])}`"
             trail.insert(0, parts.pop())
+
+    def problem(self, owner: Any, attribute: str) -> str:
+        """Return what the project's code does with an attribute that every model has, such as `save`."""
+        frames = list(callers(sys._getframe(1), self.entry))
+        found = project_frame(frames)
+        outer = [frame for frame, _ in frames]
+        between = outer[: outer.index(found[0])] if found else []
+        if not between or not is_django(between[-1]):
+            return f"uses {self.name(owner, attribute)}"
+        return f"passes {self.name(owner, '').replace('.`', '`')} to Django"
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
         """Record where a field or a relation is used first."""

@@ -14,6 +14,7 @@ from django_sitemaps09.suggestions.values import FieldValue
 # A method that follows relations in a loop never reaches an end.
 _DEEPEST = 8
 _MISSING = object()
+_QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.contrib.contenttypes")
 
 
 class StandIn:
@@ -66,10 +67,10 @@ class StandIn:
                 recording.refuse(f"uses {recording.name(self, name)}")
             raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
         module = type(attribute).__module__
-        if attribute is vars(Model).get(name, _MISSING) or module.startswith("django.db.models.fields"):
-            recording.refuse(f"uses {recording.name(self, name)}")
-        # Managers and generic relations query the database.
-        if module.startswith(("django.db.models.manager", "django.contrib.contenttypes")):
+        if attribute is vars(Model).get(name, _MISSING):
+            recording.refuse(recording.problem(self, name))
+        # Managers and relations to many objects query the database.
+        if module.startswith(_QUERYING):
             recording.refuse(f"uses {recording.name(self, name)}")
         get = getattr(type(attribute), "__get__", None)
         return attribute if get is None else get(attribute, self, model)

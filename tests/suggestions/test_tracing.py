@@ -96,7 +96,7 @@ REFUSED = {
     blog.RelatedManager: "uses `self.labels`",
     blog.Queries: "queries the database",
     blog.Saves: "uses `self.save`",
-    blog.SavesBySuper: "uses `self._prepare_related_fields_for_save`",
+    blog.SavesBySuper: "passes `self` to Django",
     blog.Changes: "changes `self.number`",
     blog.Creates: "saves or deletes Label objects",
     blog.Language: "depends on the active language",
