@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 
@@ -85,10 +86,14 @@ class Pair(NamedTuple):
 def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
     """Return both texts of an item, or that only one of the declarations writes it."""
     if entry and declared and entry[0] == declared[0]:
-        return f"item {entry[0]!r} is {entry[1].strip()} now, but would be {declared[1].strip()}"
+        return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
     if declared is None or (entry and _is_before(entry[0], declared[0])):
-        return f"item {entry[0]!r} is {entry[1].strip()} now, but would be skipped"  # type: ignore[index]
-    return f"item {declared[0]!r} is skipped now, but would be {declared[1].strip()}"
+        return f"item {entry[0]!r} is {_shown(entry)} now, but would be skipped"  # type: ignore[index, arg-type]
+    return f"item {declared[0]!r} is skipped now, but would be {_shown(declared)}"
+
+
+def _shown(entry: tuple[Hashable, str]) -> str:
+    return excerpt(entry[1].strip(), MAX_MESSAGE)
 
 
 def _is_before(key: Any, other: Any) -> bool:

@@ -84,7 +84,9 @@ def suggest(
             try:
                 sitemap = sections.bind(declared_sections[name], base.domain)
                 suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
-            except (UntraceableError, ImproperlyConfigured) as error:
+            except UntraceableError as error:
+                suggestions.append(Suggestion(name, notes=(f"A hook {error}.",)))
+            except ImproperlyConfigured as error:
                 suggestions.append(Suggestion(name, notes=(excerpt(error, MAX_MESSAGE),)))
             except Exception as error:  # noqa: BLE001 a user's class can raise anything
                 suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
@@ -140,7 +142,7 @@ def _needs_items(sitemap: Any) -> tuple[str, ...]:
     names += ["extensions"] * bool(extensions.project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
-    return (f"model instances are still created for {' and '.join(names)}.",) if names else ()
+    return (f"Model instances are still created for {' and '.join(names)}.",) if names else ()
 
 
 @contextmanager
@@ -173,7 +175,7 @@ class _Proof:
         traces = {}
         row = next(iter(self.items.all()[:1]), None)
         if row is None or type(row) is not self.items.model:
-            return values, ("there is no item to compare." if row is None else _OTHER_CLASS,)
+            return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
         annotations = frozenset(self.items.query.annotation_select)
         for hook in methods:
             method = getattr(copy(self.sitemap), hook)
@@ -232,7 +234,7 @@ class _Proof:
 
 
 _LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
-_OTHER_CLASS = "the items are not instances of the model itself."
+_OTHER_CLASS = "The items are not instances of the model itself."
 _FAILING = (
     "No compared item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."

@@ -12,6 +12,7 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
 from tests.models import Article
+from tests.suggestions.blog.rows import KNOWS_CLASSES
 from tests.support.factories import ArticleFactory
 
 
@@ -70,8 +71,8 @@ def test_each_section_has_its_suggestion_or_the_reason_why_it_has_none() -> None
         "    def priority(self, item: Article) -> float:\n"
         "        return 0.9 if item.published else 0.1\n"
         "\n"
-        f"articles: priority stays a method: ArticleSitemap.priority, line {LINE}: depends on the value of "
-        "`item.published`.\n"
+        f"articles: priority stays a method: {'ArticleSitemap.' * KNOWS_CLASSES}priority, line {LINE}: "
+        "depends on the value of `item.published`.\n"
         "pages: items() does not return a queryset of model instances.\n"
         "plain: All hooks are constants or columns.\n"
     )

@@ -114,7 +114,7 @@ class TestTheCode:
         assert not compiled(declared).declaration.needs_items
 
     def test_names_the_hooks_that_still_need_items(self) -> None:
-        assert suggestion(BlogSitemap).notes == ("model instances are still created for images().",)
+        assert suggestion(BlogSitemap).notes == ("Model instances are still created for images().",)
         assert suggestion(sitemap(Entry)).notes == ()
 
 
@@ -259,7 +259,7 @@ class TestTheProof:
     def test_nothing_is_suggested_without_rows(self) -> None:
         found = suggestion(sitemap(Entry, queryset=Entry.objects.filter(number__gt=1_000)))
         assert found.code is None
-        assert "there is no item to compare" in found.notes[0]
+        assert "There is no item to compare" in found.notes[0]
 
     def test_a_slice_is_compared_up_to_the_size_of_the_sample(self) -> None:
         section = sitemap(Entry, queryset=Entry.objects.order_by("pk")[:15])
@@ -311,7 +311,7 @@ class TestSideEffects:
 
         found = suggestion(Saving)
         assert found.code is None
-        assert found.notes == ("saves or deletes Entry objects",)
+        assert found.notes == ("A hook saves or deletes Entry objects.",)
 
     def test_tracing_queries_nothing_else(self) -> None:
         """One query reads an item, to see which attributes it has."""

@@ -38,6 +38,7 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import PAGES, Snippet, blocks
 from tests.shop.models import Product
+from tests.suggestions.blog.rows import KNOWS_CLASSES
 
 
 @snippet_of(NATIVE)
@@ -85,7 +86,10 @@ def test_the_columns_of_the_example_are_suggested(
     out = StringIO()
     call_command("suggest_sitemaps", stdout=out)
     [shown_output] = blocks("text", *SUGGESTED)
-    assert out.getvalue() == shown_output.text
+    text = (
+        shown_output.text if KNOWS_CLASSES else shown_output.text.replace("Products.priority", "priority")
+    )
+    assert out.getvalue() == text
 
 
 @snippet_of(SUGGEST)

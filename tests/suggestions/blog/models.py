@@ -270,6 +270,38 @@ class Joined(Entry, metaclass=Proxy):
         return "/".join(["", "entries", str(self.slug), ""])  # here
 
 
+class TextPlus(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return "/entries/" + str(self.slug)  # here
+
+
+class TextPart(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        if "-" in str(self.slug):  # here
+            return "/"
+        return reverse("entry", kwargs={"slug": self.slug})
+
+
+class Lookup(Entry, metaclass=Proxy):
+    views = {"post": "entry", "note": "blog:entry"}
+
+    def get_absolute_url(self) -> str:
+        return reverse(self.views[self.kind], kwargs={"slug": self.slug})  # here
+
+
+class Match(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        match self.kind:
+            case "post":  # here
+                return reverse("entry", kwargs={"slug": self.slug})
+        return reverse("blog:entry", kwargs={"slug": self.slug})
+
+
+class ViewOfField(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return reverse(f"{self.kind}-detail", kwargs={"slug": self.slug})  # here
+
+
 class Concatenated(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         return reverse("entry", kwargs={"slug": self.slug}) + "#top"  # here
