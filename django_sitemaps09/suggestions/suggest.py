@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
@@ -17,7 +16,7 @@ from django.db.models import Model, QuerySet
 
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.conf import site_locale
+from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.export.hints import opaque_reason
@@ -107,10 +106,12 @@ def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
 def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
     """Return whether the class of a section can be changed without an effect on other sections."""
     section = declared_sections[name]
-    kinds = Counter(
-        other if isinstance(other, type) else type(other) for other in declared_sections.values()
+    if not isinstance(section, type):
+        return False
+    others = [other for other_name, other in declared_sections.items() if other_name != name]
+    return not any(
+        issubclass(other if isinstance(other, type) else type(other), section) for other in others
     )
-    return isinstance(section, type) and kinds[section] == 1
 
 
 def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool) -> Suggestion:
@@ -131,7 +132,10 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
             return Suggestion(name, notes=notes)
         notes += _needs_items(sitemap) if len(values) == len(methods) else ()
         pair = proof.pair(values, proof.sample_parts)
-        items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        try:
+            items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        except DifferenceError as error:
+            return Suggestion(name, notes=(*notes, f"The columns are not equal, because {error}."))
         code = class_code(name, sitemap, values, in_place=in_place)
         return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
 
@@ -193,8 +197,10 @@ class _Proof:
             # One hook at a time, so that a difference concerns only this hook.
             pair = self.pair({hook: values[hook]}, self.sample_parts)
             try:
-                if not pair.compare():
-                    raise DifferenceError("there is no item to compare")
+                # A query that fails would end the outer transaction.
+                with transaction.atomic(using=self.items.db):
+                    if not pair.compare():
+                        raise DifferenceError("there is no item to compare")
             except (DifferenceError, FieldError, DatabaseError) as error:
                 code = values.pop(hook).code
                 notes.append(f"{hook} stays a method: {code} is not equal, because {error}.")
@@ -209,7 +215,7 @@ class _Proof:
             codes = self.sitemap._languages()  # noqa: SLF001 contrib's hook
         else:
             codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
-        return list(dict.fromkeys([settings.LANGUAGE_CODE, *codes]))
+        return list(dict.fromkeys([conf.language, *codes]))
 
     def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
         if not can_filter(self.items):

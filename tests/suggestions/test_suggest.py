@@ -17,7 +17,7 @@ from django.urls import include, path
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import suggest
+from django_sitemaps09.suggestions import samples, suggest
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -116,6 +116,14 @@ class TestTheCode:
     def test_names_the_hooks_that_still_need_items(self) -> None:
         assert suggestion(BlogSitemap).notes == ("Model instances are still created for images().",)
         assert suggestion(sitemap(Entry)).notes == ()
+
+    def test_is_a_subclass_if_the_class_of_another_section_inherits_from_it(self) -> None:
+        class Child(BlogSitemap):
+            pass
+
+        first, second = suggest(sitemaps={"a": BlogSitemap, "b": Child})
+        assert "class ASitemap(BlogSitemap):" in str(first.code)
+        assert "class Child(BlogSitemap):" in str(second.code)
 
 
 class TestSections:
@@ -255,6 +263,31 @@ class TestTheProof:
         Entry.objects.filter(pk=lone.pk).delete()
         assert suggestion(section, sample=20).items == 20
         assert suggestion(section, sample=None).items == Entry.objects.count() > 400
+
+    def test_a_row_that_differs_outside_the_sample_is_found_among_all_items(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(samples, "_PARTS", 2)
+        Entry.objects.update(public=False)
+        different = Entry.objects.order_by("pk")[10]
+        Entry.objects.filter(pk=different.pk).update(public=True)
+        section = sitemap(Entry, location=SLUG, priority=is_public)
+        assert suggestion(section, sample=4).items == 4
+        found = suggestion(section, sample=None)
+        assert found.code is None
+        assert found.notes[0].startswith(f"The columns are not equal, because item {different.pk} is <url>")
+
+    def test_a_column_that_the_database_cannot_compute_does_not_prevent_the_others(self) -> None:
+        section = sitemap(
+            Entry,
+            lastmod=lambda self, item: item.day if item.updated is None else item.updated,
+            priority=lambda self, item: 0.5,
+        )
+        found = suggestion(section)
+        assert found.hooks == ("location", "priority")
+        assert found.notes[0].startswith(
+            'lastmod stays a method: Coalesce(F("updated"), F("day")) is not equal, because '
+        )
 
     def test_nothing_is_suggested_without_rows(self) -> None:
         found = suggestion(sitemap(Entry, queryset=Entry.objects.filter(number__gt=1_000)))

@@ -82,6 +82,7 @@ def test_the_columns_of_the_example_are_suggested(
     """The command reads the source of the class, so the snippet becomes a file."""
     snippet.write(tmp_path / "suggested_sitemaps.py")
     monkeypatch.syspath_prepend(tmp_path)
+    snippet.modules.append("suggested_sitemaps")
     register("products", import_module("suggested_sitemaps").Products)
     out = StringIO()
     call_command("suggest_sitemaps", stdout=out)
