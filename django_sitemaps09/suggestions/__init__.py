@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.suggestions.suggest import SAMPLE, Suggestion, suggest
+from django_sitemaps09.suggestions.section_suggestions import SAMPLE, Suggestion, suggest
 
 __all__ = ["SAMPLE", "Suggestion", "suggest"]
