@@ -17,7 +17,7 @@ from django.urls import include, path
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import samples, suggest
+from django_sitemaps09.suggestions import samples, section_suggestions, suggest
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -268,6 +268,7 @@ class TestTheProof:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(samples, "_PARTS", 2)
+        monkeypatch.setattr(section_suggestions, "SAMPLE", 4)
         Entry.objects.update(public=False)
         different = Entry.objects.order_by("pk")[10]
         Entry.objects.filter(pk=different.pk).update(public=True)
