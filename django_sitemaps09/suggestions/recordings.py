@@ -64,15 +64,12 @@ class Recording:
                 return f"`{'.'.join([name or 'item', *trail])}`"
             trail.insert(0, parts.pop())
 
-    def problem(self, owner: Any, attribute: str) -> str:
-        """Return what the project's code does with an attribute that every model has, such as `save`."""
-        frames = list(callers(sys._getframe(1), self.entry))
-        found = project_frame(frames)
-        outer = [frame for frame, _ in frames]
-        between = outer[: outer.index(found[0])] if found else []
-        if not between or not is_django(between[-1]):
-            return f"uses {self.name(owner, attribute)}"
-        return f"passes {self.name(owner, '').replace('.`', '`')} to Django"
+    def refuse_use(self, name: str, problem: str) -> NoReturn:
+        """End the call because of the use of a value, or because Django's code uses it."""
+        frames = [frame for frame, _ in callers(sys._getframe(1), self.entry)]
+        found = project_frame((frame, frame.f_lineno) for frame in frames)
+        called = frames[: frames.index(found[0])] if found else []
+        self.refuse(f"passes {name} to Django" if called and is_django(called[-1]) else problem)
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
         """Record where a field or a relation is used first."""

@@ -68,7 +68,7 @@ class StandIn:
             raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
         module = type(attribute).__module__
         if attribute is vars(Model).get(name, _MISSING):
-            recording.refuse(recording.problem(self, name))
+            recording.refuse_use(self._sitemaps09_name(), f"uses {recording.name(self, name)}")
         # Managers and relations to many objects query the database.
         if module.startswith(_QUERYING):
             recording.refuse(f"uses {recording.name(self, name)}")

@@ -40,7 +40,8 @@ class Symbol:
     def __getattr__(self, name: str) -> Symbol:
         column: Any = self._sitemaps09_column
         if not isinstance(column, DateField) or name not in ("year", "month", "day"):
-            self._sitemaps09_recording.refuse(f"uses {self._sitemaps09_name()[:-1]}.{name}`")
+            own_name = self._sitemaps09_name()
+            self._sitemaps09_recording.refuse_use(own_name, f"uses {own_name[:-1]}.{name}`")
         value: Any = self._sitemaps09_value
         is_time = isinstance(column, DateTimeField) and settings.USE_TZ
         return Symbol(
@@ -57,7 +58,8 @@ class Symbol:
     @property
     def __class__(self) -> Any:
         recording: Recording = self._sitemaps09_recording
-        recording.refuse(f"depends on the type of {self._sitemaps09_name()}")
+        name = self._sitemaps09_name()
+        recording.refuse_use(name, f"depends on the type of {name}")
 
     @__class__.setter
     def __class__(self, value: object) -> None:
@@ -80,7 +82,8 @@ class Symbol:
 def refusal(verb: str) -> Callable[..., NoReturn]:
     def method(self: Any, *args: object) -> NoReturn:
         recording: Recording = self._sitemaps09_recording
-        recording.refuse(f"{verb} {self._sitemaps09_name()}")
+        name = self._sitemaps09_name()
+        recording.refuse_use(name, f"{verb} {name}")
 
     return method
 

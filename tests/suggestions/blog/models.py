@@ -351,6 +351,13 @@ class Queries(Entry, metaclass=Proxy):
         return reverse("entry", kwargs={"slug": self.slug})
 
 
+class Filters(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        if Team.objects.filter(slug=self.slug).exists():  # here
+            return "/"
+        return reverse("entry", kwargs={"slug": self.slug})
+
+
 class Saves(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         self.save()  # here
