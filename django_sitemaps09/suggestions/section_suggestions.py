@@ -206,8 +206,14 @@ class _Proof:
                 notes.append(f"{hook} stays a method: {code} is not equal, because {error}.")
                 continue
             if hook == "location":
-                notes += [_FAILING.format(key) for key in sorted(traces[hook].failing)]
+                notes += [
+                    _FAILING.format(key) for key in sorted(traces[hook].failing) if self._lacks_null(key)
+                ]
         return values, tuple(notes)
+
+    def _lacks_null(self, key: str) -> bool:
+        """Return whether no item has NULL in a field or a relation."""
+        return can_filter(self.items) and not self.items.filter(**{f"{key}__isnull": True}).exists()
 
     def _languages(self) -> list[str]:
         """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
@@ -242,7 +248,7 @@ class _Proof:
 _LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
 _OTHER_CLASS = "The items are not instances of the model itself."
 _FAILING = (
-    "No compared item has NULL in `{}`. For such an item, the method raises an error, and the item is "
+    "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."
 )
 

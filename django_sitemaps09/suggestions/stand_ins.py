@@ -114,7 +114,7 @@ def _field(owner: StandIn, name: str) -> Any:
     if name == "pk":
         if len(options.pk_fields) > 1:
             recording.refuse(f"uses {recording.name(owner, name)}, which has several columns")
-        return _symbol(owner, name, FieldValue(f"{prefix}pk", keys), is_nullable=False)
+        return _symbol(owner, name, FieldValue(f"{prefix}pk", keys), is_nullable=False, column=options.pk)
     for column in options.concrete_fields:
         key = f"{prefix}{column.name}"
         own_keys = (*keys, key) if column.null else keys

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.db.models import DateField, DateTimeField, TimeField, UUIDField
+from django.db.models import AutoField, DateField, DateTimeField, ForeignKey, TimeField, UUIDField
 
 from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.values import FieldValue, RouteValue
@@ -37,18 +37,20 @@ class Symbol:
         self._sitemaps09_name = name
         self._sitemaps09_column = column
 
-    def __getattr__(self, name: str) -> Symbol:
+    def __getattr__(self, name: str) -> Symbol | Callable[[], Symbol]:
         column: Any = self._sitemaps09_column
-        if not isinstance(column, DateField) or name not in ("year", "month", "day"):
+        names = ("year", "month", "day", *(["date"] if isinstance(column, DateTimeField) else []))
+        if not isinstance(column, DateField) or name not in names:
             own_name = self._sitemaps09_name()
             self._sitemaps09_recording.refuse_use(own_name, f"uses {own_name[:-1]}.{name}`")
         value: Any = self._sitemaps09_value
         is_time = isinstance(column, DateTimeField) and settings.USE_TZ
-        return Symbol(
+        part = Symbol(
             self._sitemaps09_recording,
             replace(value, part=name, is_time=is_time),
             lambda: f"{self._sitemaps09_name()[:-1]}.{name}`",
         )
+        return (lambda: part) if name == "date" else part
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in Symbol.__slots__:
@@ -72,8 +74,11 @@ class Symbol:
         return SymbolText(self)
 
     def __bool__(self) -> bool:
+        column: Any = self._sitemaps09_column
+        while isinstance(column, ForeignKey):
+            column = column.target_field
         # These values are never false.
-        if not isinstance(self._sitemaps09_column, (DateField, TimeField, UUIDField)):
+        if not isinstance(column, (AutoField, DateField, TimeField, UUIDField)):
             self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
         # NULL is traced as None.
         return True

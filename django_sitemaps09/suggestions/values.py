@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from django.db.models import F
-from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear
+from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
 from django_sitemaps09.routes import Route
 
 _F = "from django.db.models import F"
 _COALESCE = "from django.db.models.functions import Coalesce"
 _ROUTE = "from django_sitemaps09 import Route"
-_EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay}
+_EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay, "date": TruncDate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FieldValue:
     """The value of a field, of the item itself or of an object that it relates to.
 
     `keys` are the nullable fields and relations on the path. `part` is the year, month or day of a date, or
-    of a time if `is_time`.
+    of a time if `is_time`. A time also has a date.
     """
 
     path: str

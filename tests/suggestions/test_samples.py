@@ -35,14 +35,17 @@ def test_rows_are_read_from_the_database_of_the_queryset(using: str, settings: A
         (ModelSitemap,),
         {
             "queryset": Article.objects.using(using),
-            "location": lambda self, item: reverse("article", args=[item.slug]),
-            "lastmod": lambda self, item: item.updated,
+            # Around midnight, the day differs between UTC and the time zone of the tests.
+            "location": lambda self, item: reverse("seat", args=[item.slug, item.updated.day]),
+            "lastmod": lambda self, item: item.updated.date(),
         },
     )
     found = suggestion(section, sample=20)
     assert found.hooks == ("location", "lastmod")
-    assert found.items >= 20
-    assert suggestion(section, sample=None).items == 31
+    # Both skip the article without a time.
+    assert found.notes == ()
+    assert found.items >= 19
+    assert suggestion(section, sample=None).items == 30
 
 
 def test_a_sample_has_both_ends_and_rows_from_each_part(db: None) -> None:

@@ -244,7 +244,7 @@ class TestTheProof:
         found = suggestion(sitemap(blog.SectionRequired, queryset=rows))
         assert found.hooks == ("location",)
         assert found.notes == (
-            "No compared item has NULL in `section`. For such an item, the method raises an error, and the "
+            "No item has NULL in `section`. For such an item, the method raises an error, and the "
             "item is skipped. The declaration would write None into its URL.",
         )
 

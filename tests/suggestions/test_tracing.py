@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db.models import Count, F, Max
-from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear
+from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
 from django_sitemaps09 import Route
 from tests.suggestions.blog import models as blog
@@ -23,7 +23,8 @@ __all__ = ["entries"]
 pytestmark = [pytest.mark.urls("tests.suggestions.blog.urls"), pytest.mark.sitemaps09()]
 
 NAMES = {
-    name.__name__: name for name in (F, Route, Coalesce, ExtractYear, ExtractMonth, ExtractDay, ZoneInfo)
+    name.__name__: name
+    for name in (F, Route, Coalesce, ExtractYear, ExtractMonth, ExtractDay, TruncDate, ZoneInfo)
 }
 
 
@@ -73,6 +74,8 @@ LOCATIONS = {
         'F("slug"))'
     ),
     blog.MaybeSection: 'Route("section-entry", section=F("section__slug"), slug=F("slug"))',
+    blog.SectionKey: 'Route("section-entry", section=F("section__slug"), slug=F("slug"))',
+    blog.Guarded: SLUG,
     blog.OfClass: SLUG,
     blog.Whole: 'F("path")',
 }
@@ -189,6 +192,14 @@ def day(self: Any, item: Any) -> Any:
     return item.day
 
 
+def date_of_time(self: Any, item: Any) -> Any:
+    return item.created.date()
+
+
+def date_of_update(self: Any, item: Any) -> Any:
+    return item.updated.date() if item.updated else None
+
+
 LASTMODS: dict[Callable[..., Any], str] = {
     updated: 'F("updated")',
     updated_or_created: 'Coalesce(F("updated"), F("created"))',
@@ -199,11 +210,13 @@ LASTMODS: dict[Callable[..., Any], str] = {
     changed_of_section_or_author: 'Coalesce(F("section__changed"), F("author__changed"))',
     no_lastmod: "None",
     day: 'F("day")',
+    date_of_time: 'TruncDate("created", tzinfo=ZoneInfo("UTC"))',
+    date_of_update: 'TruncDate("updated", tzinfo=ZoneInfo("UTC"))',
 }
 
 
-def date_of_time(self: Any, item: Any) -> Any:
-    return item.created.date()  # here
+def next_week(self: Any, item: Any) -> Any:
+    return item.created.date() + timedelta(days=7)  # here
 
 
 def next_day(self: Any, item: Any) -> Any:
@@ -242,7 +255,7 @@ def unknown(self: Any, item: Any) -> Any:
 
 
 REFUSED_LASTMODS: dict[Callable[..., Any], str] = {
-    date_of_time: "uses `item.created.date`",
+    next_week: "computes with `item.created.date`",
     next_day: "computes with `item.day`",
     newer: "depends on the value of `item.author.changed`",
     by_number: "depends on the value of `item.number`",

@@ -203,6 +203,19 @@ class MaybeSection(Entry, metaclass=Proxy):
         return reverse("section-entry", kwargs={"section": section, "slug": self.slug})
 
 
+class SectionKey(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        section = self.section.slug if self.section_id and self.section else None
+        return reverse("section-entry", kwargs={"section": section, "slug": self.slug})
+
+
+class Guarded(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        if not self.pk:
+            return ""
+        return reverse("entry", kwargs={"slug": self.slug})
+
+
 class SectionRequired(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         slug = self.section.slug  # type: ignore[union-attr] # as projects do
