@@ -70,7 +70,7 @@ NEIGHBOURS = {
         "site_photologue",
         ("photologue/tests/test_sitemap.py", "photologue/tests/test_sites.py::SitesTest::test_sitemap"),
         3,
-        # They compare the text of a lastmod that has a time.
+        # These tests compare the text of a lastmod that has a time.
         {"test_get_photo": 1, "test_get_gallery": 1, "test_sitemap": 1},
     ),
     "wagtail": Neighbour("wagtail", "wagtail.test.settings", ("wagtail/contrib/sitemaps/tests.py",), 13),

@@ -7,7 +7,10 @@ from django.core.checks import register
 
 
 class Sitemaps09Config(AppConfig):
-    """Configuration of the app. It has no models, and discovers sections only when they are needed."""
+    """App configuration.
+
+    The app has no models, and its sections are discovered only when they are needed.
+    """
 
     name = "django_sitemaps09"
     verbose_name = "Sitemaps"

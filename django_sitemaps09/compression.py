@@ -24,7 +24,7 @@ DEFAULT_LEVEL = 6
 LINKED_LEVEL = 3
 # The level of isal, from 0 to 3. Level 2 is as fast as level 0. Level 3 takes twice as long.
 _ISAL_LEVEL = 2
-# Window bits for a gzip header and trailer. The header has neither a file name nor a time.
+# Window bits that select gzip. The header then contains neither a file name nor a time.
 _GZIP = 31
 _GZIP_MAGIC = b"\x1f\x8b"
 # Maximum bytes to read or decompress at a time.

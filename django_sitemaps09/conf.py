@@ -17,7 +17,7 @@ from django.utils.timezone import get_default_timezone
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import Base, Limits
 
-# A directive of Cache-Control, with underscores for hyphens.
+# A Cache-Control directive, with underscores instead of hyphens.
 _DIRECTIVE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 
@@ -131,12 +131,17 @@ class Conf:
 
     @property
     def cascade(self) -> bool:
-        """Whether an export may write an index of several indexes to `sitemap.xml`. Default `False`."""
+        """Whether `sitemap.xml` may be an index of several indexes. Default `False`."""
         return self._flag("CASCADE", default=False)
 
     @property
+    def serve_exported(self) -> bool:
+        """Whether native views serve the exported files that exist. Default `False`."""
+        return self._flag("SERVE_EXPORTED", default=False)
+
+    @property
     def live_seconds(self) -> float:
-        """Seconds during which native views assume that a page is unchanged. Default: 60."""
+        """Seconds for which native views assume that a page is unchanged. Default: 60."""
         return self._seconds("LIVE_SECONDS", 60)
 
     @property
@@ -146,7 +151,7 @@ class Conf:
 
     @property
     def cache_control(self) -> Mapping[str, Any]:
-        """Directives for the header `Cache-Control` of native views. Default: no directives.
+        """Directives for the `Cache-Control` header of native views. Default: no directives.
 
         The keys are arguments of Django's `patch_cache_control()`.
         """
@@ -247,6 +252,6 @@ KEYS = {
     for key in (
         *("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "GZIP"),
         *("GZIP_LEVEL", "MAX_URLS", "MAX_BYTES", "MAX_SHRINK", "KEEP_REMOVED", "ENGINE", "CASCADE"),
-        *("STYLESHEET", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
+        *("STYLESHEET", "SERVE_EXPORTED", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
     )
 }

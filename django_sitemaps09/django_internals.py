@@ -1,4 +1,4 @@
-"""Private API of Django: one small function for each use, with the reason for that use.
+"""Private API of Django: one small function for each use, with the reason why it is needed.
 
 Any release of Django may change this API. No other module of this package uses a private name of Django.
 For each function, a test fails if Django changes what the function needs.
@@ -194,7 +194,7 @@ def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 class UnknownNamespaceError(LookupError):
-    """No included URLconf has the namespace. The argument of the error is the namespace."""
+    """No included URLconf has the namespace, which is the argument of this error."""
 
 
 class NamespacePatterns(NamedTuple):
@@ -294,6 +294,6 @@ def evaluate_lazy(value: Promise) -> Any:
 def skip_cache_update(request: HttpRequest) -> None:
     """Prevent Django's cache middleware from storing the response.
 
-    The middleware stores responses of status 304, and would later send them for unconditional requests.
+    The middleware stores responses with status 304, and would later send them to unconditional requests.
     """
     request._cache_update_cache = False  # type: ignore[attr-defined]

@@ -23,13 +23,16 @@ PUBLISHED = re.compile(
 )
 
 #: The pattern for the path of a live page without its suffix. It is greedy: the page number follows the
-#: last hyphen. Exported pages have at most eight digits; nine-digit numbers belong to live pages only.
+#: last hyphen. The number of an exported page has at most eight digits; nine-digit numbers belong to live
+#: pages only.
 LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
 
 # A file with a longer number is not from an export, unless a manifest lists it. Such a file must not
 # raise the highest number, since few numbers would then remain.
 _NUMBER = "[1-9][0-9]{0,7}"
 _PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
+#: The pattern for the path of a numbered index. The name of a page has a second hyphen.
+LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
 # Pattern for the file name of an index. The name of a page never matches.
 _INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
 
@@ -43,7 +46,7 @@ class PageName(NamedTuple):
 
 
 def page_name(section: str, number: int, suffix: Suffix) -> str:
-    """Return the file name of an exported page. The URL of a live page has the same end."""
+    """Return the file name of an exported page. The URL of a live page ends in the same name."""
     return f"sitemap-{section}-{number}.{suffix}"
 
 

@@ -36,7 +36,8 @@ class PageRecord(NamedTuple):
 
     `bytes` is the length before compression, and `size` the length after compression. `digest` is the
     SHA-256 of the uncompressed content. `newest` is the newest lastmod on the page. `changed` is the
-    lastmod of the page in the index: the time when `digest` last changed. `index_number` is that index.
+    lastmod of the page in the index: the time when `digest` last changed. `index_number` is the number of
+    that index.
     """
 
     number: int

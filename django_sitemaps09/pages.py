@@ -1,8 +1,8 @@
 """Pages of a section as key ranges: cut, split and merge pages, and detect changes.
 
-A page is the key range `(after, until]`, as in keyset pagination, and not an offset. Every page takes
-equally long to read. If a row is deleted on one page, the rows of other pages remain where they are. Only
-the source of the rows can compare keys.
+A page is the key range `(after, until]`, as in keyset pagination, and not an offset. All pages take equally
+long to read. If a row is deleted, rows on other pages do not move. Only the source of the rows can compare
+keys.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def fill(limit: int) -> int:
 
 
 def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tuple[FilledT, ...]]:
-    """Group adjacent pages that fit together on one page. Every other page is a group by itself.
+    """Group adjacent pages that fit together on one page. Each remaining page forms its own group.
 
     At most `max_merged` pages are merged into previous pages. If fewer are merged, no two adjacent groups
     fit on one page. There are then at most twice as many groups as a new division would have pages. The

@@ -15,7 +15,7 @@ from django_sitemaps09.patterns import Candidate, candidates
 
 def is_expression(value: object) -> bool:
     """Return whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
-    # Looked up on the class, because a mock of a method has any attribute.
+    # Look it up on the class, because a mock of a method has every attribute.
     return hasattr(type(value), "resolve_expression")
 
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
-from django_sitemaps09.filenames import INDEX, LIVE_PAGE, STYLESHEET
+from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, STYLESHEET
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
     raise ImproperlyConfigured(
@@ -19,6 +19,7 @@ app_name = "django_sitemaps09"
 
 urlpatterns = [
     path(INDEX, views.sitemap_index, name="index"),
+    re_path(rf"^{LIVE_INDEX}\Z", views.sitemap_index, name="numbered-index"),
     path(STYLESHEET, views.stylesheet, name="stylesheet"),
     re_path(rf"^{LIVE_PAGE}\.xml\Z", views.page, name="page"),
     re_path(rf"^{LIVE_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),

@@ -24,8 +24,8 @@ __all__ = [
     "s3", "schema", "shared_cache", "sitemap_js", "umask", "using",
 ]  # fmt: skip
 
-# A busy machine does not break an invariant: nothing here fails by the clock. A thorough run looks for
-# examples that nobody has seen; every other run has the same ones, so that it fails for what was changed.
+# No example has a deadline, because a busy machine does not break an invariant. A thorough run tries new
+# examples. Every other run tries the same ones, so that only a change of the code makes it fail.
 settings.register_profile(
     "unhurried",
     deadline=None,
@@ -36,7 +36,7 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
-# Whoever has one of these asks a server, or a package that the extra `test` does not have.
+# A test with one of these fixtures needs a server, or a package that the extra `test` lacks.
 _SERVICES = {"bucket", "redis", "s3", "shared_cache"}
 
 
@@ -57,12 +57,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def no_page_map_of_another_test() -> None:
-    """The live views keep page maps in Django's cache, which rolls nothing back."""
+    """Clear Django's cache, where live views keep page maps.
+
+    Unlike a database, a cache is not rolled back.
+    """
     # At import, there are no models yet.
-    from django_sitemaps09.views import validators
+    from django_sitemaps09.views import exported, validators
 
     cache.clear()
     validators._readings.clear()
+    exported._exports.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +79,7 @@ def no_language_of_another_test() -> Iterator[None]:
 
 @pytest.fixture
 def cached_site() -> Iterator[None]:
-    """The site of `SITE_ID` in Django's own cache, for tests that have no database."""
+    """Put the site of `SITE_ID` into Django's cache, for tests without a database."""
     # At import there are no models yet.
     from django.contrib.sites import models
 

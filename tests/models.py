@@ -1,4 +1,4 @@
-"""Models of the tests: one per kind of key, and the relations that querysets trip over."""
+"""Models of the tests: one for each kind of key, and relations that are difficult for querysets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Document(models.Model):
 
 
 class Word(models.Model):
-    """A key of text, with the default collation of the database."""
+    """A text key, with the default collation of the database."""
 
     word = models.CharField(max_length=50, primary_key=True)
 
@@ -61,7 +61,7 @@ class Seat(models.Model):
 
 
 class Reading(models.Model):
-    """Columns that cannot be a key, and one that can beside the primary key."""
+    """Columns that cannot be a key, and one that can be a key besides the primary key."""
 
     ratio = models.FloatField(unique=True)
     blob = models.BinaryField(unique=True, max_length=20)
@@ -75,11 +75,11 @@ class Parent(models.Model):
 
 
 class Child(Parent):
-    """A primary key that is a relation."""
+    """A relation as primary key."""
 
 
 class Recent(Article):
-    """A proxy with its own order."""
+    """A proxy model with its own ordering."""
 
     class Meta:
         proxy = True
@@ -94,11 +94,11 @@ class Visit(models.Model):
 
 
 class Event(models.Model):
-    """Keys beside the primary key."""
+    """Keys besides the primary key."""
 
     at = models.DateTimeField(unique=True)
     price = models.DecimalField(max_digits=15, decimal_places=4, unique=True)
-    # By its name, this relation is ordered by what it leads to.
+    # Ordering by the name of this relation would use the ordering of the related model.
     article = models.OneToOneField(Recent, on_delete=models.CASCADE)
 
 
@@ -111,7 +111,7 @@ class Ticket(models.Model):
 
 
 class CaseBlindField(models.CharField):  # type: ignore[type-arg]
-    """Text that the database compares without regard to upper and lower case."""
+    """Text that the database compares case-insensitively."""
 
     collations: ClassVar = {
         "sqlite": "NOCASE",
@@ -120,7 +120,7 @@ class CaseBlindField(models.CharField):  # type: ignore[type-arg]
     }
 
     def __init__(self, **kwargs: Any) -> None:
-        # The name that PostgreSQL knows: Django asks it there whether LIKE can have an index.
+        # Django uses this name on PostgreSQL to decide whether LIKE can use an index.
         super().__init__(**{**kwargs, "db_collation": self.collations["postgresql"]})
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class CaseBlindField(models.CharField):  # type: ignore[type-arg]
 
 @receiver(pre_migrate)
 def case_blind_collation(using: str, **kwargs: object) -> None:
-    """PostgreSQL has none that ignores case until it is made."""
+    """Create a case-insensitive collation in PostgreSQL, which has none by default."""
     if connections[using].vendor == "postgresql":
         with connections[using].cursor() as cursor:
             cursor.execute(
@@ -142,21 +142,21 @@ def case_blind_collation(using: str, **kwargs: object) -> None:
 
 
 class Name(models.Model):
-    """A key of text that ignores case."""
+    """A text key that ignores case."""
 
     name = CaseBlindField(max_length=50, primary_key=True)
 
 
 class Scale(models.Model):
-    """A primary key without an exact text."""
+    """A primary key without an exact text form."""
 
     ratio = models.FloatField(primary_key=True)
 
 
 class Dispatch(models.Model):
-    """News of one of several sites."""
+    """A news article of one of several sites."""
 
-    # These tables are there before that of an app with migrations is.
+    # These tables are created before those of apps with migrations.
     site = models.ForeignKey("sites.Site", on_delete=models.CASCADE, db_constraint=False)
     at = models.DateTimeField()
 
@@ -165,7 +165,7 @@ class Dispatch(models.Model):
 
 
 class Invoice(models.Model):
-    """A key that the database makes."""
+    """A key that the database generates."""
 
     number = models.IntegerField()
     serial = models.GeneratedField(

@@ -1,4 +1,4 @@
-"""Settings of the tests: SQLite in memory, and the database servers where they answer.
+"""Settings of the tests: SQLite in memory, and the database servers that respond.
 
 A server is looked for where `SITEMAPS09_POSTGRESQL` and `SITEMAPS09_MARIADB` say, written as
 `user:password@host:port`, by default on this machine. A server that does not answer is not in `DATABASES`;
@@ -43,7 +43,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def server(variable: str, default: str, engine: str, driver: str) -> dict[str, Any] | None:
-    """The entry of `DATABASES` for a server, or `None` where it cannot be used."""
+    """Return the entry of `DATABASES` for a server, or `None` if the server cannot be used."""
     match = re.fullmatch(r"([^:@]*):([^@]*)@(.+):([0-9]+)", os.environ.get(variable, default))
     if match is None or importlib.util.find_spec(driver) is None:
         return None
@@ -59,8 +59,8 @@ def server(variable: str, default: str, engine: str, driver: str) -> dict[str, A
         "HOST": host,
         "PORT": port,
         "NAME": "test",
-        # Two runs of the tests at once must not meet in one database.
-        # Nor does one depend on the default database, which a run of a few tests may not make.
+        # Two concurrent test runs must not share a database. It must not depend on the default database
+        # either, which a run of a few tests may not create.
         "TEST": {"NAME": f"test_sitemaps09_{os.getpid()}", "DEPENDENCIES": []},
     }
 

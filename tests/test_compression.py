@@ -23,13 +23,13 @@ from tests.support.services import missing
 LEVELS = range(1, 10)
 
 
-#: Text with repetitions that a better level finds more of.
+#: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
 
 
 @pytest.fixture(params=["zlib", pytest.param("isal", marks=pytest.mark.services)])
 def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Without the extra `fast`, and with it where it is installed."""
+    """Run the test without the extra `fast`, and with it if it is installed."""
     name: str = request.param
     if name == "zlib":
         monkeypatch.setattr(compression, "isal_zlib", None)
@@ -65,7 +65,7 @@ class TestAGzipFile:
         assert compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
 
 
-def test_without_a_level_isal_is_used_where_it_is_installed(codec: str) -> None:
+def test_without_a_level_isal_is_used_if_it_is_installed(codec: str) -> None:
     if codec == "zlib":
         assert compress(TEXT) == compress(TEXT, 6)
     else:
@@ -86,7 +86,7 @@ class TestTheSetting:
             assert conf.gzip_level is None
 
     @pytest.mark.parametrize("level", [0, 10, -1, "6", True, False, 6.0, [6], "fast"], ids=repr)
-    def test_is_refused_by_name_where_zlib_has_no_such_level(self, level: object) -> None:
+    def test_is_refused_by_name_if_zlib_has_no_such_level(self, level: object) -> None:
         with override_settings(SITEMAPS09={"GZIP_LEVEL": level}):
             with pytest.raises(ImproperlyConfigured, match=r"GZIP_LEVEL.*from 1 to 9") as raised:
                 _ = conf.gzip_level

@@ -1,4 +1,4 @@
-"""The settings: their defaults, and errors for invalid values; they are read at each access."""
+"""Settings: their defaults, errors for invalid values, and that each access reads the current value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django_sitemaps09.conf import KEYS, Conf, conf
 from django_sitemaps09.protocol import Base, Limits
 from tests.support.paths import ROOT
 
-#: Of each key: the property that reads it, and what that is where nothing is set.
+#: For each key, the property that reads it, and the default of the property.
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "SITEMAPS": ("sitemaps", None),
     "BASE_URL": ("base_url", None),
@@ -37,6 +37,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "KEEP_REMOVED": ("keep_removed", 86_400.0),
     "ENGINE": ("engine", "processes"),
     "CASCADE": ("cascade", False),
+    "SERVE_EXPORTED": ("serve_exported", False),
     "LIVE_SECONDS": ("live_seconds", 60.0),
     "LIVE_CACHE": ("live_cache", None),
     "CACHE_CONTROL": ("cache_control", {}),
@@ -70,6 +71,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("ENGINE", "shop.engines.Mine", "shop.engines.Mine"),
     ("CASCADE", True, True),
     ("CASCADE", False, False),
+    ("SERVE_EXPORTED", True, True),
     *(("LIVE_SECONDS", value, 90.0) for value in (90, 90.0, timedelta(seconds=90))),
     ("LIVE_SECONDS", 0, 0.0),
     ("LIVE_CACHE", "pages", "pages"),
@@ -95,6 +97,7 @@ BAD: list[tuple[str, Any]] = [
     *(("KEEP_REMOVED", value) for value in (-1, float("nan"), True, "1 day", None, timedelta(seconds=-1))),
     *(("ENGINE", value) for value in (7, ["serial"], True)),
     *(("CASCADE", value) for value in ("false", "", 0, 1, None, [])),
+    *(("SERVE_EXPORTED", value) for value in ("false", "", 0, 1, None, [])),
     *(("LIVE_SECONDS", value) for value in (-1, float("nan"), True, "60", None, timedelta(seconds=-1))),
     *(("LIVE_CACHE", value) for value in (7, ["pages"], True)),
     *(("CACHE_CONTROL", value) for value in ("max-age=60", None, [], {"public": False}, {"max_age": 1.5})),
@@ -149,7 +152,7 @@ def test_a_bad_value_is_refused_with_the_name_of_its_key(key: str, value: Any) -
         assert f"SITEMAPS09['{key}']" in str(raised.value)
 
 
-def test_a_bad_value_of_one_key_costs_no_other_one() -> None:
+def test_a_bad_value_of_one_key_affects_no_other_key() -> None:
     with override_settings(SITEMAPS09={"BASE_URL": "nonsense", "GZIP": False, "MAX_URLS": 7}):
         assert conf.gzip is False
         assert conf.limits.urls == 7
@@ -164,7 +167,7 @@ def test_settings_that_are_not_a_dict_are_refused_with_an_example(given: Any) ->
         read("GZIP")
 
 
-def test_the_storage_is_the_one_named_sitemaps_where_there_is_one() -> None:
+def test_the_storage_is_the_one_named_sitemaps_if_there_is_one() -> None:
     memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
     storages = {"default": memory, "staticfiles": memory, "sitemaps": memory}
     with override_settings(STORAGES=storages, SITEMAPS09={}):

@@ -1,4 +1,4 @@
-"""What Django does not document and this package leans on: each test names what a release has moved."""
+"""Undocumented parts of Django that this package needs: the name of a failed test says what has changed."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class TestPatterns:
 
 
 def attributes_of_queries() -> set[str]:
-    """What the package reads of `rows.query`, of `query`, and of an expression's `query`."""
+    """Return what the package reads from `rows.query`, `query`, and the `query` of an expression."""
     names = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -258,7 +258,7 @@ def test_queries_have_what_the_package_reads_of_them() -> None:
     query: Query = Article.objects.all().query
     names = attributes_of_queries()
     assert {"combinator", "is_sliced", "distinct_fields", "annotations", "where", "group_by"} <= names
-    # Of the parts of a URL.
+    # These attributes belong to a part of a URL.
     assert {name for name in names if not hasattr(query, name)} == set()
 
 
@@ -275,7 +275,7 @@ def names_of_functions(path: Path) -> set[str]:
 
 
 def test_skip_cache_update(rf: Any) -> None:
-    """Without it, a response without content would answer requests that have no condition."""
+    """Otherwise, a response without content would be sent to unconditional requests."""
     middleware = CacheMiddleware(lambda request: HttpResponse(), cache_timeout=60)
     for skips in (True, False):
         request = rf.get(f"/{skips}")

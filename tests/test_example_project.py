@@ -1,4 +1,4 @@
-"""The example project, from outside: its commands and pages, in processes with its own settings."""
+"""The example project: its commands and pages, in separate processes with its own settings."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ NEWS_TITLE = "{http://www.google.com/schemas/sitemap-news/0.9}title"
 pytestmark = pytest.mark.slow
 
 
-# The three functions that run inside the example, one per process: `python -m tests.test_example_project`.
+# These three functions run inside the example, each in a separate process: `python -m
+# tests.test_example_project`.
 
 
 def fetch(paths: str) -> dict[str, tuple[int, str]]:
-    """Status and body of each URL in a JSON file."""
+    """Return status and body of each URL in a JSON file."""
     from django.test import Client
 
     client = Client(HTTP_HOST="127.0.0.1:8000")
@@ -46,7 +47,7 @@ def fetch(paths: str) -> dict[str, tuple[int, str]]:
 
 
 def listed() -> list[tuple[str, str]]:
-    """Each URL that the main sitemaps must list, with no character quoted, and the title it must show."""
+    """Return each URL that the main sitemaps must list, unquoted, and the title that its page must show."""
     from django.contrib.flatpages.models import FlatPage
 
     from articles.models import Article
@@ -65,7 +66,7 @@ def listed() -> list[tuple[str, str]]:
 
 
 def dump() -> dict[str, list[dict[str, Any]]]:
-    """All rows of all tables but those of Django's own bookkeeping."""
+    """Return all rows of all tables except Django's internal ones."""
     from django.apps import apps
 
     labels = ["articles", "products", "legacy", "flatpages", "sites"]
@@ -74,8 +75,8 @@ def dump() -> dict[str, list[dict[str, Any]]]:
 
 
 def run(database: Path, *command: str) -> str:
-    """The output of a Python process that has the example on its path, and this database."""
-    # The package that is under test, be it the checkout or an installed wheel.
+    """Return the output of a Python process with the example on its path, and with this database."""
+    # The package under test is either the checkout or an installed wheel.
     package = Path(django_sitemaps09.__file__).parent.parent
     environ = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLE, package, ROOT])),
@@ -120,7 +121,7 @@ class Site(NamedTuple):
         return inside(self.database, "fetch", str(self.folder / "urls.json"))
 
     def exported(self) -> dict[str, str]:
-        """The pages that the exported index names: URL of the plain page, its text."""
+        """Return the text of each page in the exported index, by the URL of the uncompressed page."""
         named = locations((self.public / "sitemap.xml").read_text())
         assert all(url.startswith(f"{BASE}/") for url in named)
         return {
@@ -184,7 +185,7 @@ def test_robots_txt_names_the_index_in_the_folder_and_live(site: Site) -> None:
     assert line in (site.public / "robots.txt").read_text().splitlines()
 
 
-def test_what_the_demo_tells_to_open_is_there(site: Site) -> None:
+def test_the_urls_that_the_demo_prints_exist(site: Site) -> None:
     urls = [word for word in site.said.split() if word.startswith(f"{BASE}/")]
     assert len(urls) >= 5
     assert {status for status, _ in site.fetch(urls).values()} == {200}
@@ -227,7 +228,7 @@ def test_the_same_numbers_give_the_same_rows(
         manage(database, "populate", f"--articles={articles}", f"--products={products}")
     found, expected = inside(database, "dump"), inside(site.database, "dump")
     if len(steps) > 1:
-        # A row that was there and is tried again may use up an id.
+        # Trying to insert an existing row may use up an id.
         for row in (row for rows in [*found.values(), *expected.values()] for row in rows):
             del row["id"]
     assert found == expected

@@ -79,7 +79,7 @@ pages = st.builds(
 
 
 def possible(record: SectionRecord) -> SectionRecord:
-    """The same with numbers up to the highest, and with the last page open if pages are ranges of a key."""
+    """Return the record with valid numbers. The last page of key ranges has no upper bound."""
     pages = record.pages
     if record.key_identity is not None and pages:
         closed = (page._replace(until=page.until or ("",)) for page in pages[:-1])
@@ -159,7 +159,7 @@ class TestRecords:
         assert record.urls == 4
 
     def test_without_a_hash_have_no_fingerprint(self, tmp_path: Path) -> None:
-        """As those of SQLite once were: it was blind to most changes."""
+        """Earlier versions wrote such fingerprints on SQLite, and missed most changes."""
         page = PageRecord(1, None, 2, 0, 0, None, None, "", Fingerprint(2, "2026", 7), 1)
         written = manifest.section_document(SectionRecord("xml.gz", highest=1, pages=(page,)))
         content = written.replace(b'"2026", 7]', b'"2026", null]')
@@ -169,7 +169,7 @@ class TestRecords:
         [found] = manifest.read_section(LocalStore(tmp_path), name).pages
         assert found == page._replace(fingerprint=None)
 
-    def test_are_none_where_nothing_was_exported(self, tmp_path: Path) -> None:
+    def test_are_none_if_nothing_was_exported(self, tmp_path: Path) -> None:
         assert manifest.read(LocalStore(tmp_path)) is None
 
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ class TestRecords:
             tracemalloc.stop()
         assert len(record.pages) == count
         assert held / count < 1_000
-        # With the file beside them, as bytes and as lines.
+        # The peak includes the content of the file, as bytes and as lines.
         assert peak / count < 2_000
 
 
@@ -234,9 +234,9 @@ class TestAManifestThatCannotBeRead:
         report = export(output=folder, sitemaps=sitemaps)
         assert (report.failures, report.published) == ([], True)
         assert paths(folder) == THERE
-        # Numbers of before are never those of other rows.
+        # Previous numbers are never used for other rows.
         assert numbers_of(folder, "articles") == [5, 6, 7]
-        # What was named is not gone at once, and what was to be removed is not forgotten.
+        # Listed files do not disappear at once, and files that are due for deletion are remembered.
         after = touched(folder)
         assert {name for name in before if after[name] != before[name] and "-numbers-" not in name} == {
             "sitemap.xml"
@@ -271,14 +271,14 @@ class TestAManifestThatCannotBeRead:
         (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
-    def test_nor_the_one_before_costs_the_tombstones_alone(self, folder: Path, state: Path) -> None:
+    def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder: Path, state: Path) -> None:
         sitemaps = after_two_runs(folder)
         for name in (ROOT, BACKUP):
             (state / name).write_bytes(b"")
         assert export(output=folder, sitemaps=sitemaps).failures == []
         assert paths(folder) == THERE
         assert numbers_of(folder, "articles") == [5, 6, 7]
-        # Its file stays for ever: nothing says any more that it is ours.
+        # Its file is never deleted, because nothing records any more that it is ours.
         assert "sitemap-articles-2.xml.gz" not in known(folder).removed
         assert (folder / "sitemap-articles-2.xml.gz").exists()
 
@@ -341,7 +341,7 @@ class TestAManifestThatCannotBeRead:
         with pytest.raises(ManifestError, match=r"manifest\.json was written by a later version.*remove"):
             export(output=folder, sitemaps=sitemaps)
         assert (touched(folder), touched(state)) == before
-        # As the message says.
+        # Do what the message recommends.
         (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
@@ -372,7 +372,7 @@ class TestTheFilesOfTheManifest:
         export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(1)})
         now, past = known(folder), known(folder, BACKUP)
         assert (now.sections["a"].urls, past.sections["a"].urls) == (9, 4)
-        # What did not change is not written again.
+        # Unchanged files are not written again.
         assert now.files["b"] == past.files["b"]
         files = {*now.files.values(), *past.files.values()}
         assert len(files) == 3
@@ -397,7 +397,7 @@ class TestTheFilesOfTheManifest:
 
 
 @pytest.mark.django_db
-class TestAManifestThatSomebodyElseWrote:
+class TestAForgedManifest:
     """An attacker who can write to the state folder can only cause files to be written again."""
 
     @pytest.fixture

@@ -31,12 +31,12 @@ from django_sitemaps09.pages import (
 )
 from django_sitemaps09.protocol import Limits
 
-# A prime: multiplied by anything else, the numbers below it come in an order of their own.
+# A prime: multiplying the numbers below it, modulo this prime, shuffles them.
 PRIME = 10_007
 
 
 class Rows:
-    """The rows of a table in memory, in an order that neither their keys nor those' texts tell."""
+    """Rows of a table in memory, in an order that differs from that of the keys and of their texts."""
 
     def __init__(self, keys: Iterable[int]) -> None:
         self.keys = set(keys)
@@ -67,7 +67,7 @@ class Rows:
 
 
 class RestlessRows(Rows):
-    """Rows that others change while they are cut: before each look, some come and some go."""
+    """Rows that change while they are divided: before each read, several rows are added and deleted."""
 
     def __init__(self, keys: Iterable[int], changes: Iterable[set[int]]) -> None:
         super().__init__(keys)
@@ -84,7 +84,7 @@ class Written(NamedTuple):
 
 
 def rendered(rows: Rows, page_map: PageMap, limit: int, ahead: int = 1) -> Iterator[tuple[Page, Written]]:
-    """Pages as a writer makes them that stops at a limit."""
+    """Return the pages of a writer that stops at a limit."""
 
     def render(page: Page) -> Written:
         found = rows.on(page)
@@ -98,7 +98,7 @@ LIMITS = st.integers(1, 25)
 
 
 def assert_chained(pages: Iterable[Page]) -> None:
-    """Pages without a gap or an overlap, from the first key there can be to the last."""
+    """Check that pages have no gaps and no overlaps, from the first possible key to the last."""
     pages = list(pages)
     assert pages[0].after is None
     assert pages[-1].until is None
@@ -152,7 +152,7 @@ def test_rows_that_come_and_go_while_they_are_cut_leave_no_gap(
 def test_a_stale_map_still_gives_every_key_once_on_pages_within_the_limit(
     keys: set[int], changes: list[tuple[set[int], set[int]]], limit: int
 ) -> None:
-    """Round by round: rows come, rows go, and the map is the one of the round before."""
+    """In each round, rows are added and deleted, and the map of the previous round is used."""
     rows = Rows(keys)
     page_map = cut(rows, limit)
     for inserted, deleted in changes:
@@ -173,7 +173,7 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(
 ) -> None:
     rows = Rows(keys)
     before = cut(rows, limit)
-    # As after earlier splits: numbers are not in the order of the keys.
+    # As after earlier splits, numbers are not in the order of the keys.
     count = len(before.pages)
     before = PageMap(tuple(page._replace(number=2 * count - page.number) for page in before.pages))
     rows.keys |= inserted
@@ -262,8 +262,8 @@ def test_the_requested_number_of_pages_is_submitted_before_waiting() -> None:
 
 
 @pytest.mark.parametrize("overflowing", [None, 1, 2])
-def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | None) -> None:
-    """Who renders elsewhere begins with the first page; only a split needs all numbers at once."""
+def test_a_page_is_submitted_before_the_next_one_is_queried(overflowing: int | None) -> None:
+    """Rendering elsewhere can begin with the first page. Only a split needs all numbers at once."""
     done: list[str] = []
 
     class Watched(Rows):
@@ -295,7 +295,7 @@ def test_a_page_is_begun_before_the_next_one_is_looked_for(overflowing: int | No
         assert found == [1, 2, 5, 3, 4]
 
 
-def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> None:
+def test_submitted_pages_are_awaited_if_an_earlier_page_fails() -> None:
     waited: list[int] = []
 
     def begin(page: Page) -> Callable[[], Written]:
@@ -311,7 +311,7 @@ def test_pages_that_are_begun_are_waited_for_where_one_before_them_fails() -> No
 
 
 @given(keys=KEYS, rows_per_page=LIMITS, limit=LIMITS, ahead=st.integers(1, 9))
-def test_how_many_are_begun_changes_no_page(
+def test_the_number_of_submitted_pages_changes_no_page(
     keys: set[int], rows_per_page: int, limit: int, ahead: int
 ) -> None:
     rows = Rows(keys)
@@ -325,11 +325,11 @@ def test_a_cut_that_makes_no_progress_is_an_error() -> None:
         list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",))))
 
 
-# Which pages are not what they were, asking as little as can be.
+# Find changed pages with as few reads as possible.
 
 
 class Table:
-    """Rows with values. A fingerprint hashes each row alone, or all of them in their order."""
+    """Rows with values. A fingerprint hashes each row separately, or all rows in order."""
 
     def __init__(self, rows: Mapping[int, int], adds_up: bool = True) -> None:
         self.rows = dict(rows)
@@ -359,7 +359,7 @@ BOUNDS = st.sets(st.integers(0, 98), max_size=20)
 
 
 def pages_of(bounds: Iterable[int]) -> list[Page]:
-    """Pages between bounds; their numbers are not in the order of their keys."""
+    """Return the pages between bounds, with numbers that are not in the order of the keys."""
     keys: list[Key | None] = [None, *((str(bound),) for bound in sorted(bounds)), None]
     return [Page(900 - n, after, until) for n, (after, until) in enumerate(pairwise(keys))]
 
@@ -372,7 +372,7 @@ def known_of(table: Table, pages: Iterable[Page], unknown: Container[int] = ()) 
 
 
 @given(TABLES, TABLES, BOUNDS, st.sets(st.integers(0, 20)))
-def test_the_pages_that_changed_are_told_and_no_others(
+def test_exactly_the_changed_pages_are_reported(
     before: dict[int, int], after: dict[int, int], bounds: set[int], unknown: set[int]
 ) -> None:
     was, now = Table(before), Table(after)
@@ -402,7 +402,7 @@ def test_reported_pages_were_queried_and_unknown_ones_were_not(
 
 
 @given(TABLES, BOUNDS, st.sets(st.integers(0, 20)))
-def test_where_nothing_changed_each_run_of_known_pages_is_queried_once(
+def test_if_nothing_changed_each_run_of_known_pages_is_queried_once(
     rows: dict[int, int], bounds: set[int], unknown: set[int]
 ) -> None:
     table = Table(rows)
@@ -430,12 +430,12 @@ def test_questions_grow_with_the_changed_pages_and_with_the_logarithm_of_all(
     several = data.draw(st.sets(st.integers(0, count - 1), max_size=8))
     table.rows |= dict.fromkeys(several, 2)
     assert {*find_changed(known, table.ask)} == {known[n][0].number for n in several}
-    # Each changed page could be one that was derived, which is then read.
+    # Each changed page may have been derived, and is then read again.
     assert len(table.asked) <= 2 + len(several) * (ceil(log2(count)) + 1)
 
 
 @given(TABLES, TABLES, BOUNDS)
-def test_where_hashes_do_not_add_up_each_page_is_queried_once(
+def test_if_hashes_do_not_add_up_each_page_is_queried_once(
     before: dict[int, int], after: dict[int, int], bounds: set[int]
 ) -> None:
     was, now = Table(before, adds_up=False), Table(after, adds_up=False)
@@ -478,7 +478,7 @@ def test_a_page_that_is_unchanged_when_read_on_its_own_is_not_reported() -> None
 
     def ask(after: Key | None, until: Key | None) -> Fingerprint:
         found = table.ask(after, until)
-        # The second page changes when the whole was read.
+        # The second page changes after the whole range was read.
         table.rows[2] += 1
         return found
 
@@ -492,7 +492,7 @@ class Sized(NamedTuple):
 
 
 PAGE_LIMITS = Limits(100, 1_000)
-#: What a page is filled to, and half of it, which the open last page is.
+#: How far a page is filled, and half of it, the limit for the last page.
 FULL, HALF = fill(100), fill(100) // 2
 
 

@@ -1,4 +1,4 @@
-"""robots.txt: our block is ours, and everything else stays byte for byte."""
+"""Updates of robots.txt change only our block, and keep all other bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def block(*urls: str, eol: bytes = b"\n") -> bytes:
 
 
 def cut(content: bytes) -> tuple[bytes, bytes, bool]:
-    """What stands before and after our block, and whether there is one; an oracle of its own."""
+    """Return the content before and after our block, and whether there is a block.
+
+    This is an independent oracle.
+    """
     lines: list[bytes] = []
     line = b""
     for at in range(len(content)):
@@ -62,7 +65,7 @@ def cut(content: bytes) -> tuple[bytes, bytes, bool]:
 
 
 def groups(content: bytes) -> list[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]]:
-    """The groups as RFC 9309 reads them."""
+    """Return the groups according to RFC 9309."""
     found: list[tuple[list[str], list[tuple[str, str]]]] = []
     for line in re.split(rb"\r\n|\r|\n", content.removeprefix(BOM)):
         name, _, value = line.split(b"#")[0].decode().partition(":")
@@ -98,7 +101,7 @@ urls = st.lists(
 )
 
 
-# Pieces that meet in real and in broken files; a line may end in any way, or not at all.
+# Pieces of valid and invalid files. A line can have any line end, or none.
 pieces = st.sampled_from(
     [
         BEGIN,
@@ -140,7 +143,7 @@ pairs = st.tuples(junk, eols, st.lists(lines, max_size=3).map(b"".join), eols, j
 files = st.tuples(st.sampled_from([b"", b"", BOM]), junk | pairs | st.binary(max_size=200)).map(b"".join)
 
 
-# Files without misprints, so that hardly any is refused.
+# Files without typos, so that few are rejected.
 clean = st.lists(
     st.sampled_from(
         [
@@ -161,7 +164,7 @@ clean = st.lists(
 
 @st.composite
 def owned(draw: st.DrawFn) -> bytes:
-    """A sound file of an owner, with our block somewhere between its lines or without it."""
+    """Draw a valid file, with or without our block somewhere between its lines."""
     owner, eol = draw(clean), draw(eols)
     text = eol.join(owner) + draw(st.sampled_from([b"", eol]))
     if draw(st.booleans()):
@@ -189,7 +192,7 @@ def test_any_file_is_refused_or_all_outside_the_block_is_kept(content: bytes, ur
         assert kept_after == after
         assert added in ([b"\n", b"\r\n", b"\r"] if before == BOM else [b""])
     elif has_block:
-        # At most one line end for the last line, one for the blank line, and the END line's own.
+        # At most one line end each for the last line, the blank line and the END line.
         assert re.fullmatch(rb"(\n|\r\n|\r)?\1?", added)
         assert kept_after in (b"\n", b"\r\n", b"\r")
     else:
@@ -214,7 +217,7 @@ def test_other_urls_replace_the_block_and_nothing_else(
 
 
 @given(owned(), urls)
-def test_a_sound_file_is_never_refused_and_then_lists_each_url_once(
+def test_a_valid_file_is_never_refused_and_then_lists_each_url_once(
     content: bytes, urls: list[str]
 ) -> None:
     listed = parsed(update(content, urls)).site_maps() or []
@@ -238,7 +241,7 @@ def test_the_block_has_one_kind_of_line_end(content: bytes, urls: list[str]) -> 
 
 
 @given(st.text() | st.text().map("https://www.example.com/{}".format))
-def test_a_url_is_refused_or_stands_in_one_line_as_it_is(url: str) -> None:
+def test_a_url_is_refused_or_written_unchanged_on_one_line(url: str) -> None:
     try:
         result = update(None, [url])
     except RobotsError:

@@ -15,7 +15,7 @@ from django_sitemaps09.robots import MAX_SITEMAPS, update, warnings
 from tests.support.robots import OTHER, OWNER, URL
 
 
-def test_a_sound_file_has_no_warnings() -> None:
+def test_a_valid_file_has_no_warnings() -> None:
     assert warnings(update(OWNER, [URL]), [URL]) == []
     assert warnings(b"", [URL]) == []
 
@@ -73,7 +73,7 @@ def test_a_sitemap_that_the_rules_for_all_forbid_is_warned_about(rules: str, lin
         ("/%C3%BC.xml", "/ü", True),
     ],
 )
-def test_rules_are_held_against_the_path_and_query_as_they_are_sent(
+def test_rules_are_compared_with_the_path_and_query_as_they_are_sent(
     path: str, rule: str, forbidden: bool
 ) -> None:
     content = f"User-agent: *\nDisallow: {rule}\n".encode()
@@ -113,7 +113,7 @@ def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
     content = f"User-agent: *\nDisallow: {rule}\n".encode()
     url = f"https://www.example.com{path}"
     covered = re.fullmatch(pattern, path, re.DOTALL) is not None
-    # A question mark at the end begins an empty query, which is not sent.
+    # A final question mark begins an empty query, which is not sent.
     assume(not path.endswith("?"))
     assert bool(warnings(content, [url])) == covered
 
@@ -124,7 +124,7 @@ def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
     ids=["rules", "patterns", "sitemaps", "lines"],
 )
 def test_five_megabytes_cost_a_few_seconds_at_most(line: bytes) -> None:
-    """20 seconds of them were spent on patterns, while no other export could run."""
+    """Once, patterns took 20 seconds, in which no other export could run."""
     content = b"User-agent: *\n" + b"".join(line % number for number in range(5_000_000 // len(line % 0)))
     before = process_time()
     with suppress(RobotsError):
@@ -133,7 +133,7 @@ def test_five_megabytes_cost_a_few_seconds_at_most(line: bytes) -> None:
     assert process_time() - before < 6
 
 
-def test_one_long_pattern_costs_no_more_than_its_length() -> None:
+def test_the_cost_of_a_pattern_is_linear_in_its_length() -> None:
     content = b"User-agent: *\nDisallow: /" + b"*s*i" * 100_000 + b"\n"
     before = process_time()
     assert warnings(content, [URL]) == []

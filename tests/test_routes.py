@@ -1,4 +1,4 @@
-"""`Route`: for any pattern and values, its URL is that of `reverse()`."""
+"""For any pattern and values, a `Route` returns the same URL as `reverse()`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.urls("tests.support.routes")
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_route_gives_what_reverse_gives_be_it_a_url_or_an_error(case: str) -> None:
+def test_a_route_returns_the_url_or_raises_the_error_of_reverse(case: str) -> None:
     assert [way(*CASES[case]) for way in WAYS] == [expected(*CASES[case])] * len(WAYS)
 
 
@@ -72,7 +72,7 @@ def test_patterns_of_django_s_own_converters_are_written_in_columns() -> None:
     name=st.sampled_from(["str", "path", "slug", "same"]),
 )
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
+def test_a_column_returns_the_same_as_its_rows(texts: list[str], name: str) -> None:
     key = {"str": "text", "path": "rest", "slug": "slug", "same": "value"}[name]
     route = Route(name, **{key: F("x")})
     each = [expected(name, (), {key: text}) for text in texts]
@@ -80,7 +80,7 @@ def test_a_column_gives_what_its_rows_give(texts: list[str], name: str) -> None:
     urls = composed and composed.texts()
     assert urls is None or urls == each
     plain = all(text.isascii() and text.isalpha() for text in texts)
-    # The first of several patterns is the one for numbers.
+    # The first of several patterns is for numbers.
     assert urls is not None or not plain or name == "same"
 
 
@@ -111,7 +111,7 @@ def test_the_cases_of_these_tests_are_what_they_say() -> None:
 
 @given(rows=st.lists(st.tuples(st.text("ab/ä ", max_size=3), st.integers(-1, 3)), max_size=6))
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_one_row_leaves_nothing_behind_for_the_next_one(rows: list[tuple[str, int]]) -> None:
+def test_one_row_does_not_affect_the_next_one(rows: list[tuple[str, int]]) -> None:
     route = Route("two", first=F("a"), second=F("b"))
     for text, number in rows:
         found = outcome(lambda: route.url([text, number]))  # noqa: B023 called at once
@@ -188,7 +188,7 @@ def test_a_route_can_be_copied_and_sent_to_workers(duplicate: Any) -> None:
 
 
 def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
-    """Joined to a base it would be part of the host."""
+    """Joined to a base, it would become part of the host."""
     set_script_prefix("app/")
     assert Route("slug", slug=F("x")).compiled().compose([["s"]], "https://www.example.com") is None
 
@@ -238,7 +238,7 @@ def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a `KeyError`, such as that of a missing environment variable."""
+    """This includes a `KeyError`, for example from a missing environment variable."""
     _compiled_routes.clear()
     route = Route("app:list")
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""`Route` with any active language, prefix and URLconf: its URL is that of `reverse()`."""
+"""With any active language, prefix and URLconf, a `Route` returns the same URL as `reverse()`."""
 
 from __future__ import annotations
 
@@ -120,17 +120,17 @@ keywords = st.dictionaries(
 
 @given(name=names, args=st.lists(values, max_size=2), way=st.sampled_from(WAYS))
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_any_positional_values_give_what_reverse_gives(name: str, args: list[Any], way: Any) -> None:
+def test_any_positional_values_return_the_same_as_reverse(name: str, args: list[Any], way: Any) -> None:
     assert way(name, args, {}) == expected(name, args, {})
 
 
 @given(name=names, kwargs=keywords, way=st.sampled_from(WAYS))
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_any_named_values_give_what_reverse_gives(name: str, kwargs: dict[str, Any], way: Any) -> None:
+def test_any_named_values_return_the_same_as_reverse(name: str, kwargs: dict[str, Any], way: Any) -> None:
     assert way(name, (), kwargs) == expected(name, (), kwargs)
 
 
-#: The names with the arguments that they take, so that values are all that can fail.
+#: Names with the arguments that they accept, so that only values can fail.
 SHAPES = [case[0::2] for case in MATCHING.values() if case[2]]
 
 
@@ -138,7 +138,7 @@ SHAPES = [case[0::2] for case in MATCHING.values() if case[2]]
 @hypothesis_settings(
     max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-def test_any_values_of_the_right_arguments_give_what_reverse_gives(
+def test_any_values_of_the_right_arguments_return_the_same_as_reverse(
     data: st.DataObject, shape: tuple[str, dict[str, Any]], way: Any
 ) -> None:
     name, arguments = shape

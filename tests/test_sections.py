@@ -1,4 +1,4 @@
-"""The registry: names are unique and fit for a URL, and apps are asked at first use, once."""
+"""The registry: names are unique and valid in URLs, and apps are imported once, at first use."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_name_of_the_index_is_reserved(name: str, registry: dict[str, Any]) 
 
 
 @given(st.text(max_size=5) | st.text("abXY09-_./ \n", max_size=5))
-def test_a_name_is_judged_as_the_url_of_its_pages_would(name: str) -> None:
+def test_a_name_is_valid_if_the_url_of_its_pages_is(name: str) -> None:
     fine = name != "" and set(name) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
     )
@@ -255,7 +255,7 @@ def test_what_is_given_out_is_a_copy(registry: dict[str, Any]) -> None:
     assert list(sections.registered()) == ["a", "b"]
 
 
-def test_threads_that_ask_at_once_all_get_all_sections_of_one_discovery(apps: Apps) -> None:
+def test_concurrent_threads_all_get_all_sections_of_one_discovery(apps: Apps) -> None:
     apps.add("shop", f"import time\ntime.sleep(0.05)\n{textwrap.dedent(PRODUCTS)}")
     apps.add("blog", "register('articles', Sitemap)")
     meeting = threading.Barrier(8)
@@ -288,8 +288,8 @@ def test_threads_that_register_at_once_lose_no_section_and_take_no_name_twice() 
     assert set(sections._registered) == {"contested", *(f"own-{number}" for number in range(8))}
 
 
-def test_a_module_that_another_thread_is_importing_does_not_block_discovery_for_ever(apps: Apps) -> None:
-    """The thread that discovers waits for the module, and the module's own thread registers."""
+def test_a_module_that_another_thread_is_importing_does_not_block_discovery_forever(apps: Apps) -> None:
+    """The discovering thread waits for the module, while the module's own thread registers sections."""
     first, go = threading.Event(), threading.Event()
     apps.shared.first, apps.shared.go = first, go
     apps.add("asked", "shared.discovering = True\nshared.go.set()")
@@ -306,7 +306,7 @@ def test_a_module_that_another_thread_is_importing_does_not_block_discovery_for_
 
 
 class Meanwhile:
-    """A finder that lets another thread register while an app is asked that has no sitemaps."""
+    """A finder that lets another thread register during the search for an app's `sitemaps` module."""
 
     asked = False
 
@@ -381,7 +381,7 @@ def test_what_a_factory_raises_is_raised() -> None:
         ("x", [], "There is no section 'x'. Valid names: none."),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest_or_with_all_that_there_are(
+def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(
     name: str, known: list[str], message: str
 ) -> None:
     error = sections.unknown_section(name, dict.fromkeys(known))

@@ -43,7 +43,7 @@ def run(code: str, *paths: Path) -> str:
     return done.stdout
 
 
-def test_the_package_is_imported_without_settings_and_gives_what_it_says() -> None:
+def test_the_package_can_be_imported_without_settings() -> None:
     code = """
         import django_sitemaps09
         from django_sitemaps09 import *
@@ -86,28 +86,28 @@ STALE = "from django.utils.translation import ugettext_lazy"
 @pytest.mark.parametrize(
     ("keys", "patterns", "asked"),
     [
-        # Sections of the registry are served.
+        # Registered sections are served.
         ({}, [path("", include("django_sitemaps09.urls"))], True),
         ({}, [path("a", views.index)], True),
         ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
-        # A mapping is passed to all.
+        # All views are passed a mapping.
         ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
         ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
         ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
-        # They are exported.
+        # Registered sections are exported.
         ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
         ({"ROBOTS_TXT": "robots.txt"}, [], True),
-        # Another setting names them.
+        # The setting SITEMAPS names the exported sections.
         ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
-        # Views of the project's own pass what they like, and contrib's are not ours.
+        # The project's own views can pass anything, and contrib's views do not use the registry.
         ({}, [], False),
         ({}, [path("a", contrib_views.index, PASSED)], False),
     ],
 )
-def test_checks_ask_the_apps_only_where_registered_sections_are_served_or_exported(
+def test_checks_import_sitemaps_only_if_registered_sections_are_served_or_exported(
     apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
 ) -> None:
-    """A module that nothing imported for years must not stop `migrate`."""
+    """An old module that is no longer imported must not stop `migrate`."""
     apps.add("shop", STALE)
     settings.SITEMAPS09 = keys
     settings.ROOT_URLCONF = tuple(patterns)
@@ -127,7 +127,7 @@ def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> Non
 def test_the_command_that_exports_the_registered_sections_checks_them(
     apps: Apps, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Django's own ask for apps that this project does not have.
+    # Django's own checks need apps that this project does not have.
     monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
     apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
     settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
@@ -175,7 +175,7 @@ def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_im
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_checks_ask_the_apps_only_where_no_setting_names_the_sections(
+def test_checks_import_sitemaps_only_if_no_setting_names_the_sections(
     apps: Apps, ours: bool, settings: Any
 ) -> None:
     apps.add("shop", PRODUCTS)

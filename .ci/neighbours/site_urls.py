@@ -10,7 +10,7 @@ from django.contrib.sitemaps import views
 from django.urls import include, path
 
 site = import_module(os.environ["DJANGO_SETTINGS_MODULE"].replace("_settings", ""))
-# Each section has several pages, so that differences between the bounds of pages show.
+# Each section has several pages, so that differences between the bounds of pages become visible.
 sitemaps = {}
 for _name, _sitemap in site.sitemaps().items():
     if isinstance(_sitemap, type):

@@ -1,4 +1,4 @@
-"""System checks of settings and declarations. They never query the database or call a project's code.
+"""System checks of settings and declarations. The checks never query the database or call a project's code.
 
 If `django.contrib.sitemaps` accepts a declaration, a problem is an error only if the class declares
 expressions, or if the section cannot be served at all. Otherwise, the problem is a warning.

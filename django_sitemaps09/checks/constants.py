@@ -20,7 +20,7 @@ _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority
 
 
 def check_constants(subject: Any) -> Iterator[CheckMessage]:
-    """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are data."""
+    """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are constants."""
     for name, convert in CONVERTERS.items():
         value = data(subject, name)
         if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
@@ -30,14 +30,14 @@ def check_constants(subject: Any) -> Iterator[CheckMessage]:
     scheme = data(subject, "protocol")
     if scheme not in (None, "http", "https"):
         text = f"{name_of(subject)}.protocol must be 'http' or 'https', not {safe_repr(scheme)}."
-        yield message("W014", text, "Set 'http' or 'https': crawlers follow no other scheme.")
+        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
     yield from _check_limit(subject)
 
 
 def _check_limit(subject: Any) -> Iterator[CheckMessage]:
     limit = raw(subject, "limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
-        # The project's code computes the limit.
+        # Only the project's code can compute the limit.
         return
     if limit is None and (own_init(subject) or not is_contribs(subject, "paginator")):
         # __init__() may set another limit, and an overridden paginator may not use `limit`.

@@ -27,12 +27,15 @@ _OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check
 
 
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
-    """Check each class and each instance among the sections once. Factories are not called."""
+    """Check each sitemap class and instance once, even if several sections use it.
+
+    Do not call factories.
+    """
     # Compared by identity, because equality would call the project's own __eq__().
     subjects = {id(section): section for section in sections if is_declaration(section)}
     messages: list[CheckMessage] = []
     for subject in subjects.values():
         for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
             messages += check(subject)
-    # Several instances of one class can cause the same message.
+    # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

@@ -16,7 +16,7 @@ from django_sitemaps09.hooks.formats import FORMATS
 
 
 def check_documents(subject: Any) -> Iterator[CheckMessage]:
-    """Check `format`, `hosts` and `extensions` if they are data."""
+    """Check `format`, `hosts` and `extensions` if they are constants."""
     yield from _check_format(subject)
     hosts = data(subject, "hosts")
     if hosts is not None and (problem := _hosts_problem(hosts)):

@@ -22,7 +22,7 @@ _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
 
 
 def check_hooks(subject: Any) -> Iterator[CheckMessage]:
-    """Check hooks that must or can be methods, including hooks that Django's `Sitemap` does not have."""
+    """Check hooks that must or may be methods, including those that Django's `Sitemap` lacks."""
     for name in EXTENDING:
         value = data(subject, name)
         if value is not None:

@@ -26,7 +26,7 @@ from django_sitemaps09.checks.subjects import (
 
 
 def check_languages(subject: Any) -> Iterator[CheckMessage]:
-    """Check `i18n`, `languages`, `alternates` and `x_default` if they are data."""
+    """Check `i18n`, `languages`, `alternates` and `x_default` if they are constants."""
     languages = data(subject, "languages")
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
         code = "E040" if is_strict(subject) else "W040"
@@ -65,7 +65,7 @@ def _check_language(subject: Any, code: object) -> Iterator[CheckMessage]:
         text = f"{name_of(subject)}.languages contains {safe_repr(code)}, which is not in LANGUAGES."
         yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
     if is_off(raw(subject, "alternates")):
-        # Language codes are written only as `hreflang` in links.
+        # Language codes appear in the output only as the `hreflang` of links.
         return
     try:
         if not isinstance(code, str):

@@ -22,7 +22,7 @@ from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 
 def check_locations(subject: Any) -> Iterator[CheckMessage]:
-    """Check `location` if it is data, and the `viewnames` of a `StaticViewSitemap`."""
+    """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
     route = data(subject, "location")
     is_constant = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
     if issubclass(class_of(subject), ModelSitemap) and is_constant:
@@ -50,7 +50,7 @@ def _route_problem(route: Route) -> str | None:
     except UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
-        # The prefix of an include() can have further arguments.
+        # The prefix of an include() can contain arguments, too.
         return None
     candidates = reverse_candidates(resolver, view)
     if not candidates:

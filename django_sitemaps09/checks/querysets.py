@@ -78,7 +78,10 @@ def _check_ignored_rows(subject: Any) -> Iterator[CheckMessage]:
 
 
 def _is_not_queryset(value: object) -> bool:
-    """Return whether a raw attribute cannot provide a queryset. For example, a property can."""
+    """Return whether a raw attribute is certainly not a queryset.
+
+    A property, for example, may return one.
+    """
     # Not isinstance(), which would evaluate a lazy object.
     if issubclass(type(value), (FunctionType, MethodType, type)):
         return True
@@ -92,7 +95,7 @@ def _uses_queryset(subject: Any) -> bool:
 
 
 def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
-    """Return the queryset of a declaration; `None` if only the project's code can return the queryset."""
+    """Return the queryset of a declaration; `None` if only the project's code can create it."""
     if not _uses_queryset(subject):
         return None
     queryset, model = raw(subject, "queryset"), raw(subject, "model")

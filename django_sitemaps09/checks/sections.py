@@ -24,7 +24,7 @@ _BUILT_IN = {dict, OrderedDict}
 
 
 def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Check the names and the declarations of sections. Check each mapping and each class once."""
+    """Check the names and the declarations of sections, each mapping and each class once."""
     messages: list[CheckMessage] = []
     default_sections: object = None
     passed_sitemaps = urlconf.passed_sitemaps()

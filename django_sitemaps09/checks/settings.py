@@ -27,6 +27,7 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
         *_check_aliases(options),
         *_check_engine(options),
         *_check_base(options),
+        *_check_served(options),
     ]
 
 
@@ -74,7 +75,7 @@ def export_settings(options: Mapping[str, Any]) -> list[str]:
 
 
 def _check_base(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that a host is set for exports. Exports have no request with a host."""
+    """Check that exports have a host. Unlike a view, an export cannot use the host of a request."""
     has_host = options.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites")
     if not has_host and (reasons := export_settings(options)):
         yield message(
@@ -82,4 +83,16 @@ def _check_base(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
             f"An export is configured ({', '.join(reasons)}), but the host of its URLs is not set.",
             "Set SITEMAPS09['BASE_URL'] to a URL such as 'https://www.example.com', or install "
             "django.contrib.sites. For a single run, pass --base-url to export_sitemaps.",
+        )
+
+
+def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """Check that the views can find the exported files that they must serve."""
+    has_target = options.get("STORAGE") or options.get("ROOT") or "sitemaps" in settings.STORAGES
+    if options.get("SERVE_EXPORTED") is True and not has_target:
+        yield message(
+            "W009",
+            "SITEMAPS09['SERVE_EXPORTED'] is on, but the folder of the exported files is not set, so the "
+            "views serve only live pages.",
+            "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to what export_sitemaps writes to.",
         )

@@ -32,7 +32,7 @@ def is_ours(subject: object) -> bool:
 
 
 def class_of(subject: object) -> type:
-    """Return a declaration that is a class unchanged. Return the class of an instance."""
+    """Return the class of a declaration: the declaration itself, or the class of an instance."""
     # Not isinstance(), which would evaluate a lazy object.
     return cast("type", subject) if issubclass(type(subject), type) else type(subject)
 
@@ -61,13 +61,16 @@ def data(subject: object, name: str) -> Any:
 
 
 def own_init(subject: object) -> bool:
-    """Return whether a declaration is a class that defines `__init__()`. It could set any attribute."""
+    """Return whether a declaration is a class with its own `__init__()`, which could set any attribute."""
     cls = class_of(subject)
     return cls is subject and cls.__init__ is not object.__init__  # type: ignore[misc]
 
 
 def is_off(switch: object) -> bool:
-    """Return whether a raw value is false as a switch. `bool()` is not called, as it may run a query."""
+    """Return whether a raw value switches a feature off.
+
+    `bool()` is not called, because it may run a query.
+    """
     return switch is None or switch is False
 
 

@@ -38,7 +38,7 @@ def root() -> URLResolver | None:
         return None
     resolver: URLResolver = get_resolver()
     try:
-        # Load the URLconf now. A check of Django reports errors in the URLconf.
+        # Load the URLconf now. Django's own checks report errors in it.
         reverse_names(resolver)
     except Exception:  # noqa: BLE001 the modules of a project can raise anything
         return None
@@ -65,13 +65,13 @@ def templates() -> list[Template]:
 
 
 def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield each view from these modules without decorators, and the arguments that URL patterns pass."""
+    """Yield each view of these modules without its decorators, and the arguments from its URL pattern."""
     resolver = root()
     for callback, arguments in () if resolver is None else _callbacks(resolver, {}, ()):
         try:
             view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
         except ValueError:
-            # A broken decorator: the view wraps itself.
+            # The decorator is broken: the view wraps itself.
             continue
         if _module_name(view).startswith(modules):
             yield view, arguments

@@ -68,7 +68,10 @@ class TemplateColumn(NamedTuple):
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def fits(self, most: int) -> bool:
-        """Return whether all results certainly fit in `most` characters. They may fit otherwise, too."""
+        """Return `True` only if each text fits in `most` characters.
+
+        `False` does not mean that one is longer.
+        """
         room = (most - len("".join(self.literals))) // (2 * len(self.columns))
         # A line of `2 * room` characters fills at least one whole step. Searching each step for a line end
         # is faster than measuring each line.
@@ -116,7 +119,7 @@ class Localization(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hundreds or thousands of items of one page, as columns of strings that are not escaped yet.
+    """Hundreds or thousands of items of one page, as columns of unescaped strings.
 
     An item has an entry for each of its listed locations, and at least one entry. The localizations of an
     item link to each other and to the item's `alternates`. Keys can be any objects that the source can

@@ -17,13 +17,14 @@ from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, short_repr
 
 Check: TypeAlias = Callable[[str, Any], Any]
 
-#: Maximum seconds of a video: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+#: Maximum duration of a video, in seconds:
+#: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 MAX_DURATION = 28_800
-#: Maximum views of a video: the maximum of the largest integer column in databases.
+#: Maximum views of a video: the highest value of the largest integer column in databases.
 MAX_VIEWS = 2**63 - 1
 # Maximum digits of a rating. A short decimal such as 1e-9999 would be written as a very long number.
 _RATING_DIGITS = 400
-#: Maximum characters of a string if no limit is documented: the highest documented limit of others.
+#: Maximum characters of a string without a documented limit: the highest limit documented for others.
 MAX_TEXT = 2_048
 # Maximum characters of a location before conversion. Its URI has at most 2,047 characters.
 _MAX_LOCATION = 5_000
@@ -74,7 +75,7 @@ def text(name: str, value: object, most: int = MAX_TEXT) -> str:
 
 
 def optional_location(name: str, value: object) -> str:
-    """Return a string with a URL or a path. The source knows the hosts, and validates the string later."""
+    """Return a string with a URL or a path. The source, which knows the hosts, validates it later."""
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""

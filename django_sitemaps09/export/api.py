@@ -1,4 +1,4 @@
-"""Export sitemaps to one host, or to several."""
+"""Export sitemaps for one host, or for several."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def export(
     """Render the named sections, or all sections, to files and return a report.
 
     Arguments default to the settings. `strict` publishes nothing if a section failed or anything was
-    skipped. `changed_only` does not render pages whose rows have not changed, as far as the database can
-    tell. `rebalance` rebuilds all pages. `force` lists sections to publish even if they shrink too much.
-    `remove` lists sections to remove that are published but no longer declared. With several `workers`,
-    sections must come from the setting or the registry.
+    skipped. `changed_only` skips pages whose rows have not changed, as far as the database can tell.
+    `rebalance` rebuilds all pages. `force` lists sections to publish even if they shrink too much. `remove`
+    lists sections to remove that are published but no longer declared. With several `workers`, sections
+    must come from the setting or the registry.
 
     `on_plan` receives the number of pages of each section, `None` if unknown. It is called before the first
     page, and may be called again. `progress` is called after each section, `on_page` after each rendered
@@ -104,7 +104,7 @@ def export_hosts(
     on_plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None,
     **options: Unpack[HostsOptions],
 ) -> dict[str, Report]:
-    """Export to several hosts, and return a report for each of the `base_urls`.
+    """Export for several hosts, and return a report for each of the `base_urls`.
 
     Each host has a folder with its name below the target. Rows are read once for all hosts, except in
     opaque sitemaps and in sections with a `site_field`. Those sections are read once for each host.

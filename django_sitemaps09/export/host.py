@@ -115,7 +115,7 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
     """Lock the files of one host, and finish a killed run. A dry run does neither."""
     store = stores.target_store(host_options.output, host_options.folder)
     with ExitStack() as stack:
-        # A dry run takes no steps that need a lock.
+        # A dry run does nothing that needs a lock.
         check: Callable[[], None] = (
             (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(store))
         )
@@ -152,7 +152,7 @@ def _staging(publish_target: PublishTarget, started: datetime) -> Iterator[str]:
 class HostResult(NamedTuple):
     """Result of one host's export, the basis of its report.
 
-    `files_written` lists the files that differ from the files published before.
+    `files_written` lists the files that differ from the previously published ones.
     """
 
     host: HostExport

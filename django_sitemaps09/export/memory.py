@@ -15,7 +15,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def peaks() -> tuple[int | None, int | None]:
-    """Return the peak memory of this process and of its largest ended child in bytes; `None` if unknown."""
+    """Return the peak memory in bytes of this process and its largest finished child; `None` if unknown."""
     if resource is None:
         return None, None
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -18,7 +18,7 @@ from django_sitemaps09.stores import host_folder
 
 
 class ExportOptions(NamedTuple):
-    """Arguments of `export()`. Its docstring describes them."""
+    """Arguments of `export()`, which documents them."""
 
     names: Sequence[str] = ()
     output: Path | str | None = None

@@ -21,7 +21,8 @@ from django_sitemaps09.hooks.values import FAILED, Items
 class HookResults(list[Any]):
     """Result of a hook of this package.
 
-    The type distinguishes the result from a project's values under the same keys of `get_urls()` dicts.
+    The type distinguishes such a result from a value that the project stores under the same key in the
+    dicts of `get_urls()`.
     """
 
 

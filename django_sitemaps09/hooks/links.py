@@ -67,7 +67,7 @@ def alternates(
     columns = [(localization, localization.texts()) for localization in localizations]
 
     def check(place: int, position: int, links: Sequence[Alternate]) -> None:
-        """Check the links of an item on the host at `place`."""
+        """Check the links of an item on the host with the index `place`."""
         urls = [
             (localization, hosts.absolute_urls(texts[position])[place])
             for localization, texts in columns

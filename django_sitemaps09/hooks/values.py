@@ -35,7 +35,7 @@ class Items(NamedTuple):
     def each(
         self, function: Callable[[Any], Any], values: Iterable[Any], field: str, *, failed: Any = FAILED
     ) -> list[Any]:
-        """Return the result of `function` for each value, or `failed` for a value that is `FAILED`.
+        """Return the result of `function` for each value. The result for `FAILED` is `failed`.
 
         If `function` fails, the result is `failed` and the error is reported. Database and configuration
         errors are raised, since they affect more than one item.

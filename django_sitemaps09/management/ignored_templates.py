@@ -36,7 +36,7 @@ def ignored_templates() -> list[str]:
 def _names() -> Iterator[Any]:
     templates = urlconf.templates()
     if not templates:
-        # The URLs may already be removed, or another package's view may call these views.
+        # The project may have removed the URLs, or another package's view may call these views.
         yield from _DEFAULTS
     for template in templates:
         if _is_exported(template.sitemaps):

@@ -12,7 +12,7 @@ XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 MAX_URLS = 50_000
 #: Maximum bytes of an uncompressed file: 50 MB since November 2016.
 MAX_BYTES = 52_428_800
-#: The default of `MAX_BYTES`: the limit until November 2016. A search engine still documents this limit.
+#: The default of `MAX_BYTES`: the limit until November 2016, which one search engine still documents.
 STRICTEST_MAX_BYTES = 10_485_760
 #: Maximum characters of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
 MAX_LOCATION = 2_047

@@ -70,7 +70,7 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
 
 def _are_days(lines: str, width: int) -> bool:
     months, days = _two_digits(lines, 5, width), _two_digits(lines, 8, width)
-    # Combine the month and the days after the 28th to one number, for all lines in one step.
+    # Combine the month and the days after the 28th into one number, for all lines in one step.
     ends = {*_sums(months.translate(_MONTHS), 4, days.translate(_BEHIND_28))}
     if "0000-" in lines or not ends <= _MONTH_ENDS:
         return False

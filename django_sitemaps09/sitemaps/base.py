@@ -93,7 +93,10 @@ else:
     ModelT = TypeVar("ModelT", bound=Model)
 
     class _Base(contrib.Sitemap, Generic[ItemT]):
-        """A generic subclass of Django's `Sitemap`. It inherits fixes, and mixins for that class work."""
+        """A generic subclass of Django's `Sitemap`.
+
+        It inherits Django's fixes, and mixins for that class work.
+        """
 
 
 class Sitemap(_Base[ItemT]):
@@ -240,7 +243,7 @@ _OURS = {name: vars(Sitemap)[name] for name in CONTRIB_INTERNALS if name in vars
 
 
 def is_original(sitemap: object, name: str) -> bool:
-    """Return whether a sitemap has our method or else Django's, and Django's is not patched."""
+    """Return whether a sitemap uses our method, or the unpatched method of Django."""
     contribs = getattr_static(contrib.Sitemap, name, None)
     own_method = _OURS.get(name, contribs)
     return getattr_static(sitemap, name, None) is own_method and _is_of_contrib(contribs, name)

@@ -83,7 +83,7 @@ def bound(
         end = _landmark_key(low[0], high[0], identity)
         if end is not None:
             return end
-    # Python may not have the database's order for other types, so the bound must be a key that exists.
+    # The database may order other types differently from Python, so the bound must be an existing key.
     window = low + members.keys(low[0], last, 0, most - least + 1)
     return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
 
@@ -91,8 +91,8 @@ def bound(
 def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
     """Return the key with the highest rank from `low` up to, but not including, `high`.
 
-    No row needs to have this key. Return `None` if the database has another order than Python: MariaDB
-    compares UUIDs from their end.
+    No row needs to have this key. Return `None` if the database orders keys differently from Python:
+    MariaDB compares UUIDs from their end.
     """
     if type(high) is not type(low) or low >= high:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.lock import exclusive_lock
-from django_sitemaps09.stores.remote import RemoteStore
+from django_sitemaps09.stores.remote import RemoteStore, content_type
 from django_sitemaps09.stores.store import STATE, Store
 from django_sitemaps09.stores.targets import host_folder, is_host_folder, state_store, target_store
 
@@ -13,6 +13,7 @@ __all__ = [
     "LocalStore",
     "RemoteStore",
     "Store",
+    "content_type",
     "exclusive_lock",
     "host_folder",
     "is_host_folder",

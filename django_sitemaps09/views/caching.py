@@ -16,7 +16,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 logger = logging.getLogger(__name__)
 
-#: Seconds to avoid the cache after a failure, because each attempt can slow down a request.
+#: Seconds for which the cache is not used after a failure, because each attempt can slow down a request.
 PAUSE = 60
 # Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
 _WAIT = 20
@@ -29,7 +29,7 @@ _paused_until = 0.0
 
 
 def get(name: str) -> Any:
-    """Return the cached value, or `None` for a name without one."""
+    """Return the cached value with this name, or `None`."""
     return _call("get", name)
 
 

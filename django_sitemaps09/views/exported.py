@@ -1,4 +1,4 @@
-"""Find the pages that an export has published. The native views use the same key ranges."""
+"""Find what an export has published. The pages of the native views have the same key ranges."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count, takewhile
 from typing import NamedTuple
 
+from django.core.cache.backends.locmem import LocMemCache
+
 from django_sitemaps09 import manifest, pages, sources, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.filenames import parse_page_name
+from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
 
@@ -20,6 +24,8 @@ logger = logging.getLogger(__name__)
 # Seconds until a new export is detected, unless one of its new pages is requested earlier.
 _SECONDS = 10
 _UNREADABLE = "django_sitemaps09:unreadable"
+# Exports by host, in the memory of each process: sending them through a cache would take longer.
+_exports = LocMemCache("django_sitemaps09:exports", {"TIMEOUT": _SECONDS, "MAX_ENTRIES": 1_000})
 
 
 class Published(NamedTuple):
@@ -32,9 +38,59 @@ class Published(NamedTuple):
     file: str
 
 
+class Export(NamedTuple):
+    """The export for a host: its folder in the target, and its manifest without sections."""
+
+    folder: str
+    root: Manifest
+
+    def lists(self, name: str) -> bool:
+        """Return whether a file name belongs to the export.
+
+        Every page of a published section does: an index lists new pages before the manifest does.
+        """
+        page = parse_page_name(name)
+        if page is not None and page.section in self.root.files:
+            return True
+        return name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
+
+
 def is_configured() -> bool:
     """Return whether the settings name a target for exports."""
     return bool(conf.storage or conf.root)
+
+
+def current_export(base: Base) -> Export | None:
+    """Return the export for a host. It is at most ten seconds old; `None` is cached, too.
+
+    Raise `ExportError` or `OSError` if it cannot be read.
+    """
+    key = sources.digest(base.domain)
+    cached_value: tuple[Export | None] | None = _exports.get(key)
+    if cached_value is not None:
+        return cached_value[0]
+    export = _find_export((stores.host_folder(base), ""))
+    if export is not None and export.root.base.partition("://")[2] != base.domain:
+        # An export without host folders, for another host.
+        export = None
+    _exports.set(key, (export,))
+    return export
+
+
+def ignore_export(base: Base, error: Exception) -> None:
+    """Log that the export for a host cannot be read, and ignore this export for ten seconds."""
+    logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
+    # Without this pause, a storage that does not respond would slow down every request.
+    _exports.set(sources.digest(base.domain), (None,))
+
+
+def _find_export(folders: Sequence[str]) -> Export | None:
+    """Find the export for a host, or else the export without host folders."""
+    for folder in folders:
+        root = manifest.read_root(stores.state_store(stores.target_store(None, folder), folder))
+        if root is not None:
+            return Export(folder, root)
+    return None
 
 
 def find(section: str, source: Source, *, again: bool = False) -> Published | None:
@@ -53,15 +109,14 @@ def find(section: str, source: Source, *, again: bool = False) -> Published | No
 
 
 def _find(section: str, folders: Sequence[str]) -> Published | None:
-    """Find a section in the export for the host, or else in the export without host folders."""
     try:
-        for folder in folders:
-            root = manifest.read_root(stores.state_store(stores.target_store(None, folder), folder))
-            if root is not None:
-                return Published(folder, root.files[section]) if section in root.files else None
+        export = _find_export(folders)
     except (ExportError, OSError) as error:
         _warn(section, error)
-    return None
+        return None
+    if export is None or section not in export.root.files:
+        return None
+    return Published(export.folder, export.root.files[section])
 
 
 def _warn(section: str, error: Exception) -> None:

@@ -15,7 +15,7 @@ from django_sitemaps09.views import caching
 FORMAT = 3
 #: Seconds after which a map is renewed.
 AGE = 300
-# Seconds until a map in a shared cache expires. Each renewal starts this time again.
+# Seconds until a map in a shared cache expires. Each renewal restarts this time.
 _SHARED_SECONDS = 30 * 86_400
 # Maximum number of pages from earlier maps that are kept.
 _MAX_PREVIOUS = 1_000

@@ -6,33 +6,39 @@ import gzip
 import logging
 import re
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from functools import partial
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import get_script_prefix, reverse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils.cache import patch_vary_headers
 
 from django_sitemaps09 import protocol, robots, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import IndexEntry, reason_of
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
 from django_sitemaps09.hooks.formats import FormatName
 from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
-from django_sitemaps09.views import page_maps, rendered, validators
+from django_sitemaps09.stores import content_type
+from django_sitemaps09.views import exported_files, live_indexes, page_maps, rendered, validators
 from django_sitemaps09.views.caching import BusyError
+from django_sitemaps09.views.live_indexes import SectionPages
 from django_sitemaps09.views.rendered import RenderedPage
 from django_sitemaps09.views.responses import (
+    GzipFileResponse,
+    Sitemaps,
     configured_script_prefix,
     current_base,
     is_host_from_client,
     native,
+    native_url,
     savepoints,
 )
+from django_sitemaps09.views.stopwatch import Stopwatch, page_subject, status_result
 from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
@@ -40,77 +46,67 @@ logger = logging.getLogger(__name__)
 # Not "gzip;q=0", which means that the client does not accept gzip (RFC 9110, section 12.4.2).
 _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))", re.ASCII | re.IGNORECASE)
 
-Sitemaps = Mapping[str, Section] | None
-
-
-class GzipFileResponse(HttpResponse):
-    """A gzip file that `GZipMiddleware` does not compress again, because some clients would fail.
-
-    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
-    `True` for this header, although the header is not sent.
-    """
-
-    def has_header(self, header: str) -> bool:
-        return header.lower() == "content-encoding" or super().has_header(header)
-
 
 @native
-def sitemap_index(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return an index of all pages of all sections. Log and skip sections that fail.
+def sitemap_index(
+    request: HttpRequest, sitemaps: Sitemaps = None, number: str | None = None
+) -> HttpResponseBase:
+    """Return an index of the pages of all sections. Log and skip sections that fail.
 
+    `number` is that of `sitemap-N.xml`, which exists only if the pages do not fit into one index.
     If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
+    name = INDEX if number is None else index_name(int(number), cascade=True)
+    return exported_files.respond(request, name, sitemaps) or _live_index(request, name, sitemaps)
+
+
+def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase:
+    stopwatch = Stopwatch("Index")
     base = current_base(request)
-    entries: list[IndexEntry] = []
+    section_pages: list[SectionPages] = []
     failures: list[Exception] = []
     for section, declaration in sections.native_mapping(sitemaps).items():
         try:
             with savepoints():
-                entries += _index_entries(request, section, declaration, base)
+                section_pages.append(live_indexes.section_pages(request, section, declaration, base))
         except BusyError:
             # An index without the section would mean that its URLs are gone.
             raise
         except Exception as error:
             logger.exception("Section %r is missing from the index: %s", section, reason_of(error))
             failures.append(error)
-    if failures and not entries:
-        raise failures[0]
-    content = writer.index_document(entries, styled=conf.stylesheet)
-    response = HttpResponse(content, content_type="application/xml")
-    return validators.respond(request, response, validators.of_content(content))
-
-
-def _index_entries(
-    request: HttpRequest, section: str, declaration: Section, base: Base
-) -> list[IndexEntry]:
-    with site_locale():
-        source = sources.source(section, declaration, base, conf.limits)
-        live_pages = page_maps.live_index(section, source)
-    name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    return [
-        IndexEntry(f"{base}{_reverse(request, name, section=section, page=page.number)}", lastmod)
-        for page, lastmod in live_pages
-    ]
-
-
-@native
-def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return one page as XML."""
-    return _page_response(request, section, page, sitemaps, "xml", HttpResponse, "application/xml")
-
-
-@native
-def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return one page as a gzip file. Some clients fail on the type XML or a Content-Encoding header."""
-    return _page_response(request, section, page, sitemaps, "xml", GzipFileResponse, "application/gzip")
-
-
-@native
-def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return one page as text, with one URL on each line. This works for sections of any format."""
-    return _page_response(
-        request, section, page, sitemaps, "text", HttpResponse, "text/plain; charset=utf-8"
+    indexes = live_indexes.divide(section_pages)
+    content = live_indexes.document(
+        indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
     )
+    if failures and (content is None or not indexes[0]):
+        raise failures[0]
+    if content is None:
+        raise Http404(f"There are only {len(indexes)} indexes")
+    if name == INDEX and not failures:
+        live_indexes.store_count(base, request.path, len(indexes))
+    response = HttpResponse(content, content_type="application/xml")
+    answer = validators.respond(request, response, validators.of_content(content))
+    stopwatch.log(status_result(answer.status_code, "content"))
+    return answer
+
+
+@native
+def page(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
+    """Return one page as XML."""
+    return _page_response(request, section, page, "xml", sitemaps)
+
+
+@native
+def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
+    """Return one page as a gzip file. Some clients fail on the type XML or a Content-Encoding header."""
+    return _page_response(request, section, page, "xml.gz", sitemaps)
+
+
+@native
+def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
+    """Return one page as text, with one URL on each line. This works for sections of any format."""
+    return _page_response(request, section, page, "txt", sitemaps)
 
 
 @native
@@ -120,38 +116,59 @@ def robots_txt(
     rules: str = "",
     sitemap_url_name: str = "django_sitemaps09:index",
 ) -> HttpResponse:
-    """Return a robots.txt with `rules` and the URL of the index. Without rules, everything is allowed.
+    """Return a robots.txt with `rules` and the URL of each index. Without rules, everything is allowed.
 
-    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
+    Further indexes are listed if the views have served an index since they exist.
     """
-    line = robots.sitemap_line(f"{current_base(request)}{reverse(sitemap_url_name)}")
-    content = f"{rules.rstrip()}\n\n{line}\n" if rules else f"{line}\n"
+    base = current_base(request)
+    path = reverse(sitemap_url_name)
+    paths = [path]
+    namespace = sitemap_url_name.rpartition(":")[0]
+    for number in _further_indexes(request, base, path, sitemaps):
+        # There is no such view beside the compatibility index.
+        with suppress(NoReverseMatch):
+            paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
+    lines = "\n".join(robots.sitemap_line(f"{base}{path}") for path in paths)
+    content = f"{rules.rstrip()}\n\n{lines}\n" if rules else f"{lines}\n"
     return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
 
-@native
-def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it.
+def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[int]:
+    """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
+    if conf.cascade:
+        return ()
+    exported_names = exported_files.index_names(request, sitemaps)
+    if exported_names:
+        return sorted({index_number(name) or 1 for name in exported_names} - {1})
+    return range(2, live_indexes.read_count(base, path) + 1)
 
-    `sitemaps` is not used. It is accepted because URLconfs can pass one dict of arguments to all views.
-    """
+
+@native
+def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
+    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
+    response = exported_files.respond(request, STYLESHEET, sitemaps)
+    if response is not None:
+        return response
     content = writer.stylesheet()
-    response = HttpResponse(content, content_type="text/css; charset=utf-8")
+    response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return validators.respond(request, response, validators.of_content(content))
 
 
-@site_locale()
 def _page_response(
-    request: HttpRequest,
-    section: str,
-    number: str,
-    sitemaps: Sitemaps,
-    format_name: FormatName,
-    response_class: type[HttpResponse],
-    content_type: str,
-) -> HttpResponse:
+    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
+) -> HttpResponseBase:
+    response = exported_files.respond(request, page_name(section, int(number), suffix), sitemaps)
+    return response or _live_page(request, section, number, suffix, sitemaps)
+
+
+@site_locale()
+def _live_page(
+    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
+) -> HttpResponseBase:
     """Return a page, or an empty response if the client's copy is still valid."""
     started = time.time()
+    subject = page_subject(section, number)
+    stopwatch = Stopwatch(subject)
     declarations = sections.native_mapping(sitemaps)
     if section not in declarations:
         raise Http404(f"No sitemap available for section: {section!r}")
@@ -162,23 +179,23 @@ def _page_response(
     if live_page is None:
         raise Http404(f"Section {section!r} has no page {number}")
     known_etag = validators.of_page(source, live_page)
-    response = _with_vary(response_class(content_type=content_type))
+    format_name: FormatName = "text" if suffix == "txt" else "xml"
+    response_class = GzipFileResponse if suffix == "xml.gz" else HttpResponse
+    media_type = content_type(page_name(section, live_page.number, suffix))
+    response = _with_vary(response_class(content_type=media_type))
     answer = validators.respond(request, response, known_etag)
+    status = status_result(answer.status_code, "fingerprint")
     if answer is response:
         page = rendered.rendered_page(
             _page_name(request, source, live_page, format_name) if conf.live_cache else None,
             known_etag,
             partial(_render, section, source, live_page, format_name, started),
+            subject,
         )
-        response = _with_content(_with_vary(response_class(content_type=content_type)), page, request)
+        response = _with_content(_with_vary(response_class(content_type=media_type)), page, request)
         answer = validators.respond(request, response, page.etag)
-    logger.debug(
-        "Section %r, page %s: status %d in %.3f seconds",
-        section,
-        number,
-        answer.status_code,
-        time.time() - started,
-    )
+        status = status_result(answer.status_code, "content")
+    stopwatch.log(status)
     return answer
 
 
@@ -225,6 +242,7 @@ def _render(
 
     If all items of a page are skipped, the page has no URLs, but is still in the index.
     """
+    stopwatch = Stopwatch(page_subject(section, live_page.number))
     # Rows may have changed since the fingerprint was last read.
     known_etag = validators.of_page(source, live_page, started)
     # Only exports split pages at the setting `MAX_BYTES`. Live pages must fit the limit of the protocol.
@@ -244,6 +262,7 @@ def _render(
         elif not document.urls and not document.errors:
             page_maps.drop_page(section, source, live_page)
     content = b"".join(chunks)
+    stopwatch.log("rendered", len(content))
     etag = known_etag or validators.of_content(content)
     # The rows that did not fit are listed only after another request has stored the divided map.
     is_incomplete = document.cut is not None and has_key_ranges(source)
@@ -276,11 +295,3 @@ def _log(section: str, page: int, document: WriteResult, source: Source) -> None
         logger.warning(
             "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *values
         )
-
-
-def _reverse(request: HttpRequest, name: str, **kwargs: object) -> str:
-    """Return the URL of a native view, in the namespace of the request."""
-    match, namespace = request.resolver_match, "django_sitemaps09"
-    if match is not None and namespace in match.app_names:
-        namespace = match.namespace
-    return reverse(f"{namespace}:{name}", kwargs=kwargs)

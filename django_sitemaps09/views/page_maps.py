@@ -7,7 +7,6 @@ the rows. The maps of all processes are then the same as long as the rows are th
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +22,7 @@ from django_sitemaps09.views import caching, exported, live_map
 from django_sitemaps09.views.exported import Published
 from django_sitemaps09.views.live_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
-
-logger = logging.getLogger(__name__)
+from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
 
 # Seconds after which a map is renewed if it lacks a requested page number. A newer map may have this page.
 _UNKNOWN_SECONDS = 60
@@ -32,8 +30,8 @@ _UNKNOWN_SECONDS = 60
 _SEARCH_SECONDS = 10
 # Seconds until the lock for building a map, or for reading its lastmods, expires.
 _BUILD_SECONDS = 60
-# The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
-_HOST = "https://www.example.com"
+#: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
+HOST = "https://www.example.com"
 
 #: The time of reading in seconds since 1970, and the newest lastmod of each page.
 _Lastmods: TypeAlias = "tuple[float, dict[Page, str | None]]"
@@ -105,34 +103,34 @@ def drop_page(section: str, source: QuerySource, page: Page) -> None:
         live.without_page(page).store()
 
 
+def cached_map(source: QuerySource) -> LiveMap | None:
+    """Return the newest cached map of a section. No map is built or renewed, and no query is executed."""
+    return live_map.read(_newest_name(source, _measured_base(source)))
+
+
+def _newest_name(source: QuerySource, base: str) -> str:
+    """Return the cache key of the newest map of a section. Clients cannot influence it."""
+    return f"django_sitemaps09:map:{sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))}"
+
+
 def _live_map(
     section: str, source: Source, seconds: float = live_map.AGE, *, again: bool = False
 ) -> LiveMap:
     """Return the cached map if it is newer than `seconds` or being renewed elsewhere, else a new map."""
+    stopwatch = Stopwatch(map_subject(section))
     published = exported.find(section, source, again=again)
     base = _measured_base(source)
     if not has_key_ranges(source):
         return _cut(section, source, None, base, None)
-    # Clients cannot influence the cache key. Its last part identifies the export: see `newest_name`.
-    rows_digest = sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))
-    name = f"django_sitemaps09:map:{rows_digest}:{sources.digest(published)[:16]}"
+    # The last part of the cache key identifies the export: see `newest_name`.
+    name = f"{_newest_name(source, base)}:{sources.digest(published)[:16]}"
     cached_map = live_map.read(name)
     if cached_map is None:
-        # Keep the pages of the map from before this export: crawlers may have read its index.
-        newest = live_map.read(live_map.newest_name(name))
-        return caching.once(
-            name,
-            lambda: live_map.read(name),
-            lambda: _cut(section, source, published, base, name, newest),
-            _BUILD_SECONDS,
-            newest and newest._replace(name=f"{live_map.newest_name(name)}:"),
-        )
-    if 0 <= time.time() - cached_map.renewed_at < seconds or not caching.add(
-        # Prevent a cache stampede: one process renews the map, and others use the current one meanwhile.
-        f"{name}:due",
-        True,
-        _UNKNOWN_SECONDS,
-    ):
+        return _first_map(section, source, published, base, name)
+    is_current = 0 <= time.time() - cached_map.renewed_at < seconds
+    # Prevent a cache stampede: one process renews the map, and others use the current one meanwhile.
+    if is_current or not caching.add(f"{name}:due", True, _UNKNOWN_SECONDS):
+        stopwatch.log("hit" if is_current else "outdated", len(cached_map.pages), "page")
         return cached_map
     if caching.is_failing() or not caching.is_shared():
         return _cut(section, source, published, base, name, cached_map)
@@ -141,7 +139,34 @@ def _live_map(
     if newest is not None:
         live = live.with_previous(newest.pages)
     live.store()
-    logger.debug("Section %r: the map of %d pages is renewed", section, len(live.pages))
+    stopwatch.log("renewed", len(live.pages), "page")
+    return live
+
+
+def _first_map(
+    section: str, source: QuerySource, published: Published | None, base: str, name: str
+) -> LiveMap:
+    """Build a map that is not in the cache, or wait for it. Meanwhile, return the map of another export."""
+    stopwatch = Stopwatch(map_subject(section))
+    # Keep the pages of the map from before this export: crawlers may have read its index.
+    newest = live_map.read(live_map.newest_name(name))
+    meanwhile = newest and newest._replace(name=f"{live_map.newest_name(name)}:")
+
+    def built_elsewhere() -> LiveMap | None:
+        live = live_map.read(name)
+        if live is not None:
+            stopwatch.log("waited", len(live.pages), "page")
+        return live
+
+    live = caching.once(
+        name,
+        built_elsewhere,
+        lambda: _cut(section, source, published, base, name, newest),
+        _BUILD_SECONDS,
+        meanwhile,
+    )
+    if live is meanwhile:
+        stopwatch.log("outdated", len(live.pages), "page")
     return live
 
 
@@ -154,7 +179,7 @@ def _cut(
     previous: LiveMap | None = None,
 ) -> LiveMap:
     """Build the map of a section, and cache it under `name`. Use the published pages if there are any."""
-    started = time.time()
+    stopwatch = Stopwatch(map_subject(section))
     records = []
     if published is not None and has_key_ranges(source) and not source.is_empty():
         records = exported.records(section, source, published)
@@ -178,19 +203,14 @@ def _cut(
     ]
     live = LiveMap(name, time.time(), rows, highest, tuple(live_pages), tuple(previous_pages))
     live.store()
-    logger.debug(
-        "Section %r: cut into %d pages in %.3f seconds",
-        section,
-        len(live_pages),
-        live.renewed_at - started,
-    )
+    stopwatch.log("built", len(live_pages), "page")
     return live
 
 
 def _measured_base(source: Source) -> str:
     """Return the base URL for measuring entries. Its length is the same for all clients."""
     if is_host_from_client():
-        return _HOST
+        return HOST
     bases = source.bases if conf.base_url else [base._replace(scheme="https") for base in source.bases]
     return max(map(str, bases), key=len)
 

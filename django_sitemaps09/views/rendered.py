@@ -15,6 +15,7 @@ from django.core.cache.backends.base import BaseCache
 from django_sitemaps09.compression import compress
 from django_sitemaps09.conf import conf
 from django_sitemaps09.views import caching
+from django_sitemaps09.views.stopwatch import Stopwatch
 
 logger = logging.getLogger(__name__)
 
@@ -45,25 +46,28 @@ class RenderedPage(NamedTuple):
 
 
 def rendered_page(
-    name: str | None, known_etag: str | None, render: Callable[[], RenderedPage]
+    name: str | None, known_etag: str | None, render: Callable[[], RenderedPage], subject: str
 ) -> RenderedPage:
     """Return a page from the cache, or render it in one request. Others get an outdated page or wait.
 
     A cached page is valid if it has `known_etag`. If `known_etag` is `None`, it is valid for
-    `LIVE_SECONDS`. If `name` is `None` or there is no cache, the page is always rendered.
+    `LIVE_SECONDS`. If `name` is `None` or there is no cache, the page is always rendered. Log lines
+    begin with `subject`.
     """
     cache = None if name is None else _cache()
     if cache is None or name is None:
         return render()
+    stopwatch = Stopwatch(subject)
     stored = _read(cache, name)
     if stored is not None and _is_valid(stored, known_etag):
+        stopwatch.log("hit", len(stored.content))
         return stored
     lock = caching.Lock(name, partial(_call, cache.add), partial(_call, cache.delete))
     waits_until = time.monotonic() + _WAIT
     is_first = True
     while not lock.acquire(_RENDER_SECONDS):
         if stored is not None:
-            logger.debug("Another request is rendering this page, so its previous version is served")
+            stopwatch.log("outdated", len(stored.content))
             return stored._replace(etag=None)
         if time.monotonic() > waits_until or time.monotonic() < _paused_until:
             return render()
@@ -73,11 +77,12 @@ def rendered_page(
     try:
         stored = stored if is_first else _read(cache, name)
         if stored is not None and _is_valid(stored, known_etag):
+            stopwatch.log("waited", len(stored.content))
             return stored
         if not is_first:
             # The other request could not cache its page. Do not make all others wait for this one.
             lock.release()
-        return _store(cache, name, render())
+        return _store(cache, name, render(), subject)
     finally:
         lock.release()
 
@@ -98,10 +103,11 @@ def _is_valid(stored: RenderedPage, known_etag: str | None) -> bool:
     return 0 <= time.time() - stored.rendered_at < conf.live_seconds
 
 
-def _store(cache: BaseCache, name: str, page: RenderedPage) -> RenderedPage:
+def _store(cache: BaseCache, name: str, page: RenderedPage, subject: str) -> RenderedPage:
     """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
     if page.etag is None:
         return page
+    stopwatch = Stopwatch(subject)
     content = compressed(page.content)
     digest = _digest(content)
     starts = range(0, len(content), _PART)
@@ -109,6 +115,8 @@ def _store(cache: BaseCache, name: str, page: RenderedPage) -> RenderedPage:
     for part_name, part in parts.items():
         _call(cache.set, part_name, part, _SECONDS)
     _call(cache.set, name, (page.etag, page.rendered_at, digest, len(parts)), _SECONDS)
+    if time.monotonic() >= _paused_until:
+        stopwatch.log("stored", len(content))
     return page._replace(content=content, is_compressed=True)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time, timezone
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -16,15 +16,34 @@ from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol import Base, parse_base
+from django_sitemaps09.sections import Section
 from django_sitemaps09.views.caching import BusyError
 
+#: The sections that a URLconf passes to a view, by name. `None`: the sections of the project.
+Sitemaps: TypeAlias = "Mapping[str, Section] | None"
 ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponseBase])
+
+
+class GzipFile(HttpResponseBase):
+    """A response that `GZipMiddleware` does not compress again, because some clients would fail.
+
+    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
+    `True` for this header, although the header is not sent.
+    """
+
+    def has_header(self, header: str) -> bool:
+        return header.lower() == "content-encoding" or super().has_header(header)
+
+
+class GzipFileResponse(GzipFile, HttpResponse):
+    """A gzip file in memory."""
 
 
 def public(view: ViewT) -> ViewT:
@@ -47,6 +66,14 @@ def native(view: ViewT) -> ViewT:
             return HttpResponse(status=503, headers={"Retry-After": str(_RETRY_SECONDS)})
 
     return cast("ViewT", public(require_safe(respond)))
+
+
+def native_url(request: HttpRequest, name: str, **kwargs: object) -> str:
+    """Return the path of a native view, in the namespace of the request."""
+    match, namespace = request.resolver_match, "django_sitemaps09"
+    if match is not None and namespace in match.app_names:
+        namespace = match.namespace
+    return reverse(f"{namespace}:{name}", kwargs=kwargs)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import get_script_prefix
 from django.utils.cache import get_conditional_response, patch_cache_control
 
@@ -24,6 +24,7 @@ from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views.responses import savepoints
+from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
 
 # Seconds after which another request reads a fingerprint, if the first one does not return.
 _READ_SECONDS = 10
@@ -66,14 +67,14 @@ def of_content(content: bytes) -> str:
     return f'W/"{blake2b(content, digest_size=16).hexdigest()}"'
 
 
-def respond(request: HttpRequest, response: HttpResponse, etag: str | None) -> HttpResponse:
+def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) -> HttpResponseBase:
     """Return the response with headers, or one of status 304 or 412 for a conditional request."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
     if etag is None:
         return response
     response["ETag"] = etag
-    answer: HttpResponse = get_conditional_response(request, etag, None, response)  # type: ignore[assignment]
+    answer: HttpResponseBase = get_conditional_response(request, etag, None, response)  # type: ignore[arg-type, assignment]
     if answer is not response:
         skip_cache_update(request)
     return answer
@@ -81,16 +82,22 @@ def respond(request: HttpRequest, response: HttpResponse, etag: str | None) -> H
 
 def _fingerprint(source: QuerySource, page: Page, name: str, since: float | None) -> Fingerprint | None:
     """Return a page's fingerprint; `None` if it cannot be read."""
+    stopwatch = Stopwatch(page_subject(source.section, page.number))
     reading: _Reading | None = _readings.get(name)
     is_valid = reading is not None and (reading.is_current if since is None else reading.read_at >= since)
     if reading is None or not is_valid:
         # Other requests of this process use the previous fingerprint meanwhile.
         is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
         if reading is not None and since is None and not is_first:
+            stopwatch.log("fingerprint outdated")
             return reading.fingerprint
         reading = _Reading(time.time(), _read(source, page))
         _readings.set(name, reading)
         _readings.delete(f"{name}:due")
+        rows = None if reading.fingerprint is None else reading.fingerprint.rows
+        stopwatch.log("fingerprint read", rows, "row")
+    else:
+        stopwatch.log("fingerprint known")
     return reading.fingerprint
 
 

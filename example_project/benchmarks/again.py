@@ -42,7 +42,7 @@ def main(workers: str, folder: str) -> None:
 
 
 def one(workers: int, folder: Path, name: str) -> dict[str, Any]:
-    """Run one scenario, and return its measurements without the start of Python and Django."""
+    """Run one scenario, and return its measurements. They exclude starting Python and Django."""
     import django
 
     django.setup()

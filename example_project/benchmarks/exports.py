@@ -23,7 +23,7 @@ def measure(subject: Subject, output: Path) -> Measured:
     with watch:
         export()
     files = [path for path in output.rglob("*") if path.is_file()]
-    # django-static-sitemaps writes each page twice, gzipped and as it is. Count each URL once.
+    # django-static-sitemaps writes each page twice, gzipped and uncompressed. Count each URL once.
     urls = sum(gzip.decompress(path.read_bytes()).count(b"<url>") for path in files if path.suffix == ".gz")
     return watch.measured(sum(path.stat().st_size for path in files), urls)
 

@@ -80,7 +80,7 @@ def _plan(
     databases: Sequence[Database], chosen: Sequence[Subject], rounds: int
 ) -> Iterator[tuple[int, Database, Subject]]:
     for number in range(1, rounds + 1):
-        # If the machine becomes slower or faster, no subject has an advantage.
+        # With alternating order, no subject benefits if the machine becomes slower or faster.
         order = list(chosen) if number % 2 == 0 else list(reversed(chosen))
         for database in databases:
             for subject in order:

@@ -27,7 +27,7 @@ TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP
 
 # django-icv-sitemaps has a relation to auth.Group.
 _ICV = ["django.contrib.auth", "icv_sitemaps"]
-# Each subject has only its own apps, since templates of ours would replace those of contrib.
+# Each subject has only its own apps, since our templates would replace those of contrib.
 _APPS = {
     "ours": ["django_sitemaps09", "benchmarks.related"],
     "contrib": ["django.contrib.sitemaps"],

@@ -1,4 +1,4 @@
-"""URLconf as long as that of a real site: articles, the sitemaps of the subject, and 60 other patterns."""
+"""URLconf of realistic length: articles, the sitemaps of the subject, and 60 other patterns."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def products(count: int) -> Iterator[Product]:
 
 
 def events() -> Iterator[Event]:
-    """Yield events, of which a quarter is archived."""
+    """Yield events. A quarter of them are archived."""
     for number in range(EVENTS):
         yield Event(
             title=f'Open day {number} at the {NOUNS[number % len(NOUNS)]} & "gardens" <free>',

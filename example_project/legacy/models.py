@@ -1,4 +1,4 @@
-"""Events, an app that was written for django.contrib.sitemaps."""
+"""Events: the models of an app that was written for django.contrib.sitemaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes and pages in a real Chromium: what the stylesheet makes of them can be read."""
+"""Indexes and pages with the stylesheet are readable in a real Chromium."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ LONG = f"/{'abcdefghij' * 30}/?q=1&r=ü"
 
 
 class Rich(Sitemap[str]):
-    """Everything that an entry can have, and URLs without a place to break. News must be recent."""
+    """Section with everything that an entry can have, and URLs that cannot be wrapped.
+
+    News must be recent.
+    """
 
     lastmod = date(2026, 11, 19)
     changefreq = "weekly"
@@ -66,7 +69,7 @@ class Rich(Sitemap[str]):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an export with the stylesheet."""
+    """Export with the stylesheet, and yield the address of the files."""
     folder = tmp_path_factory.mktemp("site")
     sitemaps = {"rich": Rich(), "few": Numbers(3)}
     keys = {"BASE_URL": BASE, "STYLESHEET": True, "GZIP": False, "ENGINE": "serial"}
@@ -82,7 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-#: The boxes of all rows and of all that is in them, and the widths and colours of the page.
+#: Returns the boxes of all rows and their content, and the widths and colors of the page.
 SCRIPT = """
 const box = element => {
   const {left, right, top, bottom} = element.getBoundingClientRect();
@@ -123,7 +126,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def check(seen: dict[str, Any], scheme: str) -> None:
-    """Check that rows follow each other, that nothing runs out of the window, and that colors differ."""
+    """Check that rows do not overlap, nothing leaves the window, and colors have enough contrast."""
     assert seen["rows"]
     assert seen["visible"]
     edge = 0.0
@@ -137,7 +140,7 @@ def check(seen: dict[str, Any], scheme: str) -> None:
         assert left >= 0
         assert right <= seen["width"] + 0.1
     assert seen["scrolls"] <= seen["width"]
-    # On a phone, a URL has the whole width.
+    # On a phone, a URL uses the full width.
     assert seen["location"] >= seen["width"] * (0.6 if seen["width"] > 1000 else 0.85)
     assert all(contrast(color, seen["background"]) >= 4.5 for color in seen["colors"])
     assert (luminance(seen["background"]) < 0.5) == (scheme == "dark")
@@ -196,7 +199,7 @@ def test_a_click_selects_a_url(browser: Browser, site: str) -> None:
 def test_screenshots_of_index_and_page_differ_by_scheme(
     browser: Browser, site: str, tmp_path: Path
 ) -> None:
-    """They are kept in the folder that `SITEMAPS09_SCREENSHOTS` names, to be looked at."""
+    """They are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
     folder = Path(os.environ.get("SITEMAPS09_SCREENSHOTS") or tmp_path)
     images = []
     for name in ("sitemap.xml", "sitemap-rich-1.xml"):

@@ -43,6 +43,6 @@ def test_a_site_without_native_views_needs_no_shared_cache() -> None:
     assert checks.check_caches() == []
 
 
-def test_they_run_for_a_deployment_only() -> None:
+def test_checks_run_only_for_a_deployment() -> None:
     assert checks.check_caches in registry.registry.get_checks(include_deployment_checks=True)
     assert checks.check_caches not in registry.registry.get_checks()

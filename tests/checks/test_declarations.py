@@ -63,7 +63,7 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
 
 
 class Evaluated:
-    """A number that a project works out, such as one that is kept in its database."""
+    """A number that a project computes, for example from its database."""
 
     def __int__(self) -> int:
         raise AssertionError("a check has worked out a number")
@@ -78,7 +78,7 @@ def test_an_invalid_declaration_is_an_error_with_its_id(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_a_message_names_the_class_and_the_way_out(case: str) -> None:
+def test_a_message_names_the_class_and_the_fix(case: str) -> None:
     (message,) = checks.check_declarations([declaration(**INVALID[case][0])])
     assert "Declared" in message.msg
     assert message.hint
@@ -158,7 +158,7 @@ def test_a_column_that_cannot_be_a_key_is_an_error(key: str) -> None:
 
 
 class Ready(ModelSitemap[Any]):
-    """Its rows and its location are known where it is made."""
+    """Section whose rows and location are set on the instance."""
 
     def __init__(self) -> None:
         self.queryset = Tag.objects.all()
@@ -179,7 +179,7 @@ class Computed(ModelSitemap[Any]):
 
 
 @pytest.mark.parametrize("declared", [Ready, Ready(), Computed, Computed()])
-def test_what_only_an_instance_knows_is_not_judged(declared: Any) -> None:
+def test_what_only_an_instance_knows_is_not_checked(declared: Any) -> None:
     assert ids(declared) == []
 
 
@@ -187,7 +187,7 @@ def test_what_only_an_instance_knows_is_not_judged(declared: Any) -> None:
     ("names", "expected"),
     [(["about", "home"], []), ("about", ["E022"]), (["article"], ["E023"]), (["nowhere"], ["E023"])],
 )
-def test_the_names_of_static_views_lead_somewhere(names: Any, expected: list[str]) -> None:
+def test_the_names_of_static_views_must_exist(names: Any, expected: list[str]) -> None:
     declared = type("Pages", (StaticViewSitemap,), {"viewnames": names})
     assert ids(declared) == expected
 
@@ -224,7 +224,7 @@ def test_a_model_without_get_absolute_url_needs_a_location() -> None:
     assert ids(declaration(model=Tag)) == ["E033"]
 
 
-def test_nothing_that_a_user_wrote_is_called() -> None:
+def test_no_code_of_a_project_is_called() -> None:
     def explode(*args: Any) -> Any:
         raise AssertionError("a check has called a hook")
 
@@ -232,7 +232,7 @@ def test_nothing_that_a_user_wrote_is_called() -> None:
     assert ids(declaration(**dict.fromkeys(hooks, explode)), explode) == []
 
 
-def test_each_class_is_told_once_and_instances_are_judged_too() -> None:
+def test_each_class_is_reported_once_and_instances_are_checked_too() -> None:
     bad = declaration(location=SLUG, changefreq="sometimes")
     assert len(ids(bad, bad)) == 1
     generic = GenericSitemap({"queryset": Article.objects.all()}, priority=3.0)
@@ -291,13 +291,13 @@ KINDS: list[Declared] = [
 
 
 @pytest.mark.parametrize(("attributes", "expected"), KINDS)
-def test_an_expression_is_of_the_kind_that_its_element_holds(
+def test_an_expression_must_have_the_type_of_its_element(
     attributes: dict[str, Any], expected: list[str]
 ) -> None:
     assert ids(declaration(location=SLUG, **attributes)) == expected
 
 
-def test_a_field_of_the_projects_own_may_give_anything() -> None:
+def test_a_projects_own_field_may_return_anything() -> None:
     assert ids(declaration(model=Name, location=Route("word", word=F("name")), lastmod=F("name"))) == []
 
 
@@ -341,7 +341,9 @@ DOCUMENTS: list[Declared] = [
 
 
 @pytest.mark.parametrize(("attributes", "expected"), DOCUMENTS)
-def test_documents_can_hold_what_a_class_declares(attributes: dict[str, Any], expected: list[str]) -> None:
+def test_documents_must_be_able_to_contain_declared_values(
+    attributes: dict[str, Any], expected: list[str]
+) -> None:
     assert ids(declaration(location=SLUG, **attributes)) == expected
 
 
@@ -376,7 +378,7 @@ NEWS: list[Declared] = [
 ]
 
 
-def test_a_site_field_and_an_items_of_its_own_do_not_go_together() -> None:
+def test_a_site_field_and_an_overridden_items_exclude_each_other() -> None:
     assert ids(
         type("Made", (ModelSitemap,), {"model": FlatPage, "site_field": "sites", "items": unread})
     ) == ["E055"]
@@ -387,7 +389,7 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(type("Plain", (Sitemap,), {"model": Article, "location": SLUG})) == ["E063"]
 
 
-def test_an_aggregate_that_nothing_groups_is_an_error() -> None:
+def test_an_aggregate_without_grouping_is_an_error() -> None:
     rows = Article.objects.all()
     tagged = rows.annotate(n=Count("tags")).filter(n__gt=0)
     plain = rows.filter(published=True)
@@ -409,6 +411,6 @@ def test_news_have_a_date_and_a_publication(attributes: dict[str, Any], expected
     assert ids(declared) == expected
 
 
-def test_what_we_added_means_nothing_on_a_class_that_is_contribs_alone() -> None:
+def test_our_attributes_mean_nothing_on_a_class_for_contrib() -> None:
     added = {"format": "txt", "hosts": "a", "extensions": 7, "images": 7, "alternates": 7, "site_field": 7}
     assert ids(type("Old", (contrib.Sitemap,), {**added, "videos": lambda self: ()})) == []

@@ -1,4 +1,4 @@
-"""Checks of hooks: which methods take an item, and which mean nothing."""
+"""Checks of hooks: methods that do not accept the item, and attributes without effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_not_a_method_is_reported_as_ignored(name: str) -> None:
 
 
 def decorated(method: Any) -> Any:
-    """Gives the function inside what that wants."""
+    """Decorator that calls the method without the item."""
 
     @functools.wraps(method)
     def wrapper(self: Any, item: Any) -> Any:
@@ -71,7 +71,7 @@ SILENT: Mapping[str, Any] = {
     "more with a default": lambda self, item, site=None: takes(self, item),
     "staticmethod": staticmethod(lambda item: takes(None, item)),
     "classmethod": classmethod(takes),
-    # Bound or not, as the version of Python has it.
+    # Whether it is bound depends on the version of Python.
     "partial": functools.partial(lambda: ()),
     "partialmethod": functools.partialmethod(takes),
     "cached": functools.lru_cache(takes),
@@ -90,7 +90,7 @@ def test_a_hook_that_may_take_the_item_is_silent_and_not_called(name: str, case:
     assert ids(declaration(**{name: SILENT[case]})) == []
 
 
-def test_a_class_with_machinery_of_its_own_calls_its_hooks_as_it_likes() -> None:
+def test_an_opaque_sitemap_can_call_its_hooks_with_other_arguments() -> None:
     def location(self: Any, item: Any, language: str) -> str:
         raise AssertionError("a check has called a hook")
 

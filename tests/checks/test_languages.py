@@ -26,7 +26,7 @@ LANGUAGES: list[Declared] = [
     ({"i18n": True, "languages": ["english"], "alternates": True}, ["W043", "W041"]),
     ({"i18n": True, "languages": [7], "alternates": takes}, ["W043", "W041"]),
     ({"i18n": True, "languages": ["es-419"], "alternates": True}, ["W043", "W042"]),
-    # Where nothing links to a language, hreflang is never written.
+    # Without links, hreflang is never written.
     ({"i18n": True, "languages": ["es-419"]}, ["W043"]),
     ({"languages": ["en"]}, ["W044"]),
     ({"x_default": True}, ["W044"]),

@@ -1,4 +1,4 @@
-"""Checks as a whole: an id has one meaning, and none asks a database or calls a user's code."""
+"""All checks: an id has one meaning, and no check queries a database or calls the project's code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.checking import HOOKS, INCLUDED, SLUG, checked, declaration, 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
 
-# What holds for all of them.
+# Rules for all checks
 
 
 class Explosive:
-    """A value that cannot even be shown."""
+    """A value that a check must not read, iterate or show."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "resolve_expression":
@@ -39,7 +39,7 @@ class Explosive:
 
 
 class Everything(ModelSitemap[Any]):
-    """Whatever can be declared, with values that ask the database when they are looked at."""
+    """Section with every attribute, whose values query the database when they are read."""
 
     queryset = Article.objects.filter(tags__name="a").order_by("-updated")
     location = Route("nowhere", slug=F("slug"), other=Article.objects.values("slug"))
@@ -73,7 +73,7 @@ class Everything(ModelSitemap[Any]):
 
 
 class Lazy(ModelSitemap[Any]):
-    """What is made when it is first looked at, and lists of such."""
+    """Section with lazy objects, and lists of lazy objects."""
 
     queryset = languages = hosts = format = extensions = lazy = SimpleLazyObject(unread)
     lastmod = changefreq = priority = limit = protocol = key = site_field = lazy
@@ -81,7 +81,7 @@ class Lazy(ModelSitemap[Any]):
 
 
 class Listed(ModelSitemap[Any]):
-    """Values of the database where texts and switches belong."""
+    """Section with values from the database in place of strings and switches."""
 
     queryset = Article.objects.all()
     location = SLUG
@@ -96,7 +96,7 @@ def factory() -> Any:
     raise AssertionError("a check has called a factory")
 
 
-def test_all_checks_together_ask_nothing_and_call_nothing() -> None:
+def test_all_checks_together_query_nothing_and_call_nothing() -> None:
     explosive = dict.fromkeys((*HOOKS, "items", "get_queryset", "__init__", "__eq__", "__hash__"), takes)
     passed = {
         "everything": Everything,
@@ -121,7 +121,7 @@ TESTS = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.
 CODES = [code for source in SOURCES.values() for code in re.findall(r'"([EW][0-9]{3})"', source)]
 
 
-def test_an_id_has_one_meaning_since_it_is_told_at_one_place() -> None:
+def test_an_id_has_one_meaning_since_it_is_created_in_one_place() -> None:
     assert len(CODES) > 40
     assert len({*CODES}) == len(CODES)
 

@@ -37,6 +37,10 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"CACHE_CONTROL": {"max_age=1\r\nX": True}}, ["E003"]),
         ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
+        ({"SERVE_EXPORTED": True}, ["W009"]),
+        ({"SERVE_EXPORTED": 1}, ["E003"]),
+        ({"SERVE_EXPORTED": True, "ROOT": "x", "BASE_URL": "https://example.org"}, []),
+        ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": "https://example.org"}, []),
     ],
 )
 def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -> None:
@@ -44,7 +48,7 @@ def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -
         assert ids_of(checks.check_settings()) == expected
 
 
-def test_an_unknown_key_is_told_with_the_nearest_known_one() -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_known_one() -> None:
     with override_settings(SITEMAPS09={"BASEURL": ""}):
         (message,) = checks.check_settings()
     assert message.hint == "Did you mean 'BASE_URL'?"
@@ -62,7 +66,7 @@ BROKEN = {"a b": declaration()}
         ("tests.checks.test_urlconf.ALIKE", "W006"),
     ],
 )
-def test_the_setting_for_sections_is_judged(path: str, expected: str) -> None:
+def test_the_setting_for_sections_is_checked(path: str, expected: str) -> None:
     with override_settings(SITEMAPS09={"SITEMAPS": path}):
         assert ids_of(checks.check_sections()) == [expected]
 
@@ -81,7 +85,7 @@ def test_registered_declarations_are_checked_by_manage_py_check(
 
 
 @pytest.mark.parametrize("engine", ["nope", "a.b.C", "django.http.HttpResponse", "os.path.join"])
-def test_an_engine_that_is_none_is_an_error(settings: Any, engine: str) -> None:
+def test_an_invalid_engine_is_an_error(settings: Any, engine: str) -> None:
     settings.SITEMAPS09 = {"ENGINE": engine}
     (error,) = checks.check_settings()
     assert (error.id, engine in str(error.msg)) == ("sitemaps09.E007", True)
@@ -104,7 +108,7 @@ def test_a_valid_engine_is_not_reported(settings: Any, engine: str) -> None:
         ({"STORAGE": "default"}, ["W008"]),
         ({"ROBOTS_TXT": "robots.txt"}, ["W008"]),
         ({"ROOT": "public", "BASE_URL": "https://example.org"}, []),
-        # That it is wrong is said once.
+        # The error is reported only once.
         ({"ROOT": "public", "BASE_URL": "example.org"}, ["E003"]),
     ],
 )

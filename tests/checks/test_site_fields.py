@@ -1,4 +1,4 @@
-"""Checks of `site_field`: it leads to a site."""
+"""Checks of `site_field`: it must be a relation to `Site`."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def related(field: Any) -> type[Model]:
         (related(OneToOneField(Site, CASCADE)), "site", []),
         (related(ForeignKey(Site, CASCADE)), "name", ["E055"]),
         (related(ForeignKey(Tag, CASCADE)), "site", ["E055"]),
-        # That it leads nowhere, Django says.
+        # Django's own checks report the missing model.
         (related(ForeignKey("nowhere.Site", CASCADE)), "site", []),
         (Article, "visits", ["E055"]),
     ],
 )
-def test_a_site_field_leads_to_site(model: Any, name: Any, expected: list[str]) -> None:
+def test_a_site_field_must_be_a_relation_to_site(model: Any, name: Any, expected: list[str]) -> None:
     assert ids(declaration(model=model, location=takes, site_field=name)) == expected
     unknown = declaration(model=model, location=takes, site_field=name, get_queryset=unread)
     assert ids(unknown) == (expected if name == 7 else [])

@@ -1,4 +1,4 @@
-"""Checks of what is passed in a URLconf: it is found, and nothing of it is called."""
+"""Checks of sections that are passed in a URLconf: they are found, and not called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 ALIKE = {"shop": declaration(), "Shop": declaration()}
 
 
-# What is named, or passed, in a URLconf.
+# Sections in a URLconf
 
 INVALID_SECTION = declaration(location=SLUG, changefreq="sometimes")
 INVALID_PASSED = {"sitemaps": {"bad": INVALID_SECTION}}
@@ -32,11 +32,11 @@ NAMES = {"sitemaps": {"a b": declaration(location=SLUG)}}
 
 
 def plain_view(request: Any, **kwargs: Any) -> Any:
-    """A view of another's."""
+    """A view of another package."""
 
 
 def wraps_itself(request: Any, **kwargs: Any) -> Any:
-    """A view that cannot be looked into."""
+    """A decorated view that wraps itself."""
 
 
 wraps_itself.__wrapped__ = wraps_itself  # type: ignore[attr-defined]
@@ -79,7 +79,7 @@ def test_what_is_passed_to_others_and_what_is_created_at_each_access_is_not(patt
 
 
 class Stored(Mapping[str, Any]):
-    """A section for each row: what is read on a database without tables fails."""
+    """A mapping with a section for each row. Reading it fails without tables."""
 
     def __iter__(self) -> Iterator[str]:
         return iter([tag.name for tag in Tag.objects.all()])
@@ -134,7 +134,7 @@ def test_a_mapping_that_is_not_a_plain_dict_is_not_read(name: str) -> None:
 
 
 class Unusual(dict[str, Any]):
-    """A dict of the project's that is read as any other."""
+    """A project's subclass of dict that is read like any dict."""
 
     def __missing__(self, name: str) -> Any:
         raise AssertionError("a check has asked for a section")
@@ -161,7 +161,7 @@ def test_names_that_are_passed_to_our_urls_can_be_in_urls() -> None:
 @pytest.mark.parametrize(
     "urlconf", ["tests.nowhere", "tests.checks.test_urlconf", (path("", include(ModuleType("empty"))),)]
 )
-def test_a_urlconf_that_is_none_is_djangos_affair(urlconf: Any) -> None:
+def test_an_invalid_urlconf_is_left_to_djangos_checks(urlconf: Any) -> None:
     with override_settings(ROOT_URLCONF=urlconf):
         assert ids_of(checks.check_sections()) == []
         assert ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
@@ -179,7 +179,7 @@ def test_a_urlconf_may_include_itself() -> None:
         assert ids_of(checks.check_sections()) == ["E011"]
 
 
-def test_without_a_urlconf_there_is_nothing_to_walk() -> None:
+def test_without_a_urlconf_there_are_no_views() -> None:
     with override_settings():
         del settings.ROOT_URLCONF
         assert ids_of(checks.check_sections()) == []
@@ -197,9 +197,9 @@ SPACES = [
     [
         ("shop:article", []),
         ("news:article", []),
-        # By the app's name, as reverse() takes it.
+        # By the app name, which reverse() accepts.
         ("blog:article", []),
-        # What stands before it takes arguments too.
+        # The prefix takes arguments, too.
         ("tenant:article", []),
         ("shop:nothing", ["E021"]),
         ("nothing:article", ["E021"]),

@@ -26,7 +26,7 @@ def rows(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def editing(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., None]:
-    """Has answers changed by a middleware before they are rendered."""
+    """Change responses in a middleware before they are rendered."""
 
     def start(edit: Callable[[Any], Any]) -> None:
         settings.MIDDLEWARE = [middleware.PATH]

@@ -20,7 +20,7 @@ UPDATED = {
 
 
 def populate() -> list[Article]:
-    """Create five articles, the last one without a time, and three flatpages, one for members only."""
+    """Create five articles, the last one without a time, and three flatpages, one of them private."""
     trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
     articles = [
         ArticleFactory(

@@ -18,13 +18,13 @@ KEYS = ["item", "location", "lastmod", "changefreq", "priority", "alternates"]
 
 
 class Host:
-    """All that a site must have."""
+    """A site with only the required attribute."""
 
     domain = "shop.example.org"
 
 
 class Shop(ModelSitemap[Article]):
-    """A declaration by expressions."""
+    """A section with expressions as hooks."""
 
     queryset = Article.objects.filter(category__isnull=False).order_by("-pk")
     location = Route("article", category=F("category__slug"), slug=F("slug"))
@@ -34,7 +34,7 @@ class Shop(ModelSitemap[Article]):
 
 
 class ShopByMethods(Sitemap[Article]):
-    """The same, as contrib would have it."""
+    """The same section with methods as hooks, as for contrib."""
 
     changefreq = "weekly"
 

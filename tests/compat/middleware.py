@@ -1,4 +1,4 @@
-"""A middleware that changes answers before they are rendered, as the test at hand wants it."""
+"""A middleware that applies a test's change to responses before they are rendered."""
 
 from __future__ import annotations
 

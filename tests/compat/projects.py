@@ -1,4 +1,4 @@
-"""The same request to a project on contrib and to one on this package, and how the answers compare."""
+"""Compare the responses of a project with contrib and of a project with this package."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Project(NamedTuple):
     templates: tuple[Path, ...]
 
 
-# This package has templates of the same names, so contrib's own are put before them.
+# This package has templates with the same names, so contrib's own must come first.
 CONTRIB = Project("tests.compat.urls_contrib", (CONTRIB_TEMPLATES,))
 COMPAT = Project("tests.compat.urls_compat", ())
 
 
 @cache
 def urlconf(project: Project, name: str) -> Any:
-    """Return the URLconf of the case of that name, or that of the project."""
+    """Return the URLconf of the case with this name, or of the project."""
     if name not in CASES:
         return project.urlconf
     own: Any = import_module(project.urlconf)
@@ -87,7 +87,7 @@ def fetch(
 
 
 class Answer(NamedTuple):
-    """What must be alike: an answer, or the refusal in its place."""
+    """The parts of a response, or of an error, that must be equal."""
 
     status: int
     headers: dict[str, str]
@@ -97,7 +97,7 @@ class Answer(NamedTuple):
 
 
 def answer(project: Project, url: str, **options: Any) -> Answer:
-    """Return the answer of a project as it is."""
+    """Return the response of a project without changes."""
     try:
         response = fetch(project, url, look=True, **options)
     except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
@@ -106,12 +106,12 @@ def answer(project: Project, url: str, **options: Any) -> Answer:
 
 
 def without_advice(problem: Exception) -> str:
-    """What ours and contrib's say alike: ours adds what to declare where a location is missing."""
+    """Return the common part of two messages: for a missing location, ours adds what to declare."""
     return re.sub(r"\. \S+ has no `location`: define .*", "", str(problem))
 
 
 def context(response: HttpResponse) -> Any:
-    """What the template was given, in a form that compares; of a 404 what it says."""
+    """Return the context of the template in a comparable form, or the message of a 404."""
     if response.status_code == 404:
         return str(response.context["exception"])
     found: Mapping[str, Any] = getattr(response, "context_data", None) or {}
@@ -122,7 +122,7 @@ def context(response: HttpResponse) -> Any:
 
 
 def pairs(entries: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Location and time of an index's entries, be they contrib's, ours, or what a test puts there."""
+    """Return location and time of index entries, which can be contrib's, ours, or from a test."""
     return [
         (entry["location"], entry["last_mod"])
         if isinstance(entry, Mapping)
@@ -132,7 +132,7 @@ def pairs(entries: Iterable[Any]) -> list[tuple[Any, Any]]:
 
 
 def contrib_answer(url: str, **options: Any) -> Answer:
-    """Return contrib's answer with its times written as ours are, by the first and second deviation."""
+    """Return contrib's response with times in our format: deviations 1 and 2."""
     found = answer(CONTRIB, url, **options)
     if found.status not in RENDERED or not found.body:
         return found
@@ -140,7 +140,7 @@ def contrib_answer(url: str, **options: Any) -> Answer:
 
 
 def compat_answer(url: str, **options: Any) -> Answer:
-    """Return the answer of this package in a form that compares with `contrib_answer`."""
+    """Return the response of this package in a form that can be compared with `contrib_answer()`."""
     found = answer(COMPAT, url, **options)
     if found.status not in RENDERED or not found.body:
         return found
@@ -148,7 +148,7 @@ def compat_answer(url: str, **options: Any) -> Answer:
 
 
 def lastmods(found: Answer) -> list[Any]:
-    """The values that the stock templates write, in their order."""
+    """Return the values that the stock templates write, in order."""
     if "sitemaps" in found.context:
         return [last_mod for _, last_mod in found.context["sitemaps"] if last_mod]
     values = [
@@ -159,7 +159,7 @@ def lastmods(found: Answer) -> list[Any]:
 
 
 def w3c(value: Any) -> str:
-    """A date as it is; a time in UTC and whole seconds, a naive one taken in `TIME_ZONE`."""
+    """Return a date unchanged, and a time in UTC and whole seconds. A naive time is in `TIME_ZONE`."""
     if not isinstance(value, datetime):
         return str(value)
     if value.tzinfo is None:
@@ -168,7 +168,7 @@ def w3c(value: Any) -> str:
 
 
 def document(body: bytes) -> etree._Element:
-    """The parsed body, without the white space between and around texts."""
+    """Return the parsed body, without white space around texts."""
     root = etree.fromstring(body, etree.XMLParser(remove_blank_text=True, resolve_entities=False))
     for element in root.iter(f"{NAMESPACE}*"):
         element.text = (element.text or "").strip() or None
@@ -177,7 +177,7 @@ def document(body: bytes) -> etree._Element:
 
 
 def canonical(body: bytes, times: Iterable[str] | None = None) -> bytes:
-    """The body in canonical form, with `times` in place of its lastmods."""
+    """Return the body in canonical form, with `times` instead of its lastmods."""
     root = document(body)
     if times is not None:
         for element, text in zip(root.iter(f"{NAMESPACE}lastmod"), times, strict=True):
@@ -186,5 +186,5 @@ def canonical(body: bytes, times: Iterable[str] | None = None) -> bytes:
 
 
 def texts(body: bytes, name: str) -> list[str]:
-    """The text of every element of that name."""
+    """Return the text of every element with this name."""
     return [element.text or "" for element in document(body).iter(f"{NAMESPACE}{name}")]

@@ -1,7 +1,7 @@
-"""The compatibility views answer as those of `django.contrib.sitemaps` do.
+"""The compatibility views respond like those of `django.contrib.sitemaps`.
 
-Most tests ask both for the same and compare. Where the answers differ by a deviation of
-`test_deviations_times.py`, contrib's are brought into the form of ours first.
+Most tests send the same request to both and compare the responses. If the responses differ by a deviation
+in `test_deviations_times.py`, contrib's response is converted first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
 
 
 def urls_of(name: str) -> Iterator[str]:
-    """The URLs of a case: its index, all its sections at once, and each alone."""
+    """Return the URLs of a case: its index, all its sections together, and each section."""
     for path in ("index.xml", "sitemap.xml", *map("sitemap-{}.xml".format, CASES[name](CONTRIB_BASES))):
         yield f"/{name}/{quote(path)}"
 
@@ -117,7 +117,7 @@ class TestEveryAnswer:
             asked = []
             for project in (COMPAT, projects.CONTRIB):
                 with CaptureQueriesContext(connection) as queries:
-                    # Not answer(), which looks at the context.
+                    # Not answer(), which reads the context.
                     assert projects.fetch(project, f"/{name}/{path}").status_code == 200
                 asked.append(len(queries))
             assert asked[0] <= asked[1]
@@ -191,7 +191,7 @@ class TestPage:
             ("/no_items/sitemap-base.xml?p=2", "Page 2 empty"),
         ],
     )
-    def test_that_there_is_not_is_refused_in_these_words(self, url: str, text: str) -> None:
+    def test_that_does_not_exist_is_refused_with_this_message(self, url: str, text: str) -> None:
         found = compat_answer(url)
         assert (found.status, found.context) == (404, text)
 
@@ -301,7 +301,7 @@ class TestPriority:
                 assert set(found) <= {"0.5", "0.3"}
 
     def test_as_a_number_in_an_entry_that_others_wrote_is_never_localized(self) -> None:
-        """Deviation 9: contrib writes 0,5 where that is the language's way."""
+        """Deviation 9: contrib writes 0,5 in languages with a decimal comma."""
         with translation.override("fr"):
             found = answer(COMPAT, "/tree_as_class_and_instance/sitemap-class.xml").body
         assert set(projects.texts(found, "priority")) == {"0.5"}
@@ -318,7 +318,7 @@ class TestPriority:
         assert projects.texts(found, "priority") == ["0.3"]
 
 
-class TestOtherPeoplesObjects:
+class TestThirdPartyObjects:
     def test_may_be_subclasses_of_nothing(self) -> None:
         made = views.sitemap(RequestFactory().get("/"), {"tree": Tree}).render()
         assert projects.texts(made.content, "loc") == [
@@ -340,7 +340,7 @@ class TestOtherPeoplesObjects:
         ]
 
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites"]})
-    def test_say_what_they_need(self) -> None:
+    def test_have_an_error_message_that_names_what_they_need(self) -> None:
         with pytest.raises(ImproperlyConfigured, match=r"requires django\.contrib\.sites"):
             views.sitemap(RequestFactory().get("/"), {"flat": FlatPageSitemap}).render()
 

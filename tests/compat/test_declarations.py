@@ -1,6 +1,6 @@
-"""Our base classes are what those of `django.contrib.sitemaps` are.
+"""Our base classes behave like those of `django.contrib.sitemaps`.
 
-Contrib's own behaviour is tested on its classes as well.
+The tests also run on contrib's classes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
 
 def outcome(call: Any) -> Any:
-    """What a call returns, or raises."""
+    """Return the result or the error of a call."""
     try:
         found = call()
         return list(found) if not isinstance(found, (date, type(None), int)) else found
@@ -68,9 +68,7 @@ class TestPackage:
         "name",
         ["django.contrib.sitemaps.views", "django_sitemaps09.views", "django_sitemaps09.views.compat"],
     )
-    def test_a_project_can_write_an_index_of_its_own_with_the_names_of_contribs_module(
-        self, name: str
-    ) -> None:
+    def test_a_project_can_write_its_own_index_with_the_names_of_contribs_module(self, name: str) -> None:
         module = importlib.import_module(name)
         newest = None
         for lastmod in (date(2026, 2, 1), datetime(2026, 3, 1, 12), datetime(2026, 1, 1, tzinfo=UTC)):
@@ -80,7 +78,7 @@ class TestPackage:
 
         @module.x_robots_tag
         def index(request: HttpRequest, sitemaps: Any) -> HttpResponse:
-            """An index of the project."""
+            """A project's own index view."""
             items = [module.SitemapIndexItem(location, last_mod=newest) for location in sitemaps]
             return HttpResponse(f"{items[0].location} {items[0].last_mod:%Y-%m-%d}")
 
@@ -131,10 +129,10 @@ SECTIONS = [
 
 
 class TestEveryDeclaration:
-    """Each section of each case, called as somebody does who wants the entries and no view."""
+    """Each section of each case, used without a view."""
 
     @pytest.mark.parametrize(("name", "key"), SECTIONS)
-    def test_gives_what_contribs_gives(self, name: str, key: str) -> None:
+    def test_returns_the_same_as_contrib(self, name: str, key: str) -> None:
         def found(bases: Bases) -> Any:
             declared = CASES[name](bases)[key]
             section = declared() if callable(declared) else declared
@@ -212,7 +210,7 @@ class TestOverriding:
         }
 
     def test_may_name_any_hook_to_get(self, leaves: Any) -> None:
-        """`_get` reads whatever a project adds, with the default for what is missing."""
+        """`_get()` reads any hook that a project adds, and returns the default for a missing hook."""
 
         class Added(leaves):
             rating = 5
@@ -242,7 +240,7 @@ class TestOverriding:
         assert [url["location"] for url in found] == ["https://shop.example.org/theirs/leaf/elm/"]
 
     def test_of_names_that_we_add_leaves_the_compatibility_views_alone(self, bases: Bases) -> None:
-        """A project may have had attributes that the native views give a meaning to."""
+        """A project may already have attributes with names that have a meaning for the native views."""
 
         class Named(bases.Sitemap):
             key = "anything"

@@ -1,4 +1,4 @@
-"""Deviations of the compatibility views, beside those of `test_deviations_times.py`."""
+"""Deviations of the compatibility views, except those in `test_deviations_times.py`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ urlpatterns = [
 
 @pytest.fixture(autouse=True)
 def _both_apps(settings: Any) -> None:
-    """Contrib's app first, so that its views find its own templates."""
+    """Install contrib's app first, so that its views find its own templates."""
     settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
 
 
@@ -49,14 +49,14 @@ def body(view: Any, sitemap: Any) -> bytes:
 
 @override_settings(SITEMAPS09={"BASE_URL": "https://www.example.org:8443"})
 @pytest.mark.urls("tests.urls")
-def test_base_url_decides_where_it_is_set() -> None:
-    """Deviation 4: contrib knows the site and the request only."""
+def test_base_url_decides_if_it_is_set() -> None:
+    """Deviation 4: contrib uses only the site and the request."""
     assert b"<loc>https://www.example.org:8443/a/</loc>" in body(views.sitemap, Plain)
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\x0b", "\ud800", "￾"])
 def test_a_text_that_no_xml_can_hold_is_refused_with_its_item(bad: str) -> None:
-    """Deviation 5: contrib writes a document that no parser reads, or fails to encode it."""
+    """Deviation 5: contrib writes a document that no parser accepts, or fails to encode it."""
 
     class Broken(Plain):
         def location(self, item: str) -> str:
@@ -79,7 +79,7 @@ def test_a_text_that_no_xml_can_hold_is_refused_with_its_item(bad: str) -> None:
         (True, (7, "yesterday")),
     ],
 )
-def test_a_lastmod_that_is_not_a_date_may_stand_next_to_others(i18n: bool, others: tuple[Any, ...]) -> None:
+def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n: bool, others: tuple[Any, ...]) -> None:
     """Deviation 6: contrib compares them, which fails."""
     lastmods = (datetime(2026, 1, 2, tzinfo=timezone.utc), *others)
 
@@ -123,7 +123,7 @@ def test_a_location_that_becomes_part_of_the_host_is_skipped(
 
 
 def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
-    """Deviation 6: contrib's index fails, and its sitemap too where there is a `Last-Modified` to send."""
+    """Deviation 6: contrib's index fails, and so does its sitemap if it sends `Last-Modified`."""
     assert b"lastmod" not in body(views.sitemap, Dated)
     with pytest.raises(TypeError):
         contrib_views.sitemap(RequestFactory().get("/"), {"s": Dated})
@@ -147,7 +147,7 @@ def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixtur
     ],
 )
 def test_the_views_are_public(client: Client) -> None:
-    """Deviation 7: under `LoginRequiredMiddleware` contrib sends crawlers to the login page."""
+    """Deviation 7: under `LoginRequiredMiddleware`, contrib redirects crawlers to the login page."""
     assert client.get("/ours.xml").status_code == 200
     assert client.get("/contribs.xml").status_code == 302
 

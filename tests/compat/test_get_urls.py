@@ -1,6 +1,6 @@
-"""`get_urls()` and what it asks: sites, protocols, newest times, as with `django.contrib.sitemaps`.
+"""`get_urls()`, sites, protocols and newest times, as in `django.contrib.sitemaps`.
 
-Contrib's own behaviour is tested on its classes as well.
+The tests also run on contrib's classes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TestGetUrls:
         assert all(type(item) is Article for item in found)
         assert [item.slug for item in found] == list(UPDATED)
 
-    def test_gives_item_and_language_where_there_are_languages(self, leaves: Any) -> None:
+    def test_gives_item_and_language_if_there_are_languages(self, leaves: Any) -> None:
         class Localized(leaves):
             i18n = True
             languages = ["en", "de"]
@@ -149,7 +149,7 @@ class TestSite:
         assert bases.Sitemap().get_domain(site) == "r.example"
 
     @pytest.mark.parametrize("kind", ["Sitemap", "GenericSitemap"])
-    def test_without_a_row_is_refused_in_these_words(self, bases: Bases, kind: str) -> None:
+    def test_without_a_row_is_refused_with_this_message(self, bases: Bases, kind: str) -> None:
         Site.objects.all().delete()
         Site.objects.clear_cache()
         with pytest.raises(ImproperlyConfigured) as raised:
@@ -158,7 +158,7 @@ class TestSite:
 
     @pytest.mark.parametrize("kind", ["Sitemap", "GenericSitemap"])
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]})
-    def test_without_the_framework_is_refused_in_these_words(self, bases: Bases, kind: str) -> None:
+    def test_without_the_framework_is_refused_with_this_message(self, bases: Bases, kind: str) -> None:
         with pytest.raises(ImproperlyConfigured) as raised:
             plain(bases, kind).get_urls()
         assert str(raised.value) == NO_SITE
@@ -229,7 +229,7 @@ class TestNewestTime:
         ],
         ids=repr,
     )
-    def test_is_none_where_times_lack_or_do_not_compare(self, bases: Bases, values: Any) -> None:
+    def test_is_none_if_times_lack_or_do_not_compare(self, bases: Bases, values: Any) -> None:
         section = bases.Sitemap()
         section.items = lambda: values
         section.lastmod = lambda value: value
@@ -257,7 +257,7 @@ class TestGenericSitemap:
         assert (section.date_field, section.priority) == ("updated", 0.6)
         assert (section.changefreq, section.protocol) == ("monthly", "http")
 
-    def test_has_nothing_where_nothing_is_given(self, bases: Bases) -> None:
+    def test_is_empty_without_arguments(self, bases: Bases) -> None:
         section = bases.GenericSitemap({"queryset": None})
         assert section.date_field is section.priority is section.changefreq is None
         assert section.protocol is None
@@ -268,7 +268,7 @@ class TestGenericSitemap:
         with pytest.raises(KeyError):
             bases.GenericSitemap({})
 
-    def test_prefers_what_the_class_says(self, bases: Bases) -> None:
+    def test_prefers_the_attributes_of_the_class(self, bases: Bases) -> None:
         class Said(bases.GenericSitemap):
             priority = 0.9
             changefreq = "never"
@@ -283,8 +283,8 @@ class TestGenericSitemap:
             bases.GenericSitemap({"queryset": Article.objects.all(), "date_field": "updated"})
         assert len(queries) == 0
 
-    def test_sees_rows_that_came_later(self, bases: Bases) -> None:
-        """One that is made at import must not keep the rows that it has read."""
+    def test_sees_rows_that_were_added_later(self, bases: Bases) -> None:
+        """An instance that is created at import must not cache rows."""
         rows = Article.objects.order_by("pk")
         section = bases.GenericSitemap({"queryset": rows})
         assert len(section.get_urls()) == 5
@@ -301,7 +301,7 @@ class TestGenericSitemap:
             assert section.get_latest_lastmod() == UPDATED["gamma-ü"]
         assert len(queries) == 1
 
-    def test_may_be_sliced_where_it_has_no_date(self, bases: Bases) -> None:
+    def test_may_be_sliced_if_it_has_no_date(self, bases: Bases) -> None:
         section = bases.GenericSitemap({"queryset": Article.objects.order_by("pk")[1:3]})
         found = [url["item"].code for url in section.get_urls()]
         assert found == ["c1", "c2"]

@@ -1,4 +1,4 @@
-"""Contrib's internal methods overridden where hooks are expressions."""
+"""Overrides of contrib's internal methods on classes with expressions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
 
 class TestOverriddenInternalsOfAModelSitemap:
-    """Overriding contrib's names is honoured where hooks are expressions, too."""
+    """Overrides of contrib's internal methods are called even if hooks are expressions."""
 
     def test_urls(self) -> None:
         class Section(Shop):

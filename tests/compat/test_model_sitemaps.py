@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
 
 class TestModelSitemap:
-    """Hooks that are expressions."""
+    """Sections with expressions as hooks."""
 
     def test_gives_the_dicts_that_methods_would_give(self) -> None:
         assert Shop().get_urls() == ShopByMethods().get_urls()
@@ -87,7 +87,7 @@ class TestModelSitemap:
         found = [url["item"].code for page in (1, 2, 3) for url in Paged().get_urls(page)]
         assert found == ["c4", "c3", "c2", "c1", "c0"]
 
-    def test_without_an_order_is_paged_by_its_key(self) -> None:
+    def test_without_an_order_is_paginated_by_its_key(self) -> None:
         class Paged(ModelSitemap[Article]):
             model = Article
             limit = 2
@@ -119,7 +119,7 @@ class TestModelSitemap:
         with pytest.raises(ImproperlyConfigured, match=r"Lacking.*queryset"):
             Lacking().get_urls(site=Host())
 
-    def test_sees_rows_that_came_later(self, articles: list[Article]) -> None:
+    def test_sees_rows_that_were_added_later(self, articles: list[Article]) -> None:
         before = len(Shop().get_urls())
         ArticleFactory(slug="later", category=articles[0].category)
         assert len(Shop().get_urls()) == before + 1
@@ -171,7 +171,7 @@ class TestModelSitemap:
 
         assert [url["priority"] for url in Counted().get_urls()] == ["0", "2", "0", "0", "0"]
 
-    def test_tells_the_newest_time_by_the_database(self) -> None:
+    def test_reads_the_newest_time_in_the_database(self) -> None:
         class Dated(Shop):
             queryset = Article.objects.filter(updated__isnull=False)
 
@@ -179,7 +179,7 @@ class TestModelSitemap:
             assert Dated().get_latest_lastmod() == UPDATED["gamma-ü"]
         assert len(queries) <= 2
 
-    def test_tells_no_newest_time_if_a_row_has_none_or_there_is_no_row(self) -> None:
+    def test_has_no_newest_time_if_a_row_has_none_or_there_is_no_row(self) -> None:
         class Empty(Shop):
             queryset = Article.objects.none()
 

@@ -1,4 +1,4 @@
-"""Opaque sitemaps, with a `get_urls()` of their own: nothing that contrib's view lists goes missing."""
+"""Opaque sitemaps with their own `get_urls()`: every URL of contrib's view is listed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def live(url: str) -> list[str]:
-    """The locations of a document; none of one that is not there."""
+    """Return the locations of a document; empty if it does not exist."""
     response = Client().get(url)
     if response.status_code == 404:
         return []
@@ -61,7 +61,7 @@ def named(*numbers: int) -> list[str]:
 
 
 def for_a_site(base: Any) -> Any:
-    """Lists by what `get_urls()` was called with."""
+    """Return a section whose items depend on the site that `get_urls()` was called with."""
 
     class ForASite(base):  # type: ignore[misc]
         limit = 4
@@ -126,7 +126,7 @@ class TestASectionThatListsByItsSite:
         # `get_urls()` for page 1 has set the site, by which the items are listed.
         assert "its paginator has none" not in caplog.text
 
-    def test_that_fails_is_missing_in_the_index_and_says_so(
+    def test_that_fails_is_missing_from_the_index_and_logged(
         self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken(for_a_site(base)):  # type: ignore[misc]
@@ -138,7 +138,7 @@ class TestASectionThatListsByItsSite:
             live("/sitemap.xml")
         assert "Section 's' is missing from the index" in caplog.text
 
-    def test_is_known_by_what_it_lists_now_where_it_lists_less_without_a_site(
+    def test_is_identified_by_its_current_items_if_it_lists_fewer_without_a_site(
         self, base: Any, serve: Any, tmp_path: Path
     ) -> None:
         class Fewer(for_a_site(base)):  # type: ignore[misc]
@@ -152,10 +152,10 @@ class TestASectionThatListsByItsSite:
 
 @pytest.mark.services
 @pytest.mark.django_db(databases=[*{"default", "postgresql"} & {*configured.DATABASES}])
-def test_a_page_whose_query_fails_is_none_where_a_request_is_a_transaction(
+def test_a_page_whose_query_fails_is_none_if_a_request_is_a_transaction(
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There a query that failed fails all behind it."""
+    """In a transaction, a failed query makes all later queries fail."""
     require(using := "postgresql")
 
     class Numbered(contrib.Sitemap):
@@ -191,7 +191,7 @@ class TestASectionWithoutItems:
         assert indexed(tmp_path) == {*named(1, 2)}
 
     @pytest.mark.parametrize("number", [1, 999_999_999])
-    def test_is_listed_once_for_a_page_and_says_so(
+    def test_is_listed_once_for_a_page_with_a_warning(
         self, base: Any, serve: Any, number: int, caplog: pytest.LogCaptureFixture
     ) -> None:
         asked = []
@@ -219,7 +219,7 @@ class TestASectionWithoutItems:
         assert export(output=tmp_path, sitemaps={"s": Resets}).urls == 4
         assert "Resets.get_urls() returns 4 entries, but its paginator has none" in caplog.text
 
-    def test_has_no_page_where_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
+    def test_has_no_page_if_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
         class Empty(for_a_site(base)):  # type: ignore[misc]
             def items(self) -> list[int]:
                 return []
@@ -229,7 +229,7 @@ class TestASectionWithoutItems:
         assert live("/sitemap-s-1.xml") == []
         assert export(output=tmp_path, sitemaps={"s": Empty}).urls == 0
 
-    def test_has_no_page_where_its_paginator_admits_none(self, base: Any, serve: Any) -> None:
+    def test_has_no_page_if_its_paginator_allows_none(self, base: Any, serve: Any) -> None:
         class Strict(for_a_site(base)):  # type: ignore[misc]
             @property
             def paginator(self) -> Any:
@@ -253,7 +253,7 @@ PATCHED = [{"location": f"{BASE}/patched/"}]
 
 
 class TestAPatch:
-    """Tests of projects patch what contrib's view calls."""
+    """A project's tests can patch the methods that contrib's view calls."""
 
     @pytest.mark.parametrize("name", ["get_urls", "_urls"])
     @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ NAMES = ["_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites",
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
-def test_an_attribute_of_a_project_means_what_it_likes(
+def test_an_attribute_of_a_project_can_have_any_meaning(
     name: str, values: dict[str, Any], serve: Any, articles: None
 ) -> None:
     bases: Any = (ModelSitemap,)

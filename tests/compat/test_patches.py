@@ -1,4 +1,4 @@
-"""Patches: what a project or its tests put in the place of a method is called everywhere."""
+"""Patches: a method that a project or its tests replace is called everywhere."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ urlpatterns = [
 
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Things are the only section."""
+    """Register one section."""
     monkeypatch.setitem(SITEMAPS, "s", Things)
 
 
 def texts(url: str, name: str) -> list[str | None]:
-    """What the elements of a name hold."""
+    """Return the texts of all elements with this name."""
     response = Client().get(url)
     assert response.status_code == 200
     root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
@@ -119,7 +119,7 @@ PATCHES = {
 
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_patch_that_is_older_than_the_import_of_this_package_is_called(name: str) -> None:
-    """As of a project that patches contrib in its settings."""
+    """For example, a project can patch contrib in its settings."""
     setup = f"""
         from functools import wraps
         from django.conf import settings

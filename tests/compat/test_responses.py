@@ -1,4 +1,4 @@
-"""The compatibility views as functions: their arguments, what they return, and how that is cached."""
+"""The compatibility views as functions: their arguments, their results, and caching."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Section(Sitemap[Leaf]):
 
 @pytest.fixture(params=["index", "sitemap"])
 def response(request: pytest.FixtureRequest, settings: Any) -> Any:
-    """What a view has returned, not rendered yet."""
+    """Return the response of a view before it is rendered."""
     settings.ROOT_URLCONF = COMPAT.urlconf
     return getattr(views, request.param)(RequestFactory().get("/"), {"one": Section})
 
@@ -64,7 +64,7 @@ class TestResponse:
         response.context_data.clear()
         assert response.render().content == content
 
-    def test_tells_its_template(self, response: Any) -> None:
+    def test_has_its_template(self, response: Any) -> None:
         assert response.template_name in ("sitemap.xml", "sitemap_index.xml")
         assert response.resolve_template(response.template_name).render(
             response.resolve_context(response.context_data)
@@ -76,7 +76,7 @@ class TestResponse:
         as_bytes = content if isinstance(content, bytes) else content.encode()
         assert response.render().content == as_bytes
 
-    def test_tells_callbacks_when_it_is_rendered(self, response: Any) -> None:
+    def test_calls_callbacks_when_it_is_rendered(self, response: Any) -> None:
         rendered: list[Any] = []
         response.add_post_render_callback(rendered.append)
         assert rendered == []
@@ -183,8 +183,8 @@ class TestViews:
         with pytest.raises(Exception, match="No sitemap available for section: 'none'"):
             views.sitemap(RequestFactory().get("/"), {"never": never}, section="none")
 
-    def test_give_the_page_as_it_stands_in_the_request(self) -> None:
-        """Whoever overrides `get_urls()` or the paginator gets the text, as from contrib."""
+    def test_pass_the_page_unchanged_from_the_request(self) -> None:
+        """As with contrib, an overridden `get_urls()` or paginator gets the string."""
         calls: list[Any] = []
 
         class Telling(Section):
@@ -225,7 +225,7 @@ class TestCaching:
         assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
     @pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
-    def test_by_cache_page_gives_what_is_given_without(self, path: str) -> None:
+    def test_by_cache_page_returns_the_same_as_without(self, path: str) -> None:
         cached = answer(COMPAT, f"/cached/{path}").body
         assert cached == answer(COMPAT, f"/counted/{path}").body.replace(b"/counted/", b"/cached/")
 

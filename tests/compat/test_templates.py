@@ -1,4 +1,4 @@
-"""Templates and contexts of the compatibility views: whatever a project or a middleware changes counts."""
+"""Templates and contexts of the compatibility views: changes by a project or a middleware take effect."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ class TestTemplates:
         ]
     )
     def test_of_the_project_may_be_for_another_engine(self) -> None:
-        """That engine's templates do not even tell where they come from."""
+        """Templates of that engine do not have an origin."""
         request = RequestFactory().get("/")
         found = views.sitemap(request, {}).render().content.decode()
         assert found == (projects.PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
 
-    def test_are_looked_for_at_each_request(self) -> None:
+    def test_are_searched_at_each_request(self) -> None:
         before = answer(COMPAT, "/limits/sitemap-two.xml").body
         during = answer(COMPAT, "/limits/sitemap-two.xml", folders=[PROJECT_TEMPLATES]).body
         assert b"own" in during
@@ -100,8 +100,8 @@ class TestTemplates:
         assert found.body == compat_answer("/times_with_zones/sitemap.xml").body
 
     @pytest.mark.parametrize("place", ["before", "after"])
-    def test_may_stand_next_to_contribs_app(self, place: str, settings: Any) -> None:
-        """`django.contrib.sitemaps` may stay among the installed apps, in either place."""
+    def test_can_be_installed_with_contribs_app(self, place: str, settings: Any) -> None:
+        """`django.contrib.sitemaps` may stay installed, before or after this app."""
         apps = list(settings.INSTALLED_APPS)
         at = apps.index("django_sitemaps09") + (place == "after")
         settings.INSTALLED_APPS = [*apps[:at], "django.contrib.sitemaps", *apps[at:]]
@@ -176,7 +176,7 @@ INDEX_EDITS: dict[str, Callable[[Any], Any]] = {
 
 
 class TestContext:
-    """What a middleware, or a view around ours, changes before the answer is rendered."""
+    """Changes by a middleware, or by a wrapping view, before the response is rendered."""
 
     @pytest.mark.parametrize("edit", URLSET_EDITS)
     @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ class TestContext:
     def test_that_was_touched_is_written_as_one_that_was_not(
         self, name: str, editing: Callable[..., None]
     ) -> None:
-        """The stock template and the quick way write the same."""
+        """The stock template and the writer produce the same document."""
         before = [compat_answer(f"/{name}/{path}") for path in ("index.xml", "sitemap.xml")]
         editing(lambda response: setattr(response, "context_data", {**response.context_data}))
         after = [compat_answer(f"/{name}/{path}") for path in ("index.xml", "sitemap.xml")]

@@ -1,4 +1,4 @@
-"""The routes of a project, for contrib's views and for ours. Each case has a URLconf of its own."""
+"""The routes of a project, for contrib's views and for ours. Each case has its own URLconf."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def page(request: HttpRequest, **values: Any) -> HttpResponse:
 
 
 def counted(bases: Bases) -> Any:
-    """A section that keeps an account of how often it was made and read."""
+    """Return a section that counts how often it was created and read."""
 
     class Counted(bases.Sitemap):
         made: list[Any] = []
@@ -49,7 +49,7 @@ STATIC = [
 
 
 def case_routes(name: str, bases: Bases, views: ModuleType) -> list[Any]:
-    """A case under its name."""
+    """Return the routes of a case."""
     sections = CASES[name](bases)
     default = "django.contrib.sitemaps.views.sitemap"
     return [
@@ -61,11 +61,11 @@ def case_routes(name: str, bases: Bases, views: ModuleType) -> list[Any]:
 
 
 def routes(bases: Bases, views: ModuleType) -> list[Any]:
-    """The ways of routing that contrib's documentation shows, and some that it admits."""
+    """Return the routes that contrib's documentation shows, and others that it allows."""
     some = CASES["hooks_as_methods"](bases) | CASES["limits"](bases)
     nested = [path("sitemap-<path:section>.xml", views.sitemap, {"sitemaps": some}, name="page")]
     found = [
-        # Without a name of their own, as in the first example of contrib's documentation.
+        # Without a name, as in the first example of contrib's documentation.
         path("sitemap.xml", views.index, {"sitemaps": some}),
         path(
             "sitemap-<section>.xml",

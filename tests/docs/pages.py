@@ -93,12 +93,12 @@ class Snippet:
     ran: bool = False
 
     def run(self, module: str, given: Mapping[str, object] | None = None) -> Any:
-        """Return a module of that name with the snippet as its text; `given` are names that it supposes."""
+        """Run the snippet as a module with this name, and return it. `given` has names that it needs."""
         made = ModuleType(module)
         made.__dict__.update(given or {})
         sys.modules[module] = made
         self.modules.append(module)
-        # With the lines of the page, so that an error names one of them.
+        # Keep the line numbers of the page for errors.
         text = "\n" * (self.block.line - 1) + self.block.text
         exec(compile(text, self.block.place.page, "exec", dont_inherit=True), made.__dict__)  # noqa: S102 our own
         self.ran = True

@@ -154,7 +154,7 @@ class TestASitemapsModule:
         assert any(f"{project.sitemaps}, line {at}: {words}" in said for at in lines), said
         assert words in project.is_refused("export_sitemaps", "--output", "public")
 
-    def test_says_so_where_its_own_import_fails_elsewhere(self, project: Project) -> None:
+    def test_says_so_if_its_own_import_fails_elsewhere(self, project: Project) -> None:
         (project.folder / "shop" / "helpers.py").write_text("\n\n1 / 0\n")
         line = project.declare("from shop import helpers")
         assert f"{project.sitemaps}, line {line}: ZeroDivisionError: " in project.is_refused("check")
@@ -221,7 +221,7 @@ class TestADeclaration:
             ('["home"]', "`def location(self, item)`, or use StaticViewSitemap for view names"),
         ],
     )
-    def test_without_a_location_says_so(self, project: Project, items: str, words: str) -> None:
+    def test_without_a_location_is_reported(self, project: Project, items: str, words: str) -> None:
         project.declare(
             f'@register("products")\nclass Products(Sitemap):\n def items(self): return {items}'
         )
@@ -261,6 +261,25 @@ def test_the_header_of_the_settings_page_is_sent(project: Project) -> None:
     assert out.splitlines()[-1] == "public, max-age=3600, stale-while-revalidate=86400"
 
 
+def test_the_settings_for_serving_files_by_django_serve_them(project: Project) -> None:
+    [block] = blocks("python", "docs/howto/serve.md", "Django")
+    base_dir = "from pathlib import Path\nBASE_DIR = Path(__file__).parent\n"
+    (project.folder / "site_settings.py").write_text(f"{SETTINGS}{base_dir}{block.text}\n")
+    project.declare(
+        '@register("home")\nclass Home(Sitemap):\n'
+        ' def items(self): return ["/"]\n def location(self, item): return item'
+    )
+    status, _, err = project.manage("export_sitemaps")
+    assert status == 0, err
+    file = project.folder / "sitemaps" / "sitemap.xml"
+    assert "/sitemap-home-1.xml.gz" in file.read_text()
+    file.write_text("the file")
+    code = "from django.test import Client; print(Client().get('/sitemap.xml').getvalue())"
+    status, out, err = project.manage("shell", "-c", code)
+    assert status == 0, err
+    assert out.splitlines()[-1] == "b'the file'"
+
+
 class TestBaseUrl:
     @pytest.mark.parametrize(
         ("debug", "host"), [(True, "http://127.0.0.1:8000"), (False, "https://www.example.com")]
@@ -287,7 +306,7 @@ class TestBaseUrl:
 
 
 class TestInstalledApps:
-    def test_without_ours_are_an_error_where_our_urls_are_included(self, project: Project) -> None:
+    def test_without_ours_are_an_error_if_our_urls_are_included(self, project: Project) -> None:
         settings = project.folder / "site_settings.py"
         settings.write_text(SETTINGS.replace('"django_sitemaps09", ', ""))
         status, _, err = project.manage("check")

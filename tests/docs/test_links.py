@@ -15,7 +15,7 @@ _CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def links(page: str) -> list[str]:
-    # Code is no link, but the text of one can be code.
+    # Code is not a link, but the text of a link can be code.
     text = _CODE.sub("code", PAGES[page])
     return [target or address for target, address in _LINK.findall(text)]
 
@@ -46,7 +46,7 @@ def test_relative_links_lead_to_a_file_and_a_heading(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_other_links_are_of_the_web(page: str) -> None:
-    """Nothing is fetched: `sphinx -b linkcheck` does that."""
+    """Only `sphinx -b linkcheck` fetches them."""
     for link in links(page):
         parts = urlsplit(link)
         if parts.scheme:

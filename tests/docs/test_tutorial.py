@@ -17,7 +17,7 @@ from tests.docs.pages import BLOCKS, PAGES, ROOT, Block
 PAGE = "docs/tutorial.md"
 #: In seconds.
 DEADLINE = 90
-#: Lines that set up an environment, which a test has already.
+#: Lines that set up an environment, which the test already has.
 _SET_UP = ("python3 -m venv ", ". .venv/", "pip install ")
 
 
@@ -75,7 +75,7 @@ def fetch(path: str, project: Path, environment: dict[str, str]) -> str:
     return shell(f'python manage.py shell -v 0 -c "{FETCH.format(path=path)}"', project, environment)
 
 
-def test_the_tutorial_gives_what_it_shows(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_the_tutorial_produces_its_output(tmp_path: Path, environment: dict[str, str]) -> None:
     project = tmp_path / "site"
     project.mkdir()
     *steps, shown, export, follows = [block for block in BLOCKS if block.place.page == PAGE]

@@ -1,4 +1,4 @@
-"""Extensions of a project's own: no text of theirs breaks, or changes, the document around it."""
+"""Extensions of a project: no returned text breaks or changes the document around it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document(elements: str) -> bytes:
 
 
 def read(elements: str) -> Any:
-    """The elements behind `loc`, in a document where everything else is as it was before."""
+    """Return the elements after `loc`, and check that the rest of the document is unchanged."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     root = etree.fromstring(document(elements), parser)
     assert len(root) == 2
@@ -47,7 +47,7 @@ def read(elements: str) -> Any:
 
 
 def shape(elements: Sequence[Any]) -> list[Any]:
-    """Elements with all that they say; prefixes, comments and the form of text say nothing."""
+    """Return the content of elements, without prefixes, comments and the notation of text."""
     return [
         (
             each.tag,
@@ -60,7 +60,7 @@ def shape(elements: Sequence[Any]) -> list[Any]:
 
 
 def texts(element: Any) -> list[str]:
-    """The texts before, between and behind the elements of one."""
+    """Return the texts before, between and after the child elements."""
     found = [element.text or ""]
     for child in element:
         if child.tag == etree.Comment:
@@ -124,7 +124,7 @@ def test_any_other_uri_can_be_a_namespace(namespace: str) -> None:
     assert extension_text(extension, "<geo:a/>") == "<geo:a/>"
 
 
-def test_extensions_are_equal_hashable_and_the_same_behind_a_pickle() -> None:
+def test_extensions_are_comparable_hashable_and_can_be_pickled() -> None:
     assert {EXTENSION} == {Extension("geo", GEO, xml), pickle.loads(pickle.dumps(EXTENSION))}  # noqa: S301
 
 
@@ -228,7 +228,7 @@ def test_what_is_not_whole_or_not_of_the_extension_is_refused_with_the_reason(
         extension_text(EXTENSION, given_text)
 
 
-def test_elements_stand_within_each_other_to_50_levels() -> None:
+def test_elements_can_be_nested_to_50_levels() -> None:
     def nested(levels: int) -> str:
         return "<geo:a>" * levels + "b" + "</geo:a>" * levels
 
@@ -329,7 +329,7 @@ def escape(text: str) -> str:
 
 @st.composite
 def elements_of(draw: Any, inner: st.SearchStrategy[str]) -> str:
-    """An element as some author may write it."""
+    """Draw an element as an author might write it."""
     name = draw(st.sampled_from(["a", "ü", "x.y-z"]))
     start, prefix = draw(
         st.sampled_from([("geo:", ""), ("g:", f" xmlns:g='{GEO}'"), ("", f" xmlns='{GEO}'")])

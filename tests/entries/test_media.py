@@ -1,4 +1,4 @@
-"""Images, videos and news: what cannot stand is refused where it is made."""
+"""Images, videos and news: invalid values are rejected on creation."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_what_has_no_text_for_xml_is_refused_by_the_name_of_its_field(name: str,
         ({"uploader": "", "uploader_info": "/a"}, "Video.uploader is required"),
     ],
 )
-def test_what_the_documentation_of_videos_does_not_admit_is_refused_where_it_is_made(
+def test_videos_that_the_documentation_does_not_allow_are_refused_on_creation(
     changes: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{reason}"):
@@ -173,7 +173,7 @@ def test_what_the_documentation_of_videos_does_not_admit_is_refused_where_it_is_
         (Platform, None, ["web"], "Platform.relationship must be one of allow, deny, not None"),
     ],
 )
-def test_who_may_see_a_video_is_told_in_googles_words(
+def test_restrictions_of_a_video_use_googles_words(
     make: Any, relationship: Any, words: Any, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{reason}"):
@@ -224,7 +224,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=[*VALUES])
-def test_values_are_equal_hashable_frozen_and_the_same_behind_a_pickle(value: Any) -> None:
+def test_values_are_comparable_hashable_frozen_and_can_be_pickled(value: Any) -> None:
     copies = [replace(value), *(pickle.loads(pickle.dumps(value, protocol)) for protocol in range(2, 6))]  # noqa: S301
     assert {value} == {*copies}
     assert [*map(written, copies)] == [written(value)] * len(copies)
@@ -239,7 +239,7 @@ class Word(str, enum.Enum):
     AT = "at"
 
 
-def test_texts_are_kept_as_plain_strings_whatever_they_came_as() -> None:
+def test_texts_are_stored_as_plain_strings_regardless_of_their_type() -> None:
     image = Image(mark_safe("/a.png"), caption=gettext_lazy("Yes"), title=Word.TV)
     assert (image.loc, image.caption, image.title) == ("/a.png", "Yes", "tv")
     assert {type(image.loc), type(image.caption), type(image.title)} == {str}

@@ -49,7 +49,7 @@ pytestmark = pytest.mark.sitemaps09
 
 
 class Lazy(Mapping[str, Any]):
-    """Sections that are found when they are asked for, as a project writes them; its length recurses."""
+    """A project's mapping that finds sections on access. Its length would recurse."""
 
     def __getitem__(self, name: str) -> Any:
         return {"a": Numbers(3), "b": Numbers(1)}[name]
@@ -62,7 +62,7 @@ class Lazy(Mapping[str, Any]):
 
 
 class LazyDict(dict[str, Any]):
-    """Sections that are filled in late."""
+    """A dict that is filled with sections on first access."""
 
     def items(self) -> Any:
         return Lazy().items()
@@ -81,7 +81,7 @@ class LazyDict(dict[str, Any]):
 
 @pytest.mark.parametrize("kind", [Lazy, LazyDict])
 class TestAMappingOfTheProjects:
-    """Contrib's views ask a mapping for neither its truth nor its length, and an export does not either."""
+    """Like contrib's views, an export evaluates neither the truth value nor the length of a mapping."""
 
     def test_is_exported(self, kind: Any, folder: Path) -> None:
         report = export(output=folder, sitemaps=kind())
@@ -89,7 +89,7 @@ class TestAMappingOfTheProjects:
         assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
         assert export(["b"], output=folder, sitemaps=kind()).urls == 1
 
-    def test_is_told_where_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
+    def test_lists_its_names_if_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
             export(["nothing"], output=folder, sitemaps=kind())
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
@@ -129,18 +129,18 @@ class TestTheTarget:
         with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_named_where_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
+    def test_is_named_if_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
         configure(STORAGE="sitmaps")
         with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_refused_where_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
+    def test_is_refused_if_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
         backend = {"BACKEND": f"{__name__}.Remote"}
         settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
         with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared"):
             export(sitemaps={"a": Numbers(1)})
 
-    def test_is_refused_where_it_is_a_file(self, tmp_path: Path) -> None:
+    def test_is_refused_if_it_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ExportError, match="file"):
             export(output=tmp_path / "file", sitemaps={"a": Numbers(1)})
@@ -207,9 +207,7 @@ class TestTheBase:
         export(output=folder, sitemaps={"a": Old(1)})
         assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
-    def test_of_the_files_is_a_setting_of_its_own(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
+    def test_of_the_files_is_a_separate_setting(self, folder: Path, configure: Callable[..., None]) -> None:
         configure(FILES_URL="https://cdn.example.net/maps/")
         robots = folder / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
@@ -245,7 +243,7 @@ class TestSectionsAsArguments:
             for number in range(1, most + 1)
         ]  # fmt: skip
 
-    def test_begin_an_index_where_there_is_none(self, folder: Path) -> None:
+    def test_begin_an_index_if_there_is_none(self, folder: Path) -> None:
         export(["b"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
         assert named(folder) == ["sitemap-b-1.xml.gz"]
 
@@ -312,7 +310,7 @@ class TestSectionsAsArguments:
         ],
     )
     @pytest.mark.parametrize("manifest", [False, True])
-    def test_are_refused_beside_an_index_that_cannot_be_read_if_no_manifest_tells_what_it_said(
+    def test_are_refused_next_to_an_unreadable_index_without_a_manifest(
         self, folder: Path, index: str | bytes, manifest: bool
     ) -> None:
         sitemaps = {"a": Numbers(1), "b": Numbers(1)}
@@ -337,7 +335,7 @@ class TestSectionsAsArguments:
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
 
-    def test_with_a_name_that_is_none_are_answered_by_the_nearest(self, folder: Path) -> None:
+    def test_with_an_unknown_name_suggest_the_nearest_name(self, folder: Path) -> None:
         sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
         with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
             export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
@@ -347,7 +345,7 @@ class TestSectionsAsArguments:
 
 
 class TestSectionsThatAreMissing:
-    def test_are_an_error_that_tells_where_they_are_looked_for(self, folder: Path) -> None:
+    def test_are_an_error_that_says_where_they_are_searched(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*does not see .* URLconf"):
@@ -446,7 +444,7 @@ class TestLivePages:
             live = client.get(f"/{name}").content
             assert live.startswith(GZIP_HEADER[:3]) == gzip
             assert unpacked(live) == exported
-        # One item to a page; the page of the bad one would be empty.
+        # One item per page, so the page of the invalid item would be empty.
         assert len(named(folder)) == 2 + 3 + 4
 
     @pytest.mark.parametrize("gzip", [True, False])
@@ -463,8 +461,8 @@ class TestLivePages:
 
 
 @pytest.mark.django_db
-class TestWhatIsActiveWhereTheExportIsCalled:
-    """Nothing of it shows: an export may be called in a request, too."""
+class TestTheActiveStateOfTheCaller:
+    """The caller's active state does not affect an export, which may be called in a request."""
 
     def exported(self, folder: Path, sitemaps: dict[str, Any]) -> dict[str, bytes]:
         export(output=folder, sitemaps=sitemaps)

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.sitemaps09
 
 
 class Stumbling(Numbers):
-    """The database fails at those calls of `location`, counted from 1, that `failing` holds."""
+    """Section whose database fails in some calls of `location`: `failing` has their numbers, from 1."""
 
     def __init__(self, count: int, failing: Sequence[int]) -> None:
         super().__init__(count)
@@ -57,7 +57,7 @@ class Stumbling(Numbers):
 
 
 class Spy(Numbers):
-    """Calls `look` when its items are asked for, in the middle of an export."""
+    """Section that calls `look` when its items are requested, in the middle of an export."""
 
     def __init__(self, look: Callable[[], object]) -> None:
         super().__init__(5)
@@ -123,7 +123,7 @@ class TestAFailedSection:
 @pytest.mark.django_db
 class TestADatabaseThatFails:
     @pytest.mark.parametrize("call", range(1, 21))
-    def test_once_is_retried_wherever_it_was(
+    def test_once_is_retried_at_any_point(
         self, folder: Path, configure: Callable[..., None], call: int
     ) -> None:
         configure(MAX_URLS=4)
@@ -196,7 +196,7 @@ class TestTwoExportsAtOnce:
             assert not robots.exists()
             inside.append(runs)
 
-        # What is staged of the first one is not touched either.
+        # The staged files of the first export are not touched either.
         export(output=folder, sitemaps={"b": Numbers(2), "a": Spy(second)})
         assert len(inside) == 1
         assert paths(folder) == [*numbers(2), *numbers(5)]
@@ -234,7 +234,7 @@ class TestTwoExportsAtOnce:
 
 
 class TestAFailureToWrite:
-    """Each file whole or not at all."""
+    """Each file is complete, or does not exist."""
 
     @pytest.fixture
     def before(self, folder: Path) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class TestAFailureToWrite:
         assert paths(folder) == [*numbers(9), *numbers(9)]
         if begun:
             assert report.written == ()
-            # What was staged is not made again.
+            # Staged files are not rendered again.
             assert all(
                 touched(folder)[name] == after[name] for name in after if after[name] != before[name]
             )
@@ -344,7 +344,7 @@ class TestAFailureToWrite:
 
 
 def full_after(size: int, write: Callable[..., int]) -> Callable[..., int]:
-    """A disk that takes so many bytes of each file."""
+    """Simulate a disk that accepts this number of bytes of each file."""
     taken: dict[object, int] = {}
 
     def full(sink: Any, data: bytes) -> int:
@@ -410,11 +410,11 @@ def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
 
-    # The locations alone of 180,000 rows would take 15 MB.
+    # The locations of 180,000 rows alone would take 15 MB.
     assert peak(200_000) - peak(20_000) < 5_000_000
 
 
-# What runs in a process of its own: `python -m tests.support.export_processes killed FOLDER WHEN`.
+# This runs in a separate process: `python -m tests.support.export_processes killed FOLDER WHEN`.
 
 
 def in_a_process(function: str, *arguments: object) -> subprocess.CompletedProcess[str]:

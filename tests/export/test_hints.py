@@ -1,4 +1,4 @@
-"""Hints: they name what made a section slow, as measured by step, and what to declare instead."""
+"""Hints name the measured steps that made a section slow, and what to declare instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.paths import ROOT
 from tests.support.sections import Numbers
 
 EVERYTHING = Page(1, None, None)
-#: More than the ten from which on queries are looked at.
+#: More than ten, the minimum number of queries for a hint.
 COUNT = 24
 
 
@@ -49,7 +49,7 @@ class Default(ModelSitemap[Article]):
 
 
 class Related(Default):
-    """The usual N+1: the related object of each item is a query."""
+    """A typical N+1 problem: one query for the related object of each item."""
 
     def location(self, item: Article) -> str:
         return f"/{item.category and item.category.slug}/{item.slug}/"
@@ -85,7 +85,7 @@ class OwnRoad(Default):
 
 
 class Written(ContribSitemap):  # type: ignore[type-arg]
-    """As it was for contrib."""
+    """A section that was written for contrib."""
 
     limit = 10
 
@@ -108,7 +108,7 @@ class Sliced(Related):
 
 
 class United(Default):
-    """Rows that Django does not annotate."""
+    """A section of rows that Django cannot annotate."""
 
     lastmod = F("updated")
 
@@ -121,13 +121,13 @@ class United(Default):
 
 
 class Listed(Sitemap[Article]):
-    """Makes a list where it could give a queryset."""
+    """A section that returns a list although it could return a queryset."""
 
     def items(self) -> list[Article]:
         return [item for item in Article.objects.all() if item.category and item.category.slug]
 
 
-# What the processes of an export with workers find by the setting.
+# Worker processes find these sections by the setting.
 SECTIONS = {
     kind.__name__.lower(): type(kind.__name__, (kind,), {"limit": 10})
     for kind in (Declared, Default, Related, Joined, Prefetched, TwoHooks, Translated, Sliced)
@@ -135,7 +135,7 @@ SECTIONS = {
 
 
 def populate() -> None:
-    """Each article has a category of its own, and every other one a comment."""
+    """Create articles. Each has its own category, and every second one has a comment."""
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
     articles = Article.objects.bulk_create(
         Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories)
@@ -153,7 +153,7 @@ def source_of(sitemap: object) -> sources.Source:
 
 
 def costs_of(sitemap: object) -> Costs:
-    """What its rows cost when all are read."""
+    """Return the costs of reading all rows."""
     source = source_of(sitemap)
     with record_costs() as costs:
         for _ in source.batches(EVERYTHING):
@@ -194,7 +194,7 @@ class TestQueriesPerItem:
             'or declare a Route with F("relation__field").'
         )
 
-    def test_are_none_where_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
+    def test_are_none_if_the_queryset_brings_the_related_rows(self, tmp_path: Path) -> None:
         assert export_hints(Joined, tmp_path) == ()
         assert export_hints(Prefetched, tmp_path) == ()
         assert costs_of(Prefetched).steps["instances"].queries == 2
@@ -228,7 +228,7 @@ class TestQueriesPerItem:
         assert (cost.queries, cost.repeated) == (COUNT + 2, COUNT)
         assert "tests_category" in cost.sql
 
-    def test_are_not_looked_for_below_ten(self, tmp_path: Path) -> None:
+    def test_are_not_reported_below_ten(self, tmp_path: Path) -> None:
         Article.objects.filter(slug__endswith="9").delete()
         few = Article.objects.filter(pk__in=list(Article.objects.values_list("pk", flat=True)[:9]))
         assert export_hints(type("Few", (Related,), {"queryset": few}), tmp_path) == ()
@@ -251,7 +251,7 @@ class TestQueriesPerItem:
         assert "declare" not in found[0]
 
     @pytest.mark.parametrize("kind", [OwnRoad, Written])
-    def test_of_a_get_urls_of_its_own_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
+    def test_of_an_overridden_get_urls_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
         related = type("Own", (kind,), {"location": Related.location})
         (hint,) = export_hints(related, tmp_path)
         assert hint.startswith("get_urls() runs 1.")
@@ -263,7 +263,7 @@ class TestQueriesPerItem:
         assert hint.startswith("location runs 1.0 queries per item and takes ")
 
     def test_of_the_rows_of_a_union_are_few(self, tmp_path: Path) -> None:
-        """Its expressions are asked for once a slice, and not once a row."""
+        """Its expressions are queried once for each slice, not once for each row."""
         assert export_hints(United, tmp_path) == ()
 
     def test_of_items_are_found_before_the_first_page(self, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ class TestQueriesPerItem:
 
 
 @pytest.mark.usefixtures("rows")
-class TestAQuerysetWhoseRowsCostMoreToChooseThanToRead:
+class TestAQuerysetWhoseRowsCostMoreToSelectThanToRead:
     RANK = Window(RowNumber(), order_by="pk")
 
     @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ class TestAStepThatTakesLong:
         )
         assert slow(source_of(Listed), positions=0.01, items=0.24) == ()
 
-    def test_is_not_named_where_nothing_else_can_be_declared(self) -> None:
+    def test_is_not_named_if_nothing_else_can_be_declared(self) -> None:
         assert slow(source_of(Numbers(COUNT)), positions=0.1, location=0.8) == ()
 
     def test_is_not_a_queryset_of_which_no_row_is_read_yet(self) -> None:
@@ -448,13 +448,13 @@ class TestAStepThatTakesLong:
 
 
 class TestCosts:
-    def test_are_not_measured_where_nobody_records(self) -> None:
+    def test_are_not_measured_unless_costs_are_recorded(self) -> None:
         with step("location") as cost:
             assert all(not connections[alias].execute_wrappers for alias in connections)
         assert cost == Cost()
 
     @pytest.mark.django_db
-    def test_leave_no_wrapper_behind_even_where_a_step_fails(self) -> None:
+    def test_leave_no_wrapper_even_if_a_step_fails(self) -> None:
         def failing() -> None:
             assert connection.execute_wrappers
             raise ZeroDivisionError
@@ -512,7 +512,8 @@ class TestTheCommand:
             assert found["related"][0].startswith("location runs 1.0 queries per item")
 
 
-#: In a database that several processes can open; before models are imported, there are settings.
+#: The script uses a database that several processes can open. It configures settings before importing
+#: models.
 PROCESS = f"""
 import json, sys, django
 from tests import settings

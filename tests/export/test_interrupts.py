@@ -25,7 +25,7 @@ from tests.support.published import quick_folder
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
-# Pages are cut for 95 rows, as the first 200 rows say, which are read before any page is.
+# A page has 95 rows, based on the first 200 rows, which are read before all pages.
 ROWS, PAGE, PAGES, SAMPLE = 600, 100, 7, 200
 SETTINGS = f"""
 import contextlib
@@ -37,7 +37,7 @@ SITEMAPS09 = {{
     "ROOT": os.environ["TESTS_ROOT"],
 }}
 """
-#: Runs the command; `spawn` where the workers are to be started anew.
+#: Runs the command. With `spawn`, workers are spawned instead of forked.
 RUN = """
 import multiprocessing, sys
 if __name__ == "__main__":
@@ -59,14 +59,17 @@ if __name__ == "__main__":
 
 @pytest.fixture(autouse=True)
 def no_signal_is_ignored() -> Iterator[None]:
-    """A shell lets commands in the background ignore interrupts, and their children too."""
+    """Restore the default handler for interrupts.
+
+    Commands that a shell starts in the background, and their children, ignore them.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def meet() -> None:
-    """Says that somebody is here, and stays for as long as there is a gate."""
+    """Signal that this process has arrived, and wait for as long as the gate exists."""
     gate = Path(os.environ["TESTS_GATE"])
     if gate.is_dir():
         (gate / str(os.getpid())).touch()
@@ -76,7 +79,7 @@ def meet() -> None:
 
 
 class Articles(ModelSitemap[Any]):
-    """Rows by ranges, that are read in workers."""
+    """A section of key ranges, which workers render."""
 
     def get_queryset(self) -> Any:
         from tests.models import Article
@@ -93,7 +96,7 @@ SECTIONS = {"articles": Articles}
 
 
 class Site:
-    """A folder with a database, and a command that exports it."""
+    """A folder with a database, and the command that exports its rows."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.public, self.gate = folder, folder / "public", folder / "gate"
@@ -143,7 +146,7 @@ class Site:
 
     @property
     def left_over(self) -> Sequence[str]:
-        """What a run has left that nobody needs any more."""
+        """Return the files that a run has left behind."""
         stages = [path.name for path in self.public.glob(".sitemaps09/run-*")]
         return stages + [path.name for path in self.folder.glob("sitemaps09-*")]
 
@@ -187,7 +190,7 @@ def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(
         until(lambda: len(site.met) == int(workers), "the pages never began")
         inside = site.met
         if number == signal.SIGINT:
-            # A terminal sends it to all of them, and a launcher once more.
+            # A terminal sends the signal to all processes, and a launcher may send it again.
             os.killpg(process.pid, number)
         process.send_signal(number)
         code, _, errors = ended(process)
@@ -277,7 +280,7 @@ class TestHandlers:
         SPIES["spy"] = Spy(seen)
 
         def own(number: int, frame: object) -> None:
-            """A server's."""
+            """Signal handler of a server."""
 
         before = signal.signal(signal.SIGTERM, own)
         try:
@@ -334,7 +337,7 @@ class TestHandlers:
         with uninterrupted(), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
-    def test_raise_what_was_held_back_at_the_end(self) -> None:
+    def test_raise_the_delayed_signal_at_the_end(self) -> None:
         steps = []
 
         def publish() -> None:

@@ -1,4 +1,4 @@
-"""How much memory a run took, as far as the system tells."""
+"""The memory that a run took, as reported by the system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 
 MILLION = 1_000_000
 
-#: In a process of its own: what a process once took it has taken for good.
+#: This runs in a separate process, because the peak memory of a process never decreases.
 CODE = """
 import subprocess, sys
 from django_sitemaps09.export.memory import peaks
@@ -29,7 +29,7 @@ print(*first, *peaks())
 
 
 def measured(own: int, workers: int) -> list[int | None]:
-    """The peaks at first, and those after so many bytes were held by that process and by another one."""
+    """Return the initial peaks, and those after the process and a child have held so many bytes."""
     done = subprocess.run(  # noqa: S603 our own interpreter and code
         [sys.executable, "-c", CODE.format(own=own, workers=workers)],
         env={"PYTHONPATH": str(ROOT)},
@@ -46,7 +46,7 @@ class TestThePeaks:
         before, _, after, workers = measured(200 * MILLION, 0)
         assert before is not None
         assert after is not None
-        # What the process that started this one had may be counted for it at first.
+        # At first, the system may count the memory of the parent process.
         assert 200 * MILLION < after < before + 210 * MILLION
         assert workers is None
 
@@ -58,6 +58,6 @@ class TestThePeaks:
         assert 200 * MILLION < workers < 300 * MILLION
 
 
-def test_what_a_system_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_system_does_not_report_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "resource", None)
     assert memory.peaks() == (None, None)

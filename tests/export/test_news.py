@@ -1,4 +1,4 @@
-"""Files of news: they are updated in place, and do not multiply after a crash."""
+"""News files are updated in place, and their number does not grow after a crash."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Small(Fresh):
 
 
 class Words(ModelSitemap[Word]):
-    """A section of ranges of a key."""
+    """A section of key ranges."""
 
     model = Word
     location = Route("word", word=F("word"))
@@ -61,12 +61,12 @@ class Words(ModelSitemap[Word]):
 
 
 def files(folder: Path, section: str = "news") -> list[str]:
-    """The pages of a section that are there, named or not."""
+    """Return the existing pages of a section, whether an index lists them or not."""
     return sorted(path.name for path in folder.glob(f"sitemap-{section}-*"))
 
 
 def expected(now: datetime) -> list[str]:
-    """The recent articles, the newest first, by Python."""
+    """Return the recent articles, newest first, as computed in Python."""
     rows = [row for row in Article.objects.all() if row.updated and now - TWO_DAYS <= row.updated <= now]
     rows.sort(key=lambda row: (row.updated, row.pk), reverse=True)
     return [row.slug for row in rows]
@@ -78,7 +78,7 @@ class TestFilesOfNews:
 
     @pytest.fixture(autouse=True)
     def _words(self) -> None:
-        """There is always something to name in an index."""
+        """Add a section, so that the index is never empty."""
         Word.objects.bulk_create(Word(word=f"w{number:02}") for number in range(25))
 
     @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"rebalance": True}, {"strict": True}])
@@ -107,7 +107,7 @@ class TestFilesOfNews:
     def test_that_are_not_needed_any_more_go_and_come_back(
         self, stopped_clock: Clock, folder: Path, configure: Callable[..., None], keep: int
     ) -> None:
-        """A file that is needed again is none that is due to be deleted, whichever run comes first."""
+        """A file that is needed again is not deleted, regardless of which run comes first."""
         configure(KEEP_REMOVED=keep)
 
         def pages(amount: int, later: timedelta) -> list[str]:
@@ -120,9 +120,9 @@ class TestFilesOfNews:
             return files(folder)
 
         assert pages(27, HOUR) == first(3)
-        # Named no more, and still there for whoever has the index of before.
+        # The file is no longer listed, but still exists for crawlers that have the previous index.
         assert pages(5, HOUR) == first(3)
-        # Due to be deleted in this very run, were it not needed.
+        # The file would be deleted in this run if it were not needed again.
         assert pages(27, 25 * HOUR) == first(3)
         assert pages(27, 25 * HOUR) == first(3)
         assert pages(27, 25 * HOUR) == first(3)
@@ -168,7 +168,7 @@ class TestFilesOfNews:
         after = {name: state for name, state in looked_at.states(folder).items() if "-words-" in name}
         assert after == before
 
-    def test_are_not_written_again_where_nothing_changed(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_are_not_written_again_if_nothing_changed(self, stopped_clock: Clock, folder: Path) -> None:
         write(27, NOW)
         self.run(folder, Small)
         before = looked_at.states(folder, hidden=True)
@@ -177,7 +177,7 @@ class TestFilesOfNews:
         assert report.written == ()
         assert looked_at.states(folder, hidden=True) == before
 
-    def test_stay_where_every_article_fails(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_stay_if_every_article_fails(self, stopped_clock: Clock, folder: Path) -> None:
         write(5, NOW)
         self.run(folder)
         before = looked_at.states(folder)
@@ -237,13 +237,13 @@ class TestFilesOfNews:
                     content = response.content
                     assert (gzip.decompress(content) if compressed else content) == exported(folder, name)
                     assert number <= pages
-                # What was named by an index of the last while is still there.
+                # Files that a recent index listed still exist.
                 for name, since in named_since.items():
                     if (stopped_clock.time - since).total_seconds() < keep:
                         assert name in files(folder)
                 named_since |= dict.fromkeys(wanted, stopped_clock.time)
 
-    def test_are_live_what_they_are_now_where_an_export_is_older(
+    def test_are_live_what_they_are_now_if_an_export_is_older(
         self,
         stopped_clock: Clock,
         folder: Path,
@@ -298,7 +298,7 @@ class TestFilesOfNews:
             write(amount, stopped_clock.time)
             sitemaps = {"news": Small, "words": Words}
             if amount == 15:
-                # One of the hosts has forgotten all.
+                # One of the hosts has lost its state.
                 for lost in (folder / "two.example" / STATE).iterdir():
                     lost.unlink()
             reports = export_hosts(hosts, output=folder, sitemaps=sitemaps)
@@ -308,7 +308,7 @@ class TestFilesOfNews:
             if amount != 15:
                 assert one == first(ceil(amount / fill(10)))
             else:
-                # Nobody knows any more whose the files are that no index names.
+                # The owner of files that no index lists is no longer known.
                 assert len(one) == 2
                 assert set(one).isdisjoint(first(3)[1:])
 
@@ -344,10 +344,10 @@ class TestFilesOfNews:
             assert self.run(folder, Own).failures == []
             assert names(folder) == first(ceil(amount / 10))
 
-    def test_have_the_lowest_numbers_where_the_limit_of_bytes_parts_a_page(
+    def test_have_the_lowest_numbers_if_the_limit_of_bytes_splits_a_page(
         self, stopped_clock: Clock, folder: Path, configure: Callable[..., None]
     ) -> None:
-        """The first entries tell how many fit, and later ones are longer."""
+        """The first entries determine how many fit, and later entries are longer."""
         configure(MAX_BYTES=200_000)
 
         class Longer(Fresh):
@@ -366,7 +366,7 @@ class TestFilesOfNews:
         # The rest of a page has the number behind all others.
         assert sorted(names(folder)) == files(folder) == first(len(names(folder)))
 
-    def test_have_the_lowest_numbers_where_languages_part_a_page(
+    def test_have_the_lowest_numbers_if_languages_split_a_page(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         """A page is cut for all languages; an item can have more of them than the section."""
@@ -391,7 +391,7 @@ class TestFilesOfNews:
         self.run(folder, Small)
         assert (folder / first(2)[1]).read_bytes() == b"of somebody"
 
-    def test_have_the_lowest_numbers_where_the_manifest_was_lost(
+    def test_have_the_lowest_numbers_if_the_manifest_was_lost(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         write(27, NOW)
@@ -407,7 +407,7 @@ class TestFilesOfNews:
         self.run(folder, Small)
         assert files(folder) == first(2)
 
-    def test_begin_at_one_where_the_section_had_ranges_of_a_key_before(
+    def test_begin_at_one_if_the_section_had_ranges_of_a_key_before(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
         write(40, NOW)
@@ -438,7 +438,8 @@ class TestAnExportOfNewsThatIsKilled:
         sitemaps = {"news": Small, "words": Words}
         for step in count(1):
             ended = []
-            # Pages go; pages come; and one goes that was due to be deleted, before it comes back.
+            # Pages are removed and added. One page is removed when it is due for deletion, and then needed
+            # again.
             for amounts in ((27, 5, 15), (5, 27, 15), (27, 5, 6, 25)):
                 folder = above / f"{step}-{amounts[1]}-{amounts[-1]}"
                 for place, amount in enumerate(amounts, 2):
@@ -466,7 +467,7 @@ class TestAnExportOfNewsThatIsKilled:
         assert step > 7
 
     def killed(self, steps: int, folder: Path, sitemaps: Any, monkeypatch: pytest.MonkeyPatch) -> bool:
-        """An export that ends at that step of publishing; false where it has not so many."""
+        """Kill an export at this step of publishing. Return `False` if there are fewer steps."""
         left = iter(range(steps - 1))
 
         def dying(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
 
 
 class TenOnAPage(Numbers):
-    """The numbers that it is given."""
+    """A section of the given numbers, ten on each page."""
 
     limit = 10
 
@@ -33,7 +33,7 @@ class TenOnAPage(Numbers):
 
 
 class Counting(Overwriting):
-    """Counts what is written and removed."""
+    """A storage that counts files that are written and removed."""
 
     writes = 0
 
@@ -53,7 +53,7 @@ def run(*numbers: int, **options: Any) -> Report:
 
 
 def published(files: dict[str, bytes]) -> list[str]:
-    """The last parts of all URLs that a reader of the index finds."""
+    """Return the last path segment of each URL that a reader of the index finds."""
 
     def locations(data: bytes) -> list[str]:
         root = ElementTree.fromstring(data)  # noqa: S314 our own output
@@ -87,7 +87,7 @@ class TestAStorageInMemory:
             ".sitemaps09/section",
         }
 
-    def test_is_not_written_to_where_nothing_changed(self) -> None:
+    def test_is_not_written_to_if_nothing_changed(self) -> None:
         run(*range(25))
         before, Counting.writes = saved("sitemaps"), 0
         run(*range(25))
@@ -135,7 +135,7 @@ class TestAStorageInMemory:
             export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 
-    def test_whose_file_was_taken_away_has_it_again(self) -> None:
+    def test_whose_file_was_removed_gets_it_again(self) -> None:
         run(*range(25))
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)

@@ -35,7 +35,7 @@ def published_urls() -> set[str]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """What the manifest says of pages, by the ends of their names."""
+    """Return the pages in the manifest by the end of their file names."""
     state = folder / STATE
     found: dict[str, str] = {}
     for section, file in json.loads((state / "manifest.json").read_bytes())["sections"].items():
@@ -95,7 +95,7 @@ class TestAnExportOfText:
         assert digests(folder) == {file.name: file.digest for file in report.sections[0].files} == expected
 
     @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"strict": True}, {"gzip": False}])
-    def test_writes_nothing_where_nothing_changed(self, folder: Path, options: dict[str, bool]) -> None:
+    def test_writes_nothing_if_nothing_changed(self, folder: Path, options: dict[str, bool]) -> None:
         write(0, 25)
         self.run(folder)
         before = looked_at.states(folder)
@@ -114,7 +114,7 @@ class TestAnExportOfText:
         assert report.written == ("sitemap-articles-2.txt", "sitemap.xml")
         assert indexed(folder) == published_urls()
 
-    def test_writes_nothing_where_only_what_text_does_not_have_changed(self, folder: Path) -> None:
+    def test_writes_nothing_if_only_what_text_does_not_have_changed(self, folder: Path) -> None:
         write(0, 25)
         self.run(folder)
         before = looked_at.states(folder)
@@ -124,11 +124,11 @@ class TestAnExportOfText:
         assert looked_at.states(folder) == before
 
     @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
-    def test_is_parted_where_a_page_is_full_by_urls_or_by_bytes(
+    def test_is_split_if_a_page_is_full_by_urls_or_by_bytes(
         self, folder: Path, configure: Callable[..., None], keys: dict[str, int]
     ) -> None:
         write(0, 6)
-        # The first ones tell how many fit, and these are longer.
+        # The first entries determine how many fit, and these are longer.
         for n in range(9):
             ArticleFactory(pk=100 + n, slug="long" * 10 + str(n))
         configure(**keys)
@@ -139,7 +139,7 @@ class TestAnExportOfText:
             for name in names(folder):
                 assert len(lines(folder, name)) <= keys.get("MAX_URLS", 10)
                 assert (folder / name).stat().st_size <= keys.get("MAX_BYTES", 10_000)
-            # Into a page that is closed.
+            # Add rows to a page with an upper bound.
             ArticleFactory(pk=2 * run + 2, slug=f"even{run}")
 
     def test_leaves_out_a_url_that_fits_no_page(self, folder: Path, configure: Callable[..., None]) -> None:
@@ -159,7 +159,7 @@ class TestAnExportOfText:
         Article.objects.filter(slug="s3").update(slug="s-three")
         Article.objects.filter(slug="s14").delete()
         Article.objects.filter(slug="s15").update(updated="2026-01-01T00:00:00Z")
-        # Into the first page, which is parted.
+        # Add rows to the first page, which is then split.
         for n in (1, 2, 3):
             ArticleFactory(pk=2 * n, slug=f"even{n}")
         report = self.run(folder, changes=True, on_published=notifications)
@@ -234,7 +234,7 @@ class TestAnExportOfText:
         assert lines(folder, "sitemap-articles-3.txt")[-1] == f"{BASE}/articles/s24/"
 
 
-#: Formats and compression, one after the other, with what the names of pages then end with.
+#: Consecutive formats and compression, with the resulting suffix of page names.
 WAYS = {
     "xml.gz": (Articles, True),
     "xml": (Articles, False),
@@ -269,7 +269,7 @@ class TestASectionThatChangesItsFormat:
     def test_has_every_url_in_some_page_that_is_named_and_whole(
         self, configure: Callable[..., None], ways: list[str], option: str, keep: int, seed: Any
     ) -> None:
-        """Each step of publishing, each old file that is still promised, and rows that come and go."""
+        """Check each step of publishing, and old files that are still kept, while rows come and go."""
         configure(KEEP_REMOVED=keep)
         Article.objects.all().delete()
         write(0, 40)
@@ -298,7 +298,7 @@ class TestASectionThatChangesItsFormat:
                         urls(folder, name)
 
     def looking(self, folder: Path, stays: set[str]) -> Callable[..., None]:
-        """Looks behind each step of publishing."""
+        """Call a check after each step of publishing."""
         promote = LocalStore.promote
 
         def promoted(self: LocalStore, *arguments: Any) -> None:
@@ -322,7 +322,7 @@ class TestASectionThatChangesItsFormat:
         report = self.run(folder, other)
         assert report.sections[0].removed == 3
         assert there() == pages[one] | pages[other]
-        # Due to be deleted in this very run, were they not needed.
+        # These files would be deleted in this run if they were not needed.
         self.run(folder, one)
         assert there() == pages[one] | pages[other]
         assert set(self.run(folder, one).deleted) == pages[other]
@@ -377,7 +377,7 @@ class TestASectionThatChangesItsFormat:
 
     @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
     @pytest.mark.parametrize("then", ["txt", "xml.gz"])
-    def test_is_adopted_from_the_index_where_the_manifest_was_lost(
+    def test_is_adopted_from_the_index_if_the_manifest_was_lost(
         self, folder: Path, configure: Callable[..., None], way: str, then: str
     ) -> None:
         configure(KEEP_REMOVED=0)
@@ -390,7 +390,7 @@ class TestASectionThatChangesItsFormat:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(LocalStore, "promote", self.looking(folder, published_urls()))
             self.run(folder, then)
-        # Numbers are never used again, and the old files are known for their own.
+        # Numbers are never used again, and the export still recognizes its old files.
         assert {name.split(".")[0] for name in names(folder)}.isdisjoint(
             name.split(".")[0] for name in before
         )

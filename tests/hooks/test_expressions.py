@@ -1,4 +1,4 @@
-"""Expressions that a class declares, and the values that its items carry."""
+"""Expressions that a class declares, and their values for its items."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_reserved_names_are_names_that_no_model_has() -> None:
     for name in names:
         assert name.startswith("_sitemaps09_")
         assert name.isidentifier()
-        # Django takes two underscores for a lookup.
+        # Django interprets two underscores as a lookup.
         assert "__" not in name
 
 
@@ -119,7 +119,7 @@ DECLARED = declare(
 )
 
 
-def test_items_carry_what_is_declared_so_that_a_value_costs_no_query(articles: list[Article]) -> None:
+def test_items_have_declared_values_so_reading_one_needs_no_query(articles: list[Article]) -> None:
     section = DECLARED()
     with CaptureQueriesContext(connection) as queries:
         items = list(annotate(section, section.items()))
@@ -156,7 +156,7 @@ def test_expressions_on_items_that_are_not_a_queryset_are_refused_with_the_ways_
 
 
 def unannotated(item: Article) -> Iterator[Any]:
-    """Rows that the project got in its own way."""
+    """Return rows that the project queried itself."""
     yield Article.objects.get(pk=item.pk)
     yield Article.objects.only("pk").get(pk=item.pk)
     yield Recent.objects.get(pk=item.pk)

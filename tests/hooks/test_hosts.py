@@ -1,4 +1,4 @@
-"""Allowed hosts: which URLs a section may list, and how whatever a project has becomes one of them."""
+"""Allowed hosts: which URLs a section may list, and how a project's values are converted to URLs."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ urlpatterns = [
 
 
 def done(urls: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> list[Any]:
-    """The pages of a section with these locations."""
+    """Return the pages of a section with these locations."""
     section = listing(urls, location=lambda self, item: item, **attributes)
     return rendered(sources.source("things", section, base, LIMITS))
 
 
 def admitted(url: Any, base: Base | tuple[Base, ...] = BASE, **attributes: Any) -> str | None:
-    """What a section lists for a location; what it leaves out, it names once."""
+    """Return what a section lists for a location. A skipped location must be reported once."""
     pages = done([url], base, **attributes)
     found, skipped = locations(pages), errors(pages)
     assert len(found) + len(skipped) == 1
@@ -68,7 +68,7 @@ class Opaque(ContribSitemap):  # type: ignore[type-arg]
 
 
 class Overriding(Sitemap[str]):
-    """A class of ours that takes the way into its own hands."""
+    """A subclass of our class that overrides contrib's internals."""
 
     items = Opaque.items
     location = Opaque.location
@@ -99,8 +99,8 @@ class Declared(Opaque):
         (Declared, ["https://blog.example.com/a/"]),
     ],
 )
-def test_a_location_of_get_urls_is_judged_as_any_other(sitemap: Any, urls: list[str]) -> None:
-    """Contrib writes a location behind the host, of which `.evil.com/` then is a part."""
+def test_a_location_of_get_urls_is_checked_like_any_other(sitemap: Any, urls: list[str]) -> None:
+    """Contrib appends a location to the host, so `.evil.com/` becomes part of the host."""
     pages = rendered(sources.source("things", sitemap, BASE, LIMITS))
     assert locations(pages) == urls
     total = len(Opaque().items()) if sitemap is not Declared else 2
@@ -248,12 +248,12 @@ class TestHosts:
         ids=repr,
     )
     def test_that_are_not_allowed_are_skipped_and_reported(self, url: Any) -> None:
-        """Whatever else there is in the section stands."""
+        """The rest of the section is listed."""
         pages = done(["/before", url, "/after"], hosts=["https://shop.example.com"])
         assert locations(pages) == [f"{BASE}/before", f"{BASE}/after"]
         assert [error[:2] for error in errors(pages)] == [("2", "location")]
 
-    def test_are_named_where_one_is_missed(self) -> None:
+    def test_are_listed_if_one_is_missing(self) -> None:
         ((_, _, reason),) = errors(done(["https://blog.example.com/a"]))
         assert "'https://blog.example.com/a' is not on https://www.example.com" in reason
         assert "`hosts`" in reason
@@ -264,7 +264,7 @@ class TestHosts:
     @example("\\@evil.example/")
     @example(".evil.example/")
     @example("//evil.example/")
-    def test_nothing_behind_a_host_makes_another_one_of_it(self, rest: str) -> None:
+    def test_nothing_after_a_host_changes_the_host(self, rest: str) -> None:
         for url in (f"{BASE}{rest}", f"/{rest}"):
             found = admitted(url)
             if found is not None:
@@ -289,19 +289,19 @@ class TestHosts:
         ids=repr,
     )
     def test_that_cannot_be_are_refused_with_expressions(self, hosts: Any) -> None:
-        """What cannot have been written for contrib is an error, and names its class."""
+        """A class that cannot have been written for contrib is an error, which names the class."""
         section = declaration(model=Article, location=Route("page", slug=F("slug")), hosts=hosts)
         with pytest.raises(ImproperlyConfigured, match=r"Declared\.hosts: "):
             sources.source("things", section, BASE, LIMITS)
 
     def test_admit_no_url_of_one_of_several_bases(self) -> None:
-        """The same entries are for each of them, and on each it would be on another host."""
+        """All hosts have the same entries, so on the other hosts, the URL would be on a different host."""
         bases = (BASE, Base("https", "www.example.org"))
         assert admitted(f"{BASE}/a", bases) is None
         assert admitted(f"{BASE}/a", bases, hosts=["www.example.com"]) == f"{BASE}/a"
 
 
-# What becomes of a location: quoted once, and counted with its base.
+# Locations are quoted once, and their length includes the base.
 
 paths = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="#"), max_size=20)
 
@@ -317,7 +317,7 @@ class TestQuoting:
     @example("a b+c")
     @example("//a")
     def test_is_done_once(self, text: str) -> None:
-        """What comes out goes in again, and stays as it is."""
+        """Converting a result again does not change it."""
         for prefix in ("/", f"{BASE}/"):
             once = admitted(f"{prefix}{text}")
             assert once is not None
@@ -327,7 +327,7 @@ class TestQuoting:
 
     @given(st.lists(paths, min_size=1, max_size=5))
     def test_of_a_column_is_that_of_each(self, texts: list[str]) -> None:
-        """One that needs none does not depend on what stands beside it."""
+        """The result for one location does not depend on the other locations of the column."""
         urls = [f"/{text}" for text in texts]
         assert locations(done(urls)) == [admitted(url) for url in urls]
 
@@ -340,7 +340,7 @@ class TestQuoting:
     @example(slug="a/../b")
     @override_settings(ROOT_URLCONF=__name__)
     def test_is_the_same_for_a_route_a_method_and_a_constant(self, slug: str) -> None:
-        """A route takes text and quotes all of it, as `reverse()` does: then nothing more is done."""
+        """A route quotes all of its arguments, as `reverse()` does, so its result does not change again."""
         expected = reverse("page", kwargs={"slug": slug})
         constant = listing("a", location=expected)
         constant_route = listing("a", location=Route("page", slug=slug))
@@ -401,11 +401,11 @@ class TestQuoting:
             assert len(errors(pages)) == more
 
 
-# What locations are measured against.
+# The base of locations
 
 
 def answered(section: Any, *, secure: bool = False, host: str = "testserver") -> list[str]:
-    """The locations of the only page, on the native views."""
+    """Return the locations of the only page, from the native views."""
     request = RequestFactory().get("/", secure=secure, headers={"host": host})
     content = views.page(request, "things", "1", {"things": section}).content.decode()
     return [part.split("</loc>")[0] for part in content.split("<loc>")[1:]]
@@ -440,7 +440,7 @@ class TestTheBase:
 
     @pytest.mark.parametrize("secure", [True, False])
     def test_is_what_the_setting_says(self, settings: Any, secure: bool) -> None:
-        """Behind a proxy that speaks TLS, requests are http: nothing is lost for that."""
+        """Behind a proxy that terminates TLS, requests use http. No location is skipped because of that."""
         settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
         found = answered(self.section(), secure=secure, host="10.0.0.1:8000")
         assert found == ["https://www.example.com/path", "https://www.example.com/a"]
@@ -483,7 +483,7 @@ class TestTheBase:
 
 
 class Unreadable:
-    """An attribute that says what it is of a request alone, say."""
+    """An attribute that can be read only during a request, for example."""
 
     def __get__(self, instance: object, owner: type) -> Any:
         raise RuntimeError("no request")
@@ -508,7 +508,7 @@ MEANINGS: dict[str, Any] = {
 class TestAnAttributeOfAnotherMeaning:
     @pytest.mark.parametrize("hosts", MEANINGS.values(), ids=MEANINGS)
     def test_takes_no_part_in_native_pages(self, hosts: Any) -> None:
-        """The base is admitted, and nothing else."""
+        """Only the base is allowed."""
         pages = done(["/a", "https://shop.example.com/a"], hosts=hosts)
         assert locations(pages) == [f"{BASE}/a"]
         assert len(errors(pages)) == 1
@@ -523,7 +523,7 @@ class TestAnAttributeOfAnotherMeaning:
     def test_that_cannot_be_read_takes_no_part_in_native_pages(self) -> None:
         assert locations(done(["/a"], hosts=Unreadable())) == [f"{BASE}/a"]
 
-    def test_takes_no_part_where_a_class_overrides_the_machinery(self) -> None:
+    def test_has_no_effect_on_a_class_that_overrides_contribs_internals(self) -> None:
         class Elsewhere(Sitemap):
             hosts = property(lambda self: 1 / 0)
 
@@ -541,7 +541,7 @@ class TestAnAttributeOfAnotherMeaning:
 
 
 def test_the_other_hosts_are_in_one_order() -> None:
-    """Sets have none: the same declaration is the same digest in each process."""
+    """A set has no order, but equal declarations must have the same digest in each process."""
     names = [f"h{n}.example" for n in range(20)]
     orders = [
         AllowedHosts.from_sitemap(listing("a", hosts=hosts)(), (BASE,))

@@ -41,7 +41,7 @@ def scrapy(base: str) -> list[str]:
         sitemap_urls = [f"{base}/robots.txt"]
 
         def sitemap_filter(self, entries: Any) -> Iterator[Any]:
-            # The files are asked for, the pages that they list are not.
+            # Only the files are requested, not the pages that they list.
             if entries.type == "urlset":
                 found.extend(entry["loc"] for entry in entries)
             else:

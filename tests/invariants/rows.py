@@ -19,7 +19,7 @@ from tests.support.configuration import BASE
 
 @pytest.fixture
 def keys(settings: Any) -> Callable[..., None]:
-    """Set keys of `SITEMAPS09`, where pages are small."""
+    """Set keys of `SITEMAPS09` for small pages."""
 
     def set_to(**given: Any) -> None:
         settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 10, "ENGINE": "serial", **given}

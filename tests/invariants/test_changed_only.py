@@ -26,19 +26,19 @@ def of_category(twins: Twins, **values: Any) -> None:
 
 
 def swap(twins: Twins) -> None:
-    """Two rows of one page change places: the sums over their columns stay what they are."""
+    """Swap two rows of one page, so that the sums of their columns do not change."""
     one, other = some(twins, 110, 120).order_by("pk")
     some(twins, 110).update(slug=other.slug, category=other.category)
     some(twins, 120).update(slug=one.slug, category=one.category)
 
 
 def instead(twins: Twins) -> None:
-    """As many rows as there were, in the same page, none of them newer."""
+    """Replace rows of a page by as many others, none of them newer."""
     some(twins, 210).delete()
     add(twins, 211)
 
 
-#: What a count and the newest lastmod do not tell.
+#: Changes that neither the count nor the newest lastmod shows.
 UNDATED: dict[str, Callable[[Twins], object]] = {
     "a column": lambda twins: some(twins, 330).update(slug="other"),
     "a column of all": lambda twins: twins.articles.update(weight="0.7"),
@@ -90,7 +90,7 @@ def setting(name: str, value: Any) -> Callable[[Twins], object]:
     return lambda twins: setattr(twins.settings, name, value)
 
 
-#: What decides the bytes of pages beside their rows.
+#: Everything except rows that determines the bytes of pages.
 DECLARED: dict[str, Callable[[Twins], object]] = {
     "a constant": declared(changefreq="weekly"),
     "another expression": declared(location=path(Value("x/"), F("slug"))),
@@ -176,7 +176,7 @@ class TestWhatIsPublished:
                 change(twins)
             twins.run()
             assert twins.same
-            # Room for what comes next.
+            # Leave room for the next rows.
             fresh = [1, 211, *range(331, 340), *range(5_000, 5_030)]
             some(twins, *fresh).delete()
 
@@ -186,20 +186,20 @@ STEPS = int(os.environ.get("SITEMAPS09_STEPS", "20"))
 
 
 class Steps:
-    """Random changes of rows; a seed gives the same ones again on each database."""
+    """Random changes of rows, the same ones for the same seed on each database."""
 
     def __init__(self, twins: Twins, seed: int) -> None:
         self.twins, self.random = twins, random.Random(seed)  # noqa: S311
 
     def any(self) -> str:
-        """One of those below, which is done; gives its name."""
+        """Make one of the changes below, and return its name."""
         choices = [name for name in sorted(vars(Steps)) if name[0] not in "_a"]
         name = self.random.choice(choices)
         getattr(self, name)()
         return name
 
     def _pks(self, count: int) -> list[int]:
-        """Keys of rows that lie behind each other."""
+        """Return the keys of consecutive rows."""
         found = list(self.twins.articles.order_by("pk").values_list("pk", flat=True))
         start = self.random.randrange(max(1, len(found) - count))
         return found[start : start + count]
@@ -308,26 +308,26 @@ def test_random_changes_never_make_it_differ_from_a_full_run(twins: Twins) -> No
 
 
 class TestTimes:
-    """A transaction that is open for long brings rows that are older than what was seen."""
+    """A long transaction can commit rows that are older than those already read."""
 
-    def test_of_the_last_ten_minutes_are_looked_at_again(self, twins: Twins) -> None:
+    def test_of_the_last_ten_minutes_are_read_again(self, twins: Twins) -> None:
         twins.settled()
         seen = twins.now[0] - timedelta(minutes=1)
         some(twins, 330).update(updated=seen)
         report = twins.run(timedelta())
         assert report.skipped == len(report.files) - 1
-        # Count and newest lastmod are what they were, and yet nobody is blind.
+        # Count and newest lastmod are unchanged, but the change is detected.
         some(twins, 340).update(slug="late", updated=seen - timedelta(minutes=3))
         report = twins.run(timedelta(minutes=5))
         assert report.skipped == len(report.files) - 1
         assert twins.same
         assert b"late" in published(twins.folder / "changed")["sitemap-a-4.xml.gz"]
-        # When it is older than that, it is read for the last time.
+        # Once it is older than that, it is read for the last time.
         twins.run(timedelta(minutes=60))
         report = twins.run(timedelta(minutes=1))
         assert report.skipped == len(report.files)
 
-    def test_of_the_future_are_looked_at_until_they_are_past(self, twins: Twins) -> None:
+    def test_of_the_future_are_read_until_they_are_past(self, twins: Twins) -> None:
         twins.settled()
         some(twins, 330).update(updated=twins.now[0] + timedelta(days=2))
         twins.run()
@@ -343,7 +343,7 @@ class TestTimes:
 
 class TestWhatComesLate:
     def test_is_seen_though_a_page_was_exported_when_its_rows_were_young(self, twins: Twins) -> None:
-        """A row that is committed late, with a lastmod no newer than another one of its page."""
+        """A row is committed late, and its lastmod is not newer than another one on its page."""
         from tests.models import Article
 
         twins.settled()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 
 import pytest
 from django.db import connections
@@ -22,6 +23,8 @@ from django_sitemaps09.export.rendering.page import (
     check_declaration,
     render_page,
 )
+from django_sitemaps09.pages import HASHES, Fingerprint
+from django_sitemaps09.sources.changes.fingerprints import fingerprint
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
@@ -43,12 +46,12 @@ class TestWhatIsSkipped:
         with everything:
             export(output=folder, sitemaps=sitemaps)
         asked = [query["sql"] for query in some_of_it.captured_queries]
-        # SQLite has no hash: rows are read for it, as they are stored.
+        # SQLite has no hash function, so the stored rows are read.
         stored = [sql for sql in asked if "+(" in sql]
         slices = [sql for sql in asked if "ORDER BY" in sql and "tests_category" in sql and "+(" not in sql]
         whole = [q["sql"] for q in everything.captured_queries]
         read = [sql for sql in whole if "ORDER BY" in sql and "tests_category" in sql]
-        # Those that tell how long an entry is are read in any case.
+        # The rows that are used to estimate the length of entries are always read.
         assert len(slices) == 1
         assert len(read) >= ROWS // PAGE + 1
         fingerprints = [sql for sql in asked if "COUNT(" in sql]
@@ -63,7 +66,7 @@ class TestWhatIsSkipped:
         assert (report.skipped, report.written) == (ROWS // PAGE - 1, 1)
         assert twins.same
 
-    def test_is_told_in_the_report_with_the_numbers_of_the_run_before(self, twins: Twins) -> None:
+    def test_is_in_the_report_with_the_numbers_of_the_previous_run(self, twins: Twins) -> None:
         twins.run()
         first = twins.run()
         report = twins.run()
@@ -72,6 +75,21 @@ class TestWhatIsSkipped:
         ]
         assert report.urls == ROWS
         assert (report.skipped, report.unchanged, report.written) == (ROWS // PAGE, ROWS // PAGE, 0)
+
+    def test_is_nothing_if_the_previous_run_hashed_rows_in_another_way(self, twins: Twins) -> None:
+        """As a version before or after this one can."""
+
+        def other_hashes(*arguments: Any) -> Fingerprint:
+            found = fingerprint(*arguments)
+            other = found.hash[::-1] if isinstance(found.hash, str) else HASHES - 1 - found.hash
+            return found._replace(hash=other)
+
+        with mock.patch("django_sitemaps09.sources.queryset.fingerprint", other_hashes):
+            twins.settled()
+            assert twins.run().skipped == ROWS // PAGE
+        report = twins.run()
+        assert (report.skipped, report.unchanged, report.written) == (0, ROWS // PAGE, 0)
+        assert twins.run().skipped == ROWS // PAGE
 
     @pytest.mark.parametrize(
         "attributes",
@@ -84,7 +102,7 @@ class TestWhatIsSkipped:
         ],
         ids=["location", "lastmod", "none", "constant", "text"],
     )
-    def test_is_nothing_where_a_hook_takes_the_item_or_no_time_tells(
+    def test_is_unknown_if_a_hook_takes_the_item_or_a_time_is_missing(
         self, twins: Twins, attributes: dict[str, Any]
     ) -> None:
         twins.attributes |= attributes
@@ -113,7 +131,10 @@ SECTIONS: dict[str, Any] = {}
 
 
 class InThisProcess:
-    """An engine that renders as workers do; keeps its tasks, and how often each replica was asked."""
+    """An engine that renders in this process like workers.
+
+    It records tasks, and queries of each replica.
+    """
 
     tasks: ClassVar[list[Task]] = []
     asked: ClassVar[Counter[str]] = Counter()
@@ -141,7 +162,7 @@ class InThisProcess:
 class TestRowsOfReplicas:
     @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
     def test_are_read_from_one_of_them_in_a_run(self, twins: Twins, replica: Any) -> None:
-        """A fingerprint of one and rows of another would leave a page stale for good."""
+        """With a fingerprint from one replica and rows from another, a page could stay outdated forever."""
         from tests.models import Article
 
         twins.attributes["queryset"] = Article.objects.all()

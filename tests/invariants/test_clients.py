@@ -1,4 +1,4 @@
-"""Real readers of sitemaps find every URL of the example's database, none twice.
+"""Third-party sitemap readers find every URL of the example's database exactly once.
 
 They are heavy, so they are an extra of their own, `test-clients`; with `SITEMAPS09_REQUIRE_CLIENTS=1` one
 that is not installed is a failure. Each runs in a process of its own, for their warnings and reactors.
@@ -33,12 +33,13 @@ SETTINGS = """
 from example.settings import *
 SITEMAPS09 = {**SITEMAPS09, "MAX_URLS": 1_000}
 """
-#: What a path holds as it is (RFC 3986, pchar and the slash), beside letters, digits and "-._~".
+#: Characters that are not quoted in a path (RFC 3986, pchar and the slash), besides letters, digits and
+#: "-._~".
 PATH = "/!$&'()*+,;=:@"
 
 
 class Site(NamedTuple):
-    """An exported example on a server of its own."""
+    """An exported example on its own server."""
 
     base: str
     database: Path
@@ -46,7 +47,7 @@ class Site(NamedTuple):
     requested: list[str]
 
     def expected(self) -> list[str]:
-        """Every URL of the site, from the rows alone."""
+        """Return every URL of the site, computed only from the rows."""
         with closing(sqlite3.connect(self.database)) as database:
             paths = ["/", "/about/", "/contact/"]
             paths += [f"/info{url}" for (url,) in database.execute("SELECT url FROM django_flatpage")]
@@ -64,7 +65,7 @@ class Site(NamedTuple):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """The server of Python's `http.server`, which remembers instead of printing."""
+    """Python's `http.server`, which records requests instead of printing them."""
 
     def __init__(self, *arguments: Any, requested: list[str], **options: Any) -> None:
         self.requested = requested
@@ -78,7 +79,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 def environment(folder: Path, base: str) -> dict[str, str]:
-    """Of processes that know the example and go to no proxy."""
+    """Return the environment of processes that can import the example and use no proxy."""
     package = Path(django_sitemaps09.__file__).parents[1]
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return kept | {
@@ -136,7 +137,7 @@ def test_finds_every_url_of_the_database_and_none_twice(
     request: pytest.FixtureRequest, reader: str
 ) -> None:
     require(READERS[reader][1])
-    # Made only where there is a reader for it.
+    # Created only if a reader is installed.
     site: Site = request.getfixturevalue("site")
     site.requested.clear()
     said = run(site.public.parent, site.base, "-m", "tests.invariants.readers", reader, site.base)

@@ -95,7 +95,7 @@ class TestCompatibilityViews:
         )
         assert theirs == ours
 
-    def test_links_stand_where_a_path_has_to_be_quoted(self, serve: Any) -> None:
+    def test_links_are_written_even_if_a_path_must_be_quoted(self, serve: Any) -> None:
         ours, theirs = by_both_packages(serve, section(Combination(alternates="method")))
         assert theirs == ours
 
@@ -128,7 +128,7 @@ class TestCompatibilityViews:
         ],
     )
     def test_dicts_of_others_may_have_keys_of_our_names(self, key: dict[str, Any]) -> None:
-        """A template of the project's may know them; contrib's does not."""
+        """A project's template may use these keys, but contrib's does not."""
 
         class Others(contrib.Sitemap):  # type: ignore[type-arg]
             def get_urls(self, *args: Any, **options: Any) -> Any:
@@ -174,8 +174,8 @@ class TestCompatibilityViews:
         assert response.render().content == by_contrib(found)
 
 
-class TestAProjectThatCameFromContrib:
-    def test_may_do_with_its_items_of_languages_what_it_likes(self) -> None:
+class TestAProjectMigratedFromContrib:
+    def test_can_override_how_items_and_languages_are_combined(self) -> None:
         class Sorted(Sitemap):
             i18n = True
             languages = ("en", "de")
@@ -211,7 +211,7 @@ class TestAProjectThatCameFromContrib:
         assert b"://x.example/y" in document
         assert document.count(b"//") == document.count(b"://")
 
-    def test_is_told_of_a_prefix_that_is_there_twice(self) -> None:
+    def test_gets_an_error_for_a_prefix_that_is_used_twice(self) -> None:
         pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
         twice = type("Twice", (Sitemap,), {"items": lambda self: [1], "location": "/", "extensions": pair})
         with pytest.raises(ImproperlyConfigured, match="must have unique prefixes and unique namespaces"):

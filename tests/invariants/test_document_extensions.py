@@ -1,4 +1,4 @@
-"""Extensions of a project's own in whole documents."""
+"""Extensions of a project in complete documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 
 def without(document: bytes, *spaces: str) -> Any:
-    """The document as schemas know it: without elements that they do not."""
+    """Return the document without the elements that the schemas do not know."""
     root = parsed(document)
     for url in root:
         for child in url:
@@ -48,7 +48,7 @@ def without(document: bytes, *spaces: str) -> Any:
 
 
 def with_extension(xml: Callable[[Any], Any], *others: Extension) -> tuple[bytes, list[ItemError]]:
-    """The second of three items is the one that is `True`."""
+    """Return a document of three items. Only the second item, which is `True`, has the extension."""
     declared = {
         "items": lambda self: [False, True, False],
         "location": lambda self, item: f"/{item}/",
@@ -108,7 +108,7 @@ class TestAnExtension:
         assert parsed(document).nsmap == {None: SITEMAP_NAMESPACE, "shop": SHOP}
         assert document.count(b'<shop:a shop:b="c"/>') == 3
 
-    def test_differs_from_item_to_item_and_stands_next_to_another_one(self, schema: Any) -> None:
+    def test_differs_between_items_and_can_follow_another_one(self, schema: Any) -> None:
         other = "https://example.org/other"
         document, errors = with_extension(
             lambda item: "<shop:price>1</shop:price>" if item else "<shop:gone/>",
@@ -120,7 +120,7 @@ class TestAnExtension:
         assert names == [gone, [f"{{{SHOP}}}price", f"{{{other}}}a"], gone]
         schema.assertValid(without(document, SHOP, other))
 
-    def test_that_fails_costs_another_one_nothing(self) -> None:
+    def test_that_fails_does_not_affect_another_one(self) -> None:
         other = Extension("other", "https://example.org/other", lambda item: "<other:a/>")
         document, errors = with_extension(lambda item: 1 / 0, other)
         assert [(error.key, error.field) for error in errors] == [(key, "shop") for key in "123"]

@@ -1,4 +1,4 @@
-"""Whole documents: all that a sitemap can declare, in any combination, by every way of reading it."""
+"""Complete documents: everything that a sitemap can declare, in any combination, read in every way."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TestEveryCombination:
         assert document == live("xml.gz") == exported(section(declared), tmp_path)
 
     def test_has_one_line_for_each_entry(self, declared: Combination, serve: Any) -> None:
-        """A difference of two documents is read by lines."""
+        """This makes the difference of two documents readable."""
         serve(section(declared))
         head, root, *lines, tail = live().splitlines()
         assert (head[:5], root[:7], tail) == (b"<?xml", b"<urlset", b"</urlset>")
@@ -83,12 +83,12 @@ class TestEveryCombination:
         assert text.decode().split("\n") == lines
 
     def test_says_the_same_on_compat_views(self, declared: Combination, schema: Any, serve: Any) -> None:
-        """There, paths and codes of `i18n` are as contrib has them, which quotes nothing."""
+        """In these views, paths and codes of `i18n` are written as by contrib, which does not quote."""
         found = section(declared)
-        # What nobody quotes is not valid there, as with contrib's own view.
+        # Unquoted values are not valid there, as in contrib's own view.
         found.queryset = Article.objects.exclude(slug__in=["100%", "a[1]"])
         if declared.alternates == "method":
-            # What such links are checked against is not quoted, which has a test of its own below.
+            # Such links are compared with unquoted URLs. A separate test below covers this.
             found.queryset = Article.objects.filter(slug__in=["plain", "a+b;c=d,e"])
         serve(found)
         root = parsed(by_contrib(found))
@@ -100,7 +100,7 @@ class TestEveryCombination:
 
 @pytest.mark.usefixtures("articles")
 def test_what_is_declared_is_what_is_written(serve: Any) -> None:
-    """Of one combination with everything, each value."""
+    """Check each value of one combination of everything."""
     serve(section(Combination(True, "method", True, True, True)))
     second, third = entries(live())[1:3]
     path = "/articles/k%C3%A4se%20&%20brot/"
@@ -243,7 +243,7 @@ def test_usp_gives_back_links_images_and_news(serve: Any) -> None:
             text for name, text, _ in entry if name == "image:loc"
         ]
         assert [image["caption"] for image in page["images"]][1] in {text.strip() for text in TEXTS}
-        # It resolves references in these a second time.
+        # This reader resolves references in these elements a second time.
         [title] = [text for name, text, _ in entry if name == "news:title"]
         assert page["news_story"]["title"] == unescape(title)
         assert page["news_story"]["publish_date"] == NOW

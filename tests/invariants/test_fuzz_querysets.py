@@ -1,4 +1,4 @@
-"""Random querysets, keys and lastmods, live and exported, against what Django and plain Python say.
+"""Random querysets, keys and lastmods, live and exported, compared with Django and plain Python.
 
 `SITEMAPS09_FUZZ_CASES` is the number of cases on all databases together, `SITEMAPS09_FUZZ_SEED` what they
 begin with. A failure names the case; `SITEMAPS09_FUZZ_CASE` runs that one alone.
@@ -42,19 +42,19 @@ from tests.invariants.fuzz.querysets import Made, queryset
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.published import SPACE, pages, plain, quick_folder
 
-# Django says so on the compatibility views, as it does with contrib; what the pages hold is asserted.
+# Django warns in the compatibility views, as with contrib. The content of pages is asserted.
 pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
 
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)
 SEED = os.environ.get("SITEMAPS09_FUZZ_SEED", "1")
-# A run on SQLite alone, of somebody who is new, takes fewer.
+# A run with only SQLite, for example of a new contributor, uses fewer cases.
 CASES = int(os.environ.get("SITEMAPS09_FUZZ_CASES") or (300 if len(configured.DATABASES) == 3 else 60))
 ONE = os.environ.get("SITEMAPS09_FUZZ_CASE")
-#: Cases of one test, which share their rows.
+#: Number of cases in one test. They share their rows.
 PART = 25
 
-#: Texts that have to be quoted, or escaped.
+#: Strings that must be quoted or escaped.
 ODD = ["", "", " ", "%", "é", "&<", "'\"", "?#", "%2F", "\u200d\U0001f409"]
 #: The text of each lastmod by the URL; the pages and their lastmods in the index, in order.
 Entries = list[tuple[str, str | None]]
@@ -63,7 +63,7 @@ Pages = list[tuple[str | None, Entries]]
 
 @dataclass
 class Case:
-    """What is declared, and what is known of its rows."""
+    """A declaration, and the facts about its rows."""
 
     name: str
     kind: str
@@ -75,7 +75,7 @@ class Case:
     limit: int
     facts: Mapping[str, Fact]
     exported: bool
-    #: What stands behind a slug in a location.
+    #: The end of a location after the slug.
     odd: str
 
     def __str__(self) -> str:
@@ -108,14 +108,14 @@ def slug_of(item: Any, fields: str) -> str:
 
 
 def aware(value: date | None) -> date | None:
-    """As Django gives it."""
+    """Return a time as Django returns it."""
     if isinstance(value, datetime) and configured.USE_TZ:
         return value.replace(tzinfo=UTC)
     return value
 
 
 def text(value: date | None) -> str | None:
-    """As a sitemap has it, whichever zone the value is of."""
+    """Return a time as written in a sitemap, regardless of the zone of the value."""
     if not isinstance(value, datetime):
         return value and value.isoformat()
     if value.tzinfo is None:
@@ -137,7 +137,7 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
         return None
     query = made.rows.query
     if using == "mariadb" and query.group_by is not None and filters_window(query):
-        # MariaDB gives other rows for `SELECT id` than for all columns.
+        # MariaDB returns different rows for `SELECT id` than for all columns.
         return None
     return Case(
         name,
@@ -182,7 +182,7 @@ def exported(section: Any) -> Pages:
 
 
 def compatible(section: Any) -> tuple[str | None, Entries]:
-    """The page of the compatibility views, and the lastmod in their index."""
+    """Return the page of the compatibility views, and the lastmod in their index."""
     whole = type("Whole", (section,), {"limit": 1_000})
     response = compat.sitemap(RequestFactory().get("/"), {"fuzzed": whole})
     return lastmod_text(whole().get_latest_lastmod()), entries(response.render().content)
@@ -200,9 +200,9 @@ def expected_lastmods(case: Case) -> Mapping[str, str | None] | None:
     rows: QuerySet[Any] = case.made.rows
     query = rows.query
     if query.combinator or query.is_sliced or query.distinct_fields or filters_window(query):
-        # These are asked for apart, of the row itself.
+        # These are queried separately, for the row itself.
         return {slug: text(case.lastmod.value(fact)) for slug, fact in case.facts.items()}
-    # MariaDB has a text for what a Value is part of.
+    # MariaDB returns a string for an expression that contains a Value.
     expression = Cast(case.lastmod.expression(case.kind), DateTimeField())
     annotated = rows.annotate(expected=expression)
     found = [(row.slug, text(row.expected)) for row in annotated]
@@ -210,7 +210,7 @@ def expected_lastmods(case: Case) -> Mapping[str, str | None] | None:
 
 
 def check(case: Case, using: str) -> str:
-    """What came of a case; `AssertionError` where a page has other rows or dates."""
+    """Return the outcome of a case. Raise `AssertionError` if a page has different rows or dates."""
     listed = Counter(slug_of(item, case.made.fields) for item in case.made.rows.all())
     section = case.section
     errors = [str(found.id)[-4:] for found in checks.check_declarations([section]) if found.level >= 40]
@@ -253,7 +253,7 @@ def settings_of(use_tz: bool) -> Iterator[None]:
 
 
 def parts() -> Iterator[Any]:
-    """The cases of each database, with and without zones, so many a test."""
+    """Return the cases of each test, for each database, with and without time zones."""
     each = -(-CASES // (2 * len(configured.DATABASES)))
     count = -(-each // PART)
     for alias in ALIASES:
@@ -308,7 +308,7 @@ def outcome(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> s
 
 @contextmanager
 def sliced(small: bool) -> Iterator[None]:
-    """Slices of rows that end within a page."""
+    """Read slices that end within a page."""
     size = 4 if small else 1_500
     with (
         mock.patch.object(slices, "SLICE", size),

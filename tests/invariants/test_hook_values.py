@@ -1,4 +1,4 @@
-"""Any value of a hook is written as it was, or skipped and named once."""
+"""Any value of a hook is either written unchanged, or skipped and reported once."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from tests.support.documents import (
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
-#: What XML can hold.
+#: Characters that are allowed in XML.
 readable = st.text(st.sampled_from("aZ09 &<>\"'äß日😀\t\n\r\x85\u2028"), min_size=1, max_size=8)
 
 
 def mostly(good: Any, other: Any) -> Any:
-    """One bad value of several is enough to lose them all."""
+    """Draw mostly valid values, because one invalid value is enough to skip all."""
     return st.integers(0, 9).flatmap(lambda number: other if number == 9 else good)
 
 
@@ -89,16 +89,16 @@ languages = mostly(
 
 
 def errors_of(errors: Sequence[ItemError], field: str) -> int:
-    """How many of them are of that field; all of them are of the second item."""
+    """Return the number of errors for a field, and check that all errors are for the second item."""
     assert {error.key for error in errors} <= {"2"}
     return sum(error.field == field for error in errors)
 
 
 def same_url(written: str, given_url: str) -> bool:
-    """Whether an absolute URI leads where a path, a URL or a name of a file was meant to."""
+    """Return whether an absolute URI has the target of a path, a URL or a file name."""
     assert re.fullmatch(r"https?://[a-z0-9.\-:\[\]_]+/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]*", written)
     if re.match("[A-Za-z]+:", given_url) and not re.match("https?://[^/?#]", given_url, re.IGNORECASE):
-        # Taken for the name of a file, which is what a test below is about.
+        # This is interpreted as a file name, which a test below covers.
         return written.startswith(f"{BASE}/")
     if given_url.startswith("//"):
         given_url = f"https:{given_url}"
@@ -112,14 +112,14 @@ def same_url(written: str, given_url: str) -> bool:
     found_host, _, found_path = found_rest.partition("/")
     assert found_scheme == scheme.lower()
     if not re.fullmatch(r"[A-Za-z0-9.\-]+", host):
-        # What comes of it is for the tests of the protocol.
+        # The tests of the protocol cover the result.
         return True
-    # Of a percent sign it is not known what it was meant for.
+    # A percent sign is ambiguous.
     return found_host == host.lower() and ("%" in path or unquote(found_path) == path)
 
 
 def same_moment(written: str, given_moment: date) -> bool:
-    """Whether a text is that day, or that second in UTC; naive times are of Zurich."""
+    """Return whether a text is this day, or this second in UTC. Naive times are in the zone of Zurich."""
     if not isinstance(given_moment, datetime):
         return written == given_moment.isoformat()
     if given_moment.tzinfo is None:
@@ -130,7 +130,7 @@ def same_moment(written: str, given_moment: date) -> bool:
 
 
 def values(document: bytes, prefix: str) -> dict[str, str]:
-    """Texts of the elements of an extension in the entry in question."""
+    """Return the texts of an extension's elements in the tested entry."""
     return {
         name.partition(":")[2]: text
         for name, text, _ in second(document)
@@ -243,7 +243,7 @@ class TestAnyValueOfAHookIsWrittenOrSkippedAndReportedOnce:
     def test_of_the_elements_of_the_protocol(
         self, schema: Any, location: str, moment: Any, word: str
     ) -> None:
-        """The only ones where an item can go: for want of a location."""
+        """Only here, the whole item can be skipped: if it has no valid location."""
         document, errors = render_item(
             lambda: location, lastmod=lambda: moment, changefreq=lambda: word, priority=lambda: "0.1"
         )
@@ -272,7 +272,7 @@ IMAGE = Image("/a.png")
 VIDEO = Video("/t.png", "Title", "Description", content_loc="/v.mp4")
 ONE: dict[str, Any] = {"images": IMAGE, "videos": VIDEO, "alternates": ITSELF}
 
-#: What a hook returns, how many of its values are written, and how many are skipped.
+#: The result of a hook, and how many of its values are written and skipped.
 ANSWERS: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "None": (lambda one: None, 0, 0),
     "an empty list": (lambda one: [], 0, 0),
@@ -298,7 +298,7 @@ SEVERAL = [(name, answer) for name in ONE for answer in ANSWERS]
 
 
 @pytest.mark.parametrize(("name", "answer"), SEVERAL)
-def test_whatever_a_hook_gives_costs_no_more_than_itself(schema: Any, name: str, answer: str) -> None:
+def test_any_result_of_a_hook_affects_only_itself(schema: Any, name: str, answer: str) -> None:
     give, count, skipped = ANSWERS[answer]
     document, errors = render_item(**{name: partial(give, ONE[name])})
     schema.assertValid(parsed(document))
@@ -323,7 +323,7 @@ def test_news_are_one_object_or_none(schema: Any, answer: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["content_loc", "player_loc"])
-def test_an_empty_location_of_a_video_is_none(name: str) -> None:
+def test_an_empty_location_of_a_video_is_missing(name: str) -> None:
     locations = {"content_loc": "/v.mp4", "player_loc": "/p", name: ""}
     document, errors = render_item(videos=lambda: [Video("/t.png", "T", "D", **locations)])
     assert errors == []
@@ -332,14 +332,14 @@ def test_an_empty_location_of_a_video_is_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["images", "videos"])
-def test_one_bad_value_of_several_costs_itself(name: str) -> None:
+def test_one_bad_value_of_several_affects_only_itself(name: str) -> None:
     document, errors = render_item(**{name: lambda: [ONE[name], None, ONE[name]]})
     assert len(texts(document, ELEMENT[name])) == 2
     assert [(error.key, error.field) for error in errors] == [("2", name)]
 
 
-def test_one_bad_link_costs_all_of_its_item() -> None:
-    """A set of links is whole, or one that crawlers ignore."""
+def test_one_bad_link_skips_all_links_of_its_item() -> None:
+    """Crawlers ignore an incomplete set of links."""
     document, errors = render_item(alternates=lambda: [ITSELF, ("de", "nowhere"), ("fr", "/fr/")])
     assert texts(document, "xhtml:link") == []
     assert [(error.key, error.field) for error in errors] == [("2", "alternates")]

@@ -1,4 +1,4 @@
-"""Invariants of hostile values: none takes a noticeable part of a request, none breaks a line of a log."""
+"""Hostile values take no noticeable part of a request, and do not break lines of a log."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from django_sitemaps09.writer import write_urlset
 from tests.models import Word
 from tests.support.sources import BASE, LIMITS, listing
 
-# Others use the same cores: the cost is that of the best of so many attempts.
+# Other processes use the same cores, so the best of several attempts counts.
 _ATTEMPTS = 40
-# Seconds of less than which nothing is compared, on any machine.
+# Shorter times, in seconds, are not compared on any machine.
 _NOTHING = 0.0005
 
 _MARKS = sorted(map(chr, range(0x300, 0x370)), key=unicodedata.combining, reverse=True)
 _CJK = "".join(chr(0x4E00 + i) for i in range(252))
 
-#: A text is hostile by its length, or by what a step makes of it: longer, normalized, escaped, quoted.
+#: A string is hostile if it is long, or becomes long when a step normalizes, escapes or quotes it.
 TEXTS: dict[str, str] = {
     "host that NFKC makes 18 times as long": "https://" + "\ufdfa" * 1_000 + "/",
     "short host that NFKC makes long": "https://" + "\ufdfa" * 14 + ".example/",
@@ -143,7 +143,7 @@ def _news(**fields: Any) -> Callable[[Any, Any], News]:
     )
 
 
-#: What a project writes into a class, for each kind of field that a value can come to.
+#: The code of a class for each kind of field that can have the value.
 FIELDS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "location": lambda value: {"location": lambda self, item: value},
     "lastmod": lambda value: {"lastmod": lambda self, item: value},
@@ -221,7 +221,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def cost(work: Callable[[], object]) -> float:
-    """CPU time in yardsticks, of the best of some attempts; of the first one that is good enough."""
+    """Return the CPU time in yardsticks of the best attempt, or of the first one that is fast enough."""
     best = float("inf")
     for _ in range(_ATTEMPTS):
         seconds = _seconds(work)
@@ -232,7 +232,7 @@ def cost(work: Callable[[], object]) -> float:
 
 
 def written(attributes: dict[str, Any]) -> bytes:
-    """The page of one entry of a section that has these attributes."""
+    """Render the page of a section with one entry and these attributes."""
     source = sources.source("things", listing([1], **attributes), BASE, LIMITS)
     chunks: list[bytes] = []
     write_urlset(source.batches(Page(1, None, None)), chunks.append, namespaces=source.namespaces)
@@ -242,7 +242,7 @@ def written(attributes: dict[str, Any]) -> bytes:
 @pytest.mark.usefixtures("cached_site")
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_value_costs_more_than_a_yardstick(field: str) -> None:
-    """Each value is the only one of its page, and the whole page is measured."""
+    """Each value is on a separate page, and the whole page is measured."""
     costs = {name: cost(partial(written, FIELDS[field](value))) for name, value in VALUES.items()}
     assert {name: ratio for name, ratio in costs.items() if ratio > 1} == {}
 

@@ -58,13 +58,13 @@ class TestTheIndexAndTheFiles:
                 assert (dates[name] == dates_now[name]) == (digests[name] == digests_now[name]), name
                 moved += dates[name] != dates_now[name]
         assert moved >= 4
-        # On the first export they are those of the rows.
+        # In the first export, they are the lastmods of the rows.
         assert found[0][1]["sitemap-a-1.xml.gz"] == "2026-01-05T04:00:00Z"
 
     def test_what_is_in_no_manifest_is_never_deleted(self, tmp_path: Path, keys: Any) -> None:
         keys(KEEP_REMOVED=0)
         foreign = ["index.html", "sitemap.xsl", "sitemap-a.xml", "sitemap-a-0.xml.gz", "sitemap-news.xml"]
-        # As from an earlier time of ours, and of sections that there are not.
+        # Files as from earlier exports, and of sections that do not exist.
         foreign += ["sitemap-a-77.xml.gz", "sitemap-a-78.xml", "sitemap-gone-3.xml.gz"]
         foreign += [".sitemaps09/mine.txt", "deep/sitemap-a-1.xml.gz"]
         for name in foreign:
@@ -76,7 +76,7 @@ class TestTheIndexAndTheFiles:
         both = {"a": articles(), "w": words()}
         export(output=tmp_path, sitemaps=both)
         first = set(published.pages(tmp_path))
-        # No number of theirs is taken.
+        # None of their numbers is used.
         assert "sitemap-a-79.xml.gz" in first
         export(output=tmp_path, sitemaps=both, rebalance=True)
         export(output=tmp_path, sitemaps={"a": articles()}, remove=["w"])
@@ -89,10 +89,10 @@ class TestTheIndexAndTheFiles:
         assert {name: (tmp_path / name).read_bytes() for name in foreign} == {
             name: f"mine: {name}".encode() for name in foreign
         }
-        # It was ours to delete what it had removed.
+        # The export deletes the files that it had written and removed.
         assert not any((tmp_path / name).exists() for name in first)
 
-    def test_what_is_removed_stays_for_those_who_hold_an_older_index(
+    def test_removed_files_stay_for_crawlers_with_an_older_index(
         self, tmp_path: Path, keys: Any, clock: Clock
     ) -> None:
         clock.time = datetime(2026, 6, 1, tzinfo=timezone.utc)
@@ -108,14 +108,14 @@ class TestTheIndexAndTheFiles:
         report = export(output=tmp_path, sitemaps={"a": articles()})
         assert sorted(report.deleted) == sorted(old)
         assert of_section(tmp_path, "a").keys().isdisjoint(old)
-        # And their numbers are gone with them.
+        # Their numbers are never used again.
         export(output=tmp_path, sitemaps={"a": articles()}, rebalance=True)
         assert set(published.pages(tmp_path)).isdisjoint(old)
 
 
 @pytest.mark.django_db
-class TestWhatIsRememberedThoughNothingIsSure:
-    """A run was killed while it published, and what it had staged is lost."""
+class TestUnverifiedState:
+    """A run was killed while publishing, and its staged files are lost."""
 
     @pytest.fixture
     def doubted(self, tmp_path: Path, keys: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -123,7 +123,7 @@ class TestWhatIsRememberedThoughNothingIsSure:
         write(*range(1, 401))
         export(output=tmp_path, sitemaps={"a": articles()})
         for _ in range(2):
-            # Numbers up to 27, of which no file has the last ones when they are removed.
+            # Numbers up to 27 are used. When pages are removed, no file has the last numbers any more.
             export(output=tmp_path, sitemaps={"a": articles()}, rebalance=True)
         highest = max(numbers(tmp_path))
         assert highest == 27

@@ -1,4 +1,4 @@
-"""Invalid values: each is skipped, counted and named, and the URL of its item stays."""
+"""Invalid values are skipped, counted and reported, and the URL of the item stays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize("kind", KINDS)
-class TestABadOneIsLeftOutCountedAndNamedAndItsUrlStays:
+class TestAnInvalidValueIsSkippedCountedAndReportedAndItsUrlStays:
     def test_in_an_export(self, kind: str, tmp_path: Path) -> None:
         declared = section(Combination(), **KINDS[kind])
         [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
@@ -99,7 +99,7 @@ class Unspeakable(Exception):
         raise ValueError("there are no words for it")
 
 
-def test_an_error_without_words_costs_its_item_alone() -> None:
+def test_an_error_without_message_affects_only_its_item() -> None:
     def failing() -> None:
         raise Unspeakable
 
@@ -124,7 +124,7 @@ def test_every_url_of_an_extension_is_made_a_uri_or_refused(given_url: str) -> N
 @pytest.mark.parametrize(
     "url", ["ftp://a.example/a.png", "data:image/png;base64,AA==", "http://", "https:///a.png"]
 )
-def test_an_image_that_no_crawler_can_ask_for_is_refused(url: str) -> None:
+def test_an_image_that_no_crawler_can_request_is_refused(url: str) -> None:
     document, errors = render_item(images=lambda: [Image(url)])
     assert texts(document, "image:loc") == []
     assert [(error.key, error.field) for error in errors] == [("2", "images")]
@@ -169,20 +169,20 @@ def test_the_page_itself_is_that_of_any_of_several_hosts(
     export_hosts(hosts, output=tmp_path, sitemaps=sitemaps)
     for host in ("a.example", "b.example"):
         [entry] = entries(gzip.decompress((tmp_path / host / "sitemap-x-1.xml.gz").read_bytes()))
-        # A set that names the page on one of the hosts is written on all of them.
+        # A set of links that includes the page on one of the hosts is written for all hosts.
         assert (entry == [("loc", f"https://{host}/1/", ())]) == ("videos" in declared)
 
 
 @pytest.mark.usefixtures("articles")
 def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Path) -> None:
-    """A page that is cut reads some rows twice."""
+    """If a page is cut, several rows are read twice."""
     declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
     [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
     assert found.left_out == 1
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_text_is_whole_whatever_is_wrong_with_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_a_text_file_is_complete_despite_elements_that_it_cannot_contain(tmp_path: Path) -> None:
     declared = section(Combination(), format="text", **KINDS["images"])
     report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
     assert (report.published, report.sections[0].left_out) == (True, 0)

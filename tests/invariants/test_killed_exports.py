@@ -1,4 +1,4 @@
-"""Exports that are killed or short of room, with real processes and real files.
+"""Exports that are killed or run out of disk space, with real processes and real files.
 
 Each process is a fork of `python -m tests.invariants.killing`.
 """
@@ -24,7 +24,7 @@ from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.paths import ROOT
 
-#: In seconds, for what would hang: less than the deadline of a test.
+#: Timeout in seconds, shorter than that of a test.
 DEADLINE = 90
 
 pytestmark = [
@@ -35,7 +35,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="/p
 
 
 class Place:
-    """A folder, and a database that processes share."""
+    """A folder, and a database that several processes share."""
 
     def __init__(self, folder: Path, database: Mapping[str, Any]) -> None:
         self.folder, self.database = folder, database
@@ -57,7 +57,7 @@ class Place:
         )
 
     def run(self, function: str, *arguments: object) -> Any:
-        """What a function of `tests.invariants.killing.runs` returns."""
+        """Return the result of a function of `tests.invariants.killing.runs`."""
         with self.start(function, *arguments) as process:
             try:
                 out, err = process.communicate(timeout=DEADLINE)
@@ -68,7 +68,7 @@ class Place:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ends a process with all that it has begun, whether it works, stands still or has ended."""
+    """Kill a process and all its children, whether they run, are stopped or have ended."""
     killing.end(process.pid)
     process.kill()
 
@@ -87,7 +87,7 @@ def sqlite(folder: Path) -> Place:
 
 @pytest.fixture(scope="module")
 def database_of_its_own() -> Iterator[dict[str, Any]]:
-    """One of PostgreSQL that no test of other modules has."""
+    """Create a PostgreSQL database that no other test module uses."""
     require("postgresql")
     import psycopg
 
@@ -116,13 +116,13 @@ def postgresql(folder: Path, database_of_its_own: dict[str, Any]) -> Place:
 
 
 class TestAnExportThatIsKilledAtEachPoint:
-    """Files are whole, no URL is lost, and a run that ends publishes what there is."""
+    """Files are complete, no URL is lost, and a run that completes publishes the current rows."""
 
     @pytest.mark.parametrize("scenario", SCENARIOS)
     def test_leaves_all_that_was_published_and_the_next_run_publishes_what_there_is(
         self, sqlite: Place, scenario: str
     ) -> None:
-        # Less than that is no export that was killed in each of its steps.
+        # With fewer points, the export was not killed at each step.
         assert sqlite.run("everywhere", scenario, sqlite.folder) > 40
 
     @pytest.mark.services
@@ -131,7 +131,7 @@ class TestAnExportThatIsKilledAtEachPoint:
         assert postgresql.run("everywhere", scenario, postgresql.folder) > 40
 
     @pytest.mark.parametrize("scenario", ["first", "tail", "cascade-and-less"])
-    def test_is_rebuilt_where_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
+    def test_is_rebuilt_if_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
         assert sqlite.run("everywhere", scenario, sqlite.folder, "losing") > 40
 
     def test_may_be_followed_by_others_that_are_killed_while_they_recover(self, sqlite: Place) -> None:
@@ -139,7 +139,7 @@ class TestAnExportThatIsKilledAtEachPoint:
 
 
 class Reader:
-    """A crawler that fetches the index and all it names, over and over."""
+    """A crawler that repeatedly fetches the index and all listed files."""
 
     def __init__(self, folder: Path, must: set[str]) -> None:
         self.folder, self.must = folder, must
@@ -147,7 +147,7 @@ class Reader:
         self.reads = self.still = 0
 
     def look(self) -> None:
-        """Read all that the index names; expect each URL if no file was replaced meanwhile."""
+        """Read all files in the index. Expect each URL if no file was replaced in the meantime."""
         index = (self.folder / "sitemap.xml").read_bytes()
         names = [str(url).rpartition("/")[2] for url in published.locations(index, False)]
         found: set[str] = set()
@@ -165,7 +165,7 @@ class Reader:
         assert not lost, f"in no indexed page: {sorted(lost)}"
 
     def _moved(self, index: bytes, states: Mapping[str, os.stat_result]) -> bool:
-        """Whether a file took the place of one of those, so that they were never there together."""
+        """Return whether one of the files was replaced, so that they never existed together."""
         now = {name: (self.folder / name).stat() for name in states}
         same = [(s.st_ino, s.st_mtime_ns) for s in states.values()]
         return (
@@ -194,7 +194,7 @@ class TestFiftyExportsThatAreKilledAtRandom:
         assert process.returncode == 0, err
         assert json.loads(out)["killed"] > 10
         assert reader.reads >= reader.still > 50
-        # What an index of the last day named is there still.
+        # Files that an index of the last day listed still exist.
         for name in reader.named:
             published.urls(reader.folder, name)
 
@@ -212,7 +212,7 @@ class TestTheSameRows:
         (_, first), *others = sqlite.run("each_way", sqlite.folder)
         for way, found in others:
             assert found == first, way
-        # It was worth comparing: pages were split, merged and opened.
+        # The comparison covers pages that were split or merged, or lost their upper bound.
         numbers = [[page[0] for page in pages["a"]] for pages in first]
         assert numbers[0] == sorted(numbers[0])
         assert numbers[1] != sorted(numbers[1])

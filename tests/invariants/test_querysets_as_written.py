@@ -438,7 +438,7 @@ def test_the_newest_lastmod_is_converted_on_the_compatibility_views(
     assert compatible_index(section) == (None if None in lastmods else max(map(str, lastmods)))
 
 
-def test_a_row_without_a_lastmod_that_a_window_leaves_out_costs_no_lastmod(
+def test_a_row_without_a_lastmod_that_a_window_excludes_affects_no_lastmod(
     shelf: QuerySet[Article],
 ) -> None:
     """A filter of what is null would come before the window, and change its ranks."""
@@ -463,7 +463,7 @@ def test_no_rows_have_no_newest_lastmod(trunc: Any, using: str) -> None:
 
 @pytest.mark.parametrize("value", ["10000-01-01 00:00:00", "yesterday", "2020-02-30 10:00:00"])
 @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-def test_an_aggregate_of_a_text_that_is_not_a_time_costs_its_row_alone(
+def test_an_aggregate_of_a_text_that_is_not_a_time_affects_only_its_row(
     value: str, shelf: QuerySet[Article], using: str, tmp_path: Path
 ) -> None:
     """Django looks for the zone of what it could not read."""
@@ -525,7 +525,7 @@ def test_a_row_that_cannot_be_made_leaves_no_cursor_of_the_server_open(
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_rows_that_nobody_reads_to_the_end_leave_no_cursor_of_the_server_open(
+def test_rows_that_are_not_read_to_the_end_leave_no_server_side_cursor_open(
     shelf: QuerySet[Article], using: str
 ) -> None:
     def stop(_: object, item: Any) -> Any:

@@ -27,7 +27,7 @@ pytestmark = [
 
 
 class Refusing(InMemoryStorage):
-    """Replaces files whole, as S3 does; the n-th one is refused, by the number that is set."""
+    """Storage that replaces files atomically, like S3. It refuses the n-th write."""
 
     left = 0
 
@@ -44,7 +44,7 @@ class Refusing(InMemoryStorage):
         return super()._save(name, whole)
 
     def contents(self) -> dict[str, bytes]:
-        """What is published."""
+        """Return the published files."""
         found = {}
         for name in self.listdir("")[1]:
             with self.open(name) as file:
@@ -71,7 +71,7 @@ class TestAStorageThatRefusesAWrite:
     ) -> None:
         from tests.models import Article
 
-        # The cache of the tests is shared by nobody but this process.
+        # The cache of the tests is used only by this process.
         monkeypatch.setattr(lease, "_UNSUITABLE", {})
         settings.STORAGES = {
             **settings.STORAGES,

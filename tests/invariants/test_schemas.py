@@ -110,7 +110,7 @@ INVALID = {
     "an empty index": index(),
     "a changefreq in an index": index(f"{LOC}<changefreq>daily</changefreq>"),
 }
-#: What the prose forbids, and the protocol's own schemas do not.
+#: Documents that the text of the protocol forbids, but its schemas accept.
 FORBIDDEN_BY_PROSE = {
     "no language": urls(f'{LOC}<xhtml:link rel="alternate" href="https://example.com/"/>'),
     "relative": urls("<loc>/a/long/enough/path</loc>"),

@@ -127,7 +127,7 @@ def test_sitemap_js_accepts_what_is_at_the_edge(sitemap_js: SitemapJs) -> None:
         document(IMAGES * 500),
         document(VIDEO.replace("<video:tag>cups</video:tag>", "<video:tag>cups</video:tag>" * 31)),
         document(VIDEO.replace("A cup &amp; its saucer", "t" * 100)),
-        # More than is read from a file at a time.
+        # Longer than the chunks that are read from a file.
         FULL.replace(b"<url>", b"<url><loc>https://example.org/c\xc3\xbcp</loc></url>" * 3_000 + b"<url>"),
     ]
     found = sitemap_js.strictly(documents)
@@ -199,7 +199,7 @@ def test_one_refused_document_fails_all_and_is_named(sitemap_js: SitemapJs) -> N
 
 
 def written() -> bytes:
-    """By this package."""
+    """Return a document that this package has written."""
     chunks: list[bytes] = []
     location = "https://example.org/a?b=1&c=<2>"
     batch = Batch(
@@ -234,7 +234,7 @@ def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -
     ]
 
 
-def test_where_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
     with pytest.raises(pytest.skip.Exception, match="there is no npm"):
@@ -249,7 +249,7 @@ def test_an_npm_that_does_not_install_is_reported_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
 ) -> None:
     monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", required)
-    # No one listens at port 9, and nothing is there of earlier installs.
+    # Port 9 is closed, and the folder contains no earlier installation.
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
     folder = tmp_path / "folder"

@@ -45,7 +45,7 @@ def breaking(self: Any) -> Any:
 
 @pytest.mark.django_db
 class TestWhatIsNotPublished:
-    """Neither a byte nor a time of a published file changes."""
+    """Neither content nor modification time of a published file changes."""
 
     @pytest.mark.parametrize(
         "broken",
@@ -69,7 +69,7 @@ class TestWhatIsNotPublished:
         assert [bool(section.failure) for section in report.sections] == [True, False]
         assert of_section(tmp_path, "a") == before
         assert {name: lastmods(tmp_path)[name] for name in before} == {n: dates[n] for n in before}
-        # What was right beside it is published.
+        # The other, valid sections are published.
         assert len(published.indexed(tmp_path)) == 35 + 50
 
     def test_nor_by_the_guard(self, tmp_path: Path, keys: Any) -> None:
@@ -87,7 +87,7 @@ class TestWhatIsNotPublished:
         assert "--force a" in str(report.sections[0].failure)
         assert of_section(tmp_path, "a") == before
         assert len(published.indexed(tmp_path)) == 300 + 50
-        # Where it is meant, it is.
+        # With --force, it is published.
         assert export(output=tmp_path, sitemaps={"a": articles(), "w": words()}, force=["a"]).failures == []
         assert len(published.indexed(tmp_path)) == 140 + 50
 

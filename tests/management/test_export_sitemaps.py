@@ -31,7 +31,7 @@ pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
 @pytest.fixture
 def use(settings: Any) -> Callable[..., None]:
-    """Takes the sections of that name, and other settings."""
+    """Use the sections with this name, and other settings."""
 
     def change(name: str, **keys: Any) -> None:
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"tests.support.commands.{name}", **keys}
@@ -136,9 +136,7 @@ class TestTheTable:
         assert str(robots) in err
         assert "line 2" not in out
 
-    def test_says_that_nothing_was_written_where_that_is_so(
-        self, folder: Path, use: Callable[..., None]
-    ) -> None:
+    def test_reports_that_nothing_was_written(self, folder: Path, use: Callable[..., None]) -> None:
         out, _ = said("--output", folder, "--dry-run")
         assert "Nothing was written." in out
         assert "1,234" in out
@@ -155,7 +153,7 @@ class TestTheTable:
             ("LAME", "--strict", ["not written", "not removed"]),
         ],
     )
-    def test_has_no_count_of_written_files_where_nothing_was_written(
+    def test_has_no_count_of_written_files_if_nothing_was_written(
         self, folder: Path, use: Callable[..., None], sections: str, argument: str, words: list[str]
     ) -> None:
         use(sections)
@@ -230,7 +228,7 @@ class TestJson:
         assert (a["left_out"], bad["left_out"], bad["urls"]) == (0, 1, 3)
         assert "elsewhere.example.net" in json.dumps(bad["errors"])
 
-    def test_is_written_where_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
+    def test_is_written_if_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
         use("HALF")
         out, _, error = failed("--output", folder, "--format", "json")
         report = json.loads(out)
@@ -244,7 +242,7 @@ class TestJson:
         out = out.replace(str(twin), str(folder))
         report = export(output=folder).as_dict()
 
-        # Hints tell times, too; and how much memory this process has ever had is not of this run alone.
+        # Hints contain times, and the peak memory of this process includes earlier tests.
         clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")
 
         def timeless(found: Any) -> Any:
@@ -258,7 +256,7 @@ class TestJson:
 class TestTheArguments:
     @pytest.fixture
     def given(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[dict[str, Any]]:
-        """The arguments that `export()` is called with."""
+        """Return the arguments that `export()` is called with."""
         given: list[dict[str, Any]] = []
 
         def recorded(*arguments: Any, **options: Any) -> Report:
@@ -358,7 +356,7 @@ class TestAnError:
 
     @pytest.mark.parametrize("name", ["there", "there/new"])
     def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name: str) -> None:
-        # Where another user reaches it: pytest's own folders are private.
+        # Another user must be able to access the folder, but pytest's own folders are private.
         with TemporaryDirectory(prefix="sitemaps09-tests-") as folder:
             said("--output", Path(folder, "first"))
             Path(folder).chmod(0o755)
@@ -392,7 +390,7 @@ class TestAnError:
 
 
 class Shell:
-    """`manage.py` in processes of its own, with settings of its own."""
+    """`manage.py` in separate processes with their own settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -429,7 +427,7 @@ class Shell:
 
     @contextmanager
     def waiting(self, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-        """A process in the middle of its export; it goes on at the end of the block."""
+        """Start an export that waits in the middle, and continues at the end of the block."""
         with self.start("SLOW", *arguments) as process:
             try:
                 for _ in range(6_000):
@@ -448,7 +446,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 class TestTheExitStatus:
-    def test_is_0_where_all_is_well(self, shell: Shell, folder: Path) -> None:
+    def test_is_0_without_a_failure(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
         assert (status, err) == (0, "")
         assert "products: 1,234 URLs" in out
@@ -457,19 +455,17 @@ class TestTheExitStatus:
         status, out, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--format=json")
         assert status == 0
         assert json.loads(out)["urls"] == 6
-        # By way of the log.
+        # The message is in the log.
         assert "Section 'bad': skipped item 2" in err
 
-    def test_is_1_where_a_section_failed_and_no_traceback_is_shown(
-        self, shell: Shell, folder: Path
-    ) -> None:
+    def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)
         assert status == 1
         assert "the disk with the numbers is gone" in err
         assert "Traceback" not in err
         assert "a: 3 URLs" in out
 
-    def test_is_1_where_strict_publishes_nothing(self, shell: Shell, folder: Path) -> None:
+    def test_is_1_if_strict_publishes_nothing(self, shell: Shell, folder: Path) -> None:
         status, _, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--strict")
         assert (status, written(folder)) == (1, set())
         assert "strict" in err
@@ -478,11 +474,11 @@ class TestTheExitStatus:
         ("arguments", "words"),
         [
             (["prodcts", f"--base-url={BASE}"], "Did you mean 'products'?"),
-            # Neither BASE_URL nor a table of sites.
+            # There is neither a BASE_URL nor a table of sites.
             ([], "no such table"),
         ],
     )
-    def test_is_1_where_it_cannot_start(
+    def test_is_1_if_it_cannot_start(
         self, shell: Shell, folder: Path, arguments: list[str], words: str
     ) -> None:
         status, out, err = shell.run("FINE", "--output", folder, *arguments)

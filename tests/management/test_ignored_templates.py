@@ -1,4 +1,4 @@
-"""What a project's template or `get_urls()` adds to entries, and an export ignores, is named."""
+"""A warning names what a project's template or `get_urls()` adds to entries and an export ignores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINE = "django.template.backends.django.DjangoTemplates"
 
 
 class Pages(ContribSitemap):
-    """A sitemap as another project wrote it."""
+    """A third-party sitemap."""
 
     def items(self) -> list[int]:
         return [1, 2]
@@ -36,7 +36,7 @@ class Pages(ContribSitemap):
 
 
 class Decorated(Pages):
-    """Adds keys that its template writes."""
+    """A sitemap that adds keys for its template."""
 
     added: ClassVar[dict[Any, Any]] = {}
 
@@ -233,7 +233,7 @@ class TestKeys:
         assert section.left_out == 0
         assert report.as_dict()["sections"][0]["ignored_keys"] == section.ignored_keys
 
-    def test_keys_of_hooks_are_named_where_no_hook_gave_the_value(self, tmp_path: Path) -> None:
+    def test_keys_of_hooks_are_named_if_no_hook_gave_the_value(self, tmp_path: Path) -> None:
         class Images(Decorated):
             added: ClassVar[dict[Any, Any]] = {"images": [{"loc": "/a.jpg"}], "videos": None}
 
@@ -263,7 +263,7 @@ class TestKeys:
         assert report.warnings == []
         assert "image:loc" in _document(tmp_path, "sitemap-hooked-1.xml.gz")
 
-    def test_a_mapping_that_cannot_be_looked_through_is_exported_as_before(self, tmp_path: Path) -> None:
+    def test_a_mapping_that_cannot_be_inspected_is_exported_as_before(self, tmp_path: Path) -> None:
         class Url(dict[str, Any]):
             def __iter__(self) -> Any:
                 raise TypeError("not to be looked through")

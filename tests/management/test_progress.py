@@ -1,4 +1,4 @@
-"""The line on a terminal that says how far an export is, and its absence everywhere else."""
+"""The progress line of an export on a terminal, and its absence everywhere else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
 
 
 @pytest.mark.services
-def test_it_has_sections_pages_and_urls_and_a_total_where_all_are_known() -> None:
+def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
     require_packages("tqdm")
     text = shown(Terminal())
     assert "\n" not in text
@@ -56,7 +56,7 @@ def test_it_has_sections_pages_and_urls_and_a_total_where_all_are_known() -> Non
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])
-def test_nobody_else_is_shown_anything(stream: io.StringIO) -> None:
+def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream: io.StringIO) -> None:
     assert shown(stream, wanted=not stream.isatty()) == ""
 
 
@@ -77,7 +77,7 @@ def test_a_terminal_that_goes_away_is_not_an_error() -> None:
 
 
 class Site:
-    """A project whose command has a terminal for all that it says."""
+    """A project whose command writes all output to a terminal."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,7 +91,7 @@ class Site:
         )
 
     def terminal(self, sections: str, *arguments: object) -> str:
-        """The output of the command on a terminal, byte for byte."""
+        """Return the output of the command on a terminal, byte for byte."""
         ours, theirs = pty.openpty()
         environ = os.environ | {
             "DJANGO_SETTINGS_MODULE": "terminal_settings",
@@ -127,12 +127,12 @@ def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65_536)
     except OSError:
-        # On Linux, when nobody writes to it any more.
+        # Linux raises this when no process writes to the terminal any more.
         return b""
 
 
 def screen(text: str) -> list[str]:
-    """The lines of a terminal on which that was written."""
+    """Return the lines that a terminal would show."""
     lines = [""]
     column = 0
     for character in text:
@@ -166,14 +166,14 @@ class TestATerminal:
             assert end, text
             drawn = line.split("\r")
             assert len(drawn) > 3
-            # Neither a colour, nor a line of its own for each.
+            # There are no colors, and no separate lines for sections.
             assert "\x1b" not in line
             assert all(len(one) <= WIDTH for one in drawn)
             assert any("2 of 2 sections done: 100%|" in one for one in drawn), drawn
             assert any("| 14/14 pages, 1,237 URLs [" in one for one in drawn), drawn
             known = any("0 of 2 sections done:   0%|" in one for one in drawn)
             assert known == (run == "second"), drawn
-            # The table, and nothing else.
+            # Only the table is printed.
             lines = screen(text)
             assert lines[0] == ""
             assert lines[1].startswith("section ")
@@ -184,5 +184,5 @@ class TestATerminal:
         assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
         assert "sections done" not in "".join(lines)
 
-    def test_has_no_line_where_nothing_is_to_be_said(self, site: Site) -> None:
+    def test_has_no_line_without_a_reason(self, site: Site) -> None:
         assert site.terminal("FINE", "--verbosity", "0") == ""

@@ -1,4 +1,4 @@
-"""Standard streams and callbacks that fail: reporting may, publishing goes on."""
+"""Standard streams and callbacks that fail: reports may be lost, but publishing continues."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this sys
 
 
 def run(folder: Path, redirection: str, *arguments: str, **streams: Any) -> tuple[int, str]:
-    """Status and errors of the command, with what a shell does to its streams."""
+    """Return status and errors of the command with its streams redirected by a shell."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-c", RUN, str(folder)]
     given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
     done = subprocess.run(  # noqa: S603 our own interpreter and arguments

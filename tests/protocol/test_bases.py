@@ -1,4 +1,4 @@
-"""Bases and origins: scheme, host and port, and which URLs may stand beside them."""
+"""Bases and origins: scheme, host and port, and which URLs are allowed for a base."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.protocol import hosts, urls
         ("http://[::1]:8000/", "http://[::1]:8000"),
         ("http://[::ffff:192.0.2.1]", "http://[::ffff:192.0.2.1]"),
         ("https://www.example.com.", "https://www.example.com."),
-        # One dot of those that Unicode has besides the ideographic one: it parts labels as well.
+        # Another Unicode dot besides the ideographic one. It also separates labels.
         ("https://www\u2024exämple.com", "https://www.xn--exmple-cua.com"),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_base_is_scheme_host_and_port(url: str, expected: str) -> None:
         *("https://[example.com]", "https://[::g]", "https://[]", "https://[v1.a]", "https://e[x]"),
         *("https://a b", "https://a..b", "https://.a", "https://a\\b", "https://a|b", "https://a<b>"),
         *('https://a"b', "https://a,b", "https://*", "https://%0d%0a", "https://a%20b", "https://$a"),
-        # A host becomes the name of a folder; in Unicode, some single characters are several dots.
+        # A host becomes the name of a folder, and several Unicode characters stand for more than one dot.
         *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
         *(
             "https://\u2024\u2024",
@@ -76,7 +76,7 @@ def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url: str) -> 
         parse_base(url)
 
 
-#: What Python's own `urlsplit` leaves out without a word.
+#: Characters that Python's `urlsplit()` silently removes.
 SILENT = ["\t", "\r", "\n", "\r\n", "\x00", " ", "\x1f", "\x7f", "\x85"]
 
 
@@ -107,7 +107,7 @@ BASE = Base("https", "example.com")
 
 
 def may_stand(url: str, base: Base = BASE) -> bool:
-    """In a sitemap of that base."""
+    """Return whether a sitemap with this base may list a URL."""
     try:
         return bool(AllowedHosts((base,)).location(url))
     except ValueError:
@@ -196,7 +196,7 @@ def test_a_url_of_the_same_scheme_host_and_port_may_stand(url: str) -> None:
         "",
     ],
 )
-def test_a_url_that_leads_elsewhere_may_not_stand(url: str) -> None:
+def test_a_url_on_another_host_is_not_allowed(url: str) -> None:
     assert not may_stand(url)
 
 
@@ -216,8 +216,8 @@ def test_the_default_port_may_be_named_and_no_other_one(base: str, same: str, ot
 
 
 @given(hosts | urls)
-def test_no_url_that_may_stand_leads_a_browser_to_another_host(url: str) -> None:
-    """Browsers take a backslash for a slash, and what is before the last @ for a user."""
+def test_no_allowed_url_leads_a_browser_to_another_host(url: str) -> None:
+    """Browsers treat a backslash as a slash, and everything before the last @ as a user."""
     if not may_stand(url) or url.startswith("/"):
         return
     authority = re.match(r"https:[/\\]+([^/\\?#]*)", url, re.IGNORECASE)
@@ -225,7 +225,7 @@ def test_no_url_that_may_stand_leads_a_browser_to_another_host(url: str) -> None
     assert authority[1].lower().removesuffix(":443").removesuffix(":") == "example.com"
 
 
-def test_a_location_of_2047_characters_may_stand_and_a_longer_one_not() -> None:
+def test_a_location_of_2047_characters_is_allowed_and_a_longer_one_is_not() -> None:
     url = "https://example.com/".ljust(MAX_LOCATION, "a")
     path = url.removeprefix(str(BASE))
     assert may_stand(url)
@@ -250,7 +250,7 @@ def test_a_location_without_scheme_or_host_is_not_absolute(url: str) -> None:
     try:
         assert uri(url).startswith("/")
     except ValueError as error:
-        assert repr(url) in str(error)  # noqa: PT017 a path is none either
+        assert repr(url) in str(error)  # noqa: PT017 a path has no origin either
 
 
 @given(hosts)
@@ -262,7 +262,7 @@ def test_a_base_is_a_uri_but_for_its_slash_and_a_uri_has_a_base(url: str) -> Non
     assert uri(url) == f"{base}/"
 
 
-def test_a_host_that_is_longer_than_any_is_refused_before_it_is_looked_at() -> None:
+def test_a_host_that_is_too_long_is_refused_before_it_is_parsed() -> None:
     for name in (f"a{chr(0x300) * 1_000}", "\ufdfa" * 56, f"{'a' * 64}.example", f"{'a.' * 126}ab"):
         with pytest.raises(ValueError, match="too long"):
             uri(f"https://{name}/")

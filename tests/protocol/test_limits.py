@@ -1,4 +1,4 @@
-"""Limits of the protocol, and the names of its room."""
+"""Limits of the protocol, and the public names of the package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_limits_are_those_of_the_protocol() -> None:
     assert protocol.SITEMAP_NAMESPACE == "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
-def test_a_set_of_links_of_any_length_is_looked_at_once() -> None:
+def test_a_set_of_links_of_any_length_is_checked_once() -> None:
     links = [(f"l{number}", f"/{number}/") for number in range(20_000)]
     protocol.check_links(links, [], ["/7/"])
     with pytest.raises(ValueError, match="more than once"):

@@ -1,4 +1,4 @@
-"""Times and priorities: what is written is what every reader reads."""
+"""Times and priorities: every reader understands the written values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from django_sitemaps09.protocol import w3c
 
 UTC = timezone.utc
-#: What both the W3C note and the XSD admit.
+#: The format that both the W3C note and the XSD allow.
 W3C = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2}))?")
 
 ZONES: list[tzinfo] = [
     UTC,
     *map(
         ZoneInfo,
-        # Whole hours with summer time, half and quarter hours, both ends of the day, seconds in the past.
+        # Zones with summer time, half and quarter hours, the largest offsets, and seconds in the past.
         (
             "Europe/Zurich",
             "America/St_Johns",
@@ -37,7 +37,7 @@ ZONES: list[tzinfo] = [
 
 zones = st.sampled_from(ZONES)
 
-#: No zone is a whole day away from UTC.
+#: No offset from UTC is a whole day.
 moments = st.datetimes(
     datetime.min + timedelta(days=1),
     datetime.max - timedelta(days=1),
@@ -47,7 +47,10 @@ moments = st.datetimes(
 
 
 def instant(value: date, zone: tzinfo) -> datetime:
-    """The point in time that a text stands for, whole seconds; for a date, where its day begins."""
+    """Return the point in time that a text means, in whole seconds.
+
+    For a date, return the start of the day.
+    """
     if not isinstance(value, datetime):
         return datetime.combine(value, time.min, UTC)
     aware = value if value.tzinfo else value.replace(tzinfo=zone)
@@ -68,7 +71,7 @@ def test_a_datetime_is_the_same_point_in_time_in_utc_and_whole_seconds(
 ) -> None:
     text = w3c(value, zone)
     assert text.endswith("Z")
-    # Python 3.10 reads no Z.
+    # Python 3.10 does not parse `Z`.
     assert datetime.fromisoformat(text.replace("Z", "+00:00")) == instant(value, zone)
 
 

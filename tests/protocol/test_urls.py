@@ -1,4 +1,4 @@
-"""URIs: a path or a URL becomes one, or is refused with a reason."""
+"""A path or a URL is converted to a URI, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.protocol import hosts, urls
         ("/-._~:/?@!$&'()*+,;=", "/-._~:/?@!$&'()*+,;="),
         ("/käse/日本?ö=ü", "/k%C3%A4se/%E6%97%A5%E6%9C%AC?%C3%B6=%C3%BC"),
         ("/😀", "/%F0%9F%98%80"),
-        # An escape is one, in the case that it has; a percent sign without two digits is itself.
+        # An escape is kept with its case. A percent sign without two digits is encoded.
         ("/%20%c3%A4", "/%20%c3%A4"),
         ("/100%", "/100%25"),
         ("/%2", "/%252"),
@@ -90,7 +90,7 @@ def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text: 
     ],
     ids=ascii,
 )
-def test_what_no_crawler_can_ask_for_is_refused_with_the_reason_and_the_text(
+def test_what_no_crawler_can_request_is_refused_with_the_reason_and_the_text(
     text: str, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason) as raised:
@@ -105,7 +105,7 @@ def test_of_a_long_text_a_reason_shows_the_beginning(text: str) -> None:
     assert len(str(raised.value)) < 200
 
 
-#: What RFC 3986 has for a path and a query behind an authority of ours.
+#: The path and query that RFC 3986 allows after an authority.
 URI = re.compile(
     r"(https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]*)?)?/([A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
 )
@@ -114,7 +114,7 @@ paths = (urls | st.text(max_size=20)).map("/".__add__)
 
 
 def accepted(text: str) -> str | None:
-    """The URI of a text, if there is one."""
+    """Return the URI of a text, or `None`."""
     try:
         return uri(text)
     except ValueError:
@@ -148,7 +148,7 @@ def test_a_path_is_quoted_as_django_does_but_for_brackets_and_bare_percent_signs
 
 
 @given(path=paths)
-def test_a_path_means_the_same_behind_a_base_as_alone(path: str) -> None:
+def test_a_path_means_the_same_after_a_base_as_alone(path: str) -> None:
     found = accepted(path)
     assert accepted(f"https://example.com{path}") == (found and f"https://example.com{found}")
 

@@ -30,7 +30,7 @@ from django_sitemaps09.protocol import (
     priority_text,
 )
 
-#: `xsd:decimal` as it is usually written.
+#: `xsd:decimal` in its usual form.
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 numbers = (
@@ -65,7 +65,7 @@ def test_a_priority_is_not_rounded_by_the_decimal_context_of_the_project(value: 
 
 @pytest.fixture
 def comma_locale() -> Iterator[None]:
-    """The C library set to write decimals with a comma, where this machine knows such a language."""
+    """Set a locale with a decimal comma, if this machine has one."""
     before = locale.setlocale(locale.LC_ALL)
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "pt_BR.UTF-8", "de_DE", "German_Germany"):
         with suppress(locale.Error):
@@ -101,7 +101,7 @@ def test_a_priority_may_be_the_text_of_a_number_as_contribs_get_urls_gives_it(te
     [
         *(float("nan"), float("inf"), float("-inf"), Decimal("sNaN"), Decimal("Infinity")),
         *(-0.1, 1.1, 2, -1, 1 + 2**-52, Decimal("1." + "0" * 40 + "1"), 10**400, Decimal("-1E-99")),
-        # More digits than a document can do with, and what only Python reads as a number.
+        # Too many digits, and strings that only Python accepts as numbers.
         *(Decimal(f"0.{'1' * 1_001}"), Decimal("1E-1001"), Decimal("0E+1001"), "0_1", "0._5"),
         *(True, False, None, "", "high", "0,5", "1/2", "NaN", b"0.5", [], [0.5], 0.5j, Fraction(1, 2)),
     ],
@@ -113,7 +113,7 @@ def test_what_is_not_a_number_from_0_to_1_is_refused_as_a_priority(value: object
 
 
 class Frequency(str, enum.Enum):
-    """As people wrote them before `StrEnum`, whose members `str()` shows by name."""
+    """An enum as it was written before `StrEnum`: `str()` returns the name of a member."""
 
     DAILY = "daily"
 
@@ -123,7 +123,7 @@ class Choice(TextChoices):
 
 
 class Text(str):
-    """A text with words of its own."""
+    """A string with its own `str()`."""
 
     def __str__(self) -> str:
         return "something else"
@@ -170,7 +170,7 @@ def test_what_is_not_a_language_code_is_refused(value: object) -> None:
         language_text(value)
 
 
-#: As the schema of these links has it; see https://www.rfc-editor.org/info/bcp47.
+#: The format in the schema of these links; see https://www.rfc-editor.org/info/bcp47.
 HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 
 
@@ -196,7 +196,7 @@ HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3
         *(("uz@cyrillic", "uz-Cyrl"), ("sd_IN@devanagari", "sd-Deva-IN")),
     ],
 )
-def test_a_code_is_written_as_hreflang_wants_it_however_django_or_a_locale_spells_it(
+def test_a_code_is_written_as_hreflang_for_any_spelling_of_django_or_a_locale(
     code: str, expected: str
 ) -> None:
     assert hreflang(code) == expected
@@ -272,7 +272,7 @@ def test_google_knows_no_region_by_its_number(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["en-EU", "en-UN", "en-UK", "sr-Latn-EU"])
-def test_a_region_that_is_none_has_no_effect(code: str) -> None:
+def test_an_invalid_region_is_a_warning(code: str) -> None:
     assert f"the region {code[-2:]}, which Google ignores" in str(hreflang_warning(code))
 
 
@@ -305,7 +305,7 @@ def test_the_language_of_news_is_the_language_alone_but_for_chinese(code: str, e
 
 
 @pytest.mark.parametrize("code", ["zh", "ZH", "zh-US", "zh-latn", "zh_x"])
-def test_which_chinese_has_to_be_told_and_both_are_named(code: str) -> None:
+def test_the_script_of_chinese_is_required_and_the_error_names_both(code: str) -> None:
     with pytest.raises(ValueError, match=rf"^'{code}' .*'zh-cn'.*'zh-tw'"):
         news_language(code)
 

@@ -1,1 +1,1 @@
-"""The app that the snippets of the documentation suppose: there it is imported as `shop`."""
+"""The app that the documentation's snippets import as `shop`."""

@@ -1,4 +1,4 @@
-"""What a class declares before anything reads it."""
+"""The declarations of a class before they are used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 # Hooks
 
 
-def test_a_location_is_that_of_the_item_where_nothing_else_is_declared() -> None:
+def test_a_location_is_that_of_the_item_if_nothing_else_is_declared() -> None:
     item = Article(slug="a")
     for base in (Sitemap, ModelSitemap, GenericSitemap):
         section = base.__new__(base)
@@ -40,7 +40,7 @@ def test_the_default_location_may_be_overridden_and_called() -> None:
     assert Other().location(item) == "/other/articles/a/"
 
 
-def test_an_item_without_a_location_of_its_own_is_an_error_that_says_so() -> None:
+def test_an_item_without_a_location_is_a_clear_error() -> None:
     with pytest.raises(AttributeError, match="get_absolute_url"):
         Sitemap().location(Category(slug="a"))
 

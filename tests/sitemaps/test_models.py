@@ -1,4 +1,4 @@
-"""Rows of a sitemap: those of its model, queryset or method, in a defined order."""
+"""Rows of a sitemap: from its model, queryset or method, in a defined order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.factories import ArticleFactory, SeatFactory
 
 @pytest.fixture
 def no_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every connection blocked, of every database there is."""
+    """Block all connections to all databases."""
 
     def refuse(self: Any) -> None:
         raise AssertionError("a declaration has opened a connection")

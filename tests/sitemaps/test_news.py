@@ -63,7 +63,7 @@ def news_by_slug(data: bytes) -> dict[str, dict[str, str] | None]:
 
 
 def listed(sitemap: Any) -> list[str]:
-    """The articles that a live page 1 has."""
+    """Return the articles on live page 1."""
     data = live(sitemap)
     return slugs(data) if data else []
 
@@ -99,7 +99,7 @@ class TestNewsOfTheLastTwoDays:
         assert listed(Fresh) == ["a", "c", "b", "d"]
 
     @pytest.mark.parametrize("zone", ["Europe/Zurich", "Pacific/Auckland", "America/Los_Angeles", "UTC"])
-    def test_are_two_days_exactly_where_times_are_naive(
+    def test_are_two_days_exactly_if_times_are_naive(
         self, stopped_clock: Clock, settings: Any, zone: str
     ) -> None:
         settings.USE_TZ, settings.TIME_ZONE = False, zone
@@ -116,10 +116,10 @@ class TestNewsOfTheLastTwoDays:
         ("hour", "today"),
         [(12, date(2026, 9, 10)), (21, date(2026, 9, 10)), (22, date(2026, 9, 11))],
     )
-    def test_are_today_and_yesterday_where_these_are_dates_of_the_zone_of_the_site(
+    def test_are_today_and_yesterday_if_these_are_dates_of_the_zone_of_the_site(
         self, stopped_clock: Clock, settings: Any, hour: int, today: date, use_tz: bool
     ) -> None:
-        """A date counts as its midnight; the day before yesterday is more than two days ago."""
+        """A date counts as midnight, so the day before yesterday is more than two days ago."""
         settings.USE_TZ = use_tz
         stopped_clock.time = NOW.replace(hour=hour, minute=30)
         days = [today + days_ahead * DAY for days_ahead in (-2, -1, 0, 1)]
@@ -165,7 +165,7 @@ class TestNewsOfTheLastTwoDays:
             sitemap().items()
 
 
-class TestWhatIsSaidOfNews:
+class TestNewsElements:
     def test_has_all_tags_that_are_required(self, stopped_clock: Clock) -> None:
         publish(a=NOW - HOUR)
         assert news_by_slug(live(Fresh)) == {
@@ -240,7 +240,7 @@ class TestWhatIsSaidOfNews:
             {"news": lambda self, item: [item]},
         ],
     )
-    def test_is_skipped_and_reported_where_something_is_wrong_and_the_url_stays(
+    def test_is_skipped_and_reported_if_something_is_wrong_and_the_url_stays(
         self, stopped_clock: Clock, folder: Path, attributes: dict[str, Any]
     ) -> None:
         publish(a=NOW)
@@ -254,7 +254,7 @@ class TestWhatIsSaidOfNews:
         assert not report.published
         assert looked_at.states(folder) == before
 
-    def test_is_nothing_where_a_method_says_so(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_is_omitted_if_a_method_returns_none(self, stopped_clock: Clock, folder: Path) -> None:
         publish(a=NOW, b=NOW)
 
         class Chosen(Fresh):
@@ -297,7 +297,7 @@ class TestNewsOfAnySitemap:
         }
         assert live(self.Articles) == exported(folder, first(1)[0])
 
-    def test_are_measured_in_the_zone_of_the_site_where_their_time_has_none(
+    def test_are_measured_in_the_zone_of_the_site_if_their_time_has_none(
         self, stopped_clock: Clock
     ) -> None:
         class Naive(self.Articles):  # type: ignore[name-defined, misc]
@@ -311,7 +311,7 @@ class TestNewsOfAnySitemap:
         assert found["new"] is not None
         assert found["new"]["publication_date"] == "2026-09-08T12:00:00Z"
 
-    def test_are_those_of_yesterday_where_their_time_is_a_date(self, stopped_clock: Clock) -> None:
+    def test_are_those_of_yesterday_if_their_time_is_a_date(self, stopped_clock: Clock) -> None:
         class Dated(self.Articles):  # type: ignore[name-defined, misc]
             def news(self, item: Article) -> News:
                 assert item.updated is not None
@@ -353,7 +353,7 @@ class TestNewsOfAnySitemap:
         assert sum(sizes) == 1_100
         assert max(sizes) <= MAX_NEWS
         if base == "news":
-            # Nothing is added to a page, so that it has no room for more.
+            # Rows are never added to a page, so it needs no room for more.
             assert sizes == [1_000, 100]
 
     def test_on_compat_views_are_as_recent_as_on_native_views(self, stopped_clock: Clock) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from django_sitemaps09 import Sitemap
 
 SITE = SimpleNamespace(domain="www.example.com")
-#: A path that is not too long by itself, but with the host before it; contrib writes it.
+#: A path that is too long only together with the host. Contrib writes it.
 LONG = f"/{'x' * 2_039}/"
 
 

@@ -48,16 +48,16 @@ from tests.support.sources import (
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-# What others wrote for contrib.
+# Third-party classes for contrib
 
 
 @pytest.mark.parametrize("name", CONTRIB_INTERNALS)
-def test_a_class_that_overrides_the_machinery_is_read_through_it(name: str) -> None:
+def test_a_class_that_overrides_contribs_internals_is_read_through_them(name: str) -> None:
     overridden = property(lambda self: Paginator("a", 1)) if name == "paginator" else lambda *args: []
     assert isinstance(compiled(listing("a", **{name: overridden})), UrlsSource)
 
 
-def test_an_instance_that_overrides_the_machinery_is_read_through_it() -> None:
+def test_an_instance_that_overrides_contribs_internals_is_read_through_them() -> None:
     sitemap = listing("a")()
     sitemap.get_urls = lambda **kwargs: []
     assert isinstance(compiled(sitemap), UrlsSource)
@@ -129,7 +129,7 @@ def test_the_rows_of_the_database_too(articles: QuerySet[Article]) -> None:
 
 
 class Tree:
-    """Like Wagtail's: no subclass of anything, and each item has the URLs that it says."""
+    """A class like Wagtail's: it has no base class, and each item lists its own URLs."""
 
     limit = 3
 
@@ -156,7 +156,7 @@ def tree(*counts: int) -> Tree:
 @pytest.mark.parametrize(
     "counts", [(1,), (1, 1, 1), (1, 1, 1, 1), (0, 0, 0), (0, 0, 0, 4), (9, 0, 1, 2, 30), (7, 7, 7)]
 )
-def test_pages_of_a_paginator_are_split_where_they_hold_too_much(counts: Sequence[int], limit: int) -> None:
+def test_pages_of_a_paginator_are_split_if_they_hold_too_much(counts: Sequence[int], limit: int) -> None:
     section = tree(*counts)
     limits = Limits(limit, LIMITS.bytes)
     done = rendered(compiled(section, limits), limits)
@@ -181,7 +181,7 @@ def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing() -> Non
     source = compiled(section)
     found = page_map(source)
     section.items = tree(1, 1).items
-    # Page 1 was listed for the cut, and is read as it was then.
+    # Page 1 was read to divide the section, and this result is used once.
     assert len(locations(rendered(source, found=found))) == 3
     assert len(locations(rendered(source, found=found))) == 2
     section.items = tree(*[1] * 8).items
@@ -279,7 +279,7 @@ def test_flatpages_are_a_section() -> None:
 def test_a_page_that_is_left_in_the_middle_leaves_no_cursor_open(
     articles: QuerySet[Article], using: str
 ) -> None:
-    """One that the garbage collector closes, in the middle of another query, waits for that for ever."""
+    """If the garbage collector closes a cursor during another query, it waits for that query forever."""
     source = compiled(declaration(queryset=articles.order_by("day")[:9], **COLUMNS))
     assert isinstance(source, PositionSource)
     gc.disable()

@@ -1,4 +1,4 @@
-"""Bounds of live pages: how full they leave pages, and what a change of rows moves."""
+"""Bounds of live pages: how full pages are, and which bounds a change of rows moves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class TestLandmarks:
         assert low <= live_bounds.landmark(low, low + more) <= low + more
 
     @given(low=st.integers(-(2**40), 2**40), ends=st.lists(st.integers(0, 2**20), min_size=3, max_size=3))
-    def test_of_a_range_is_that_of_each_part_that_has_it(self, low: int, ends: list[int]) -> None:
+    def test_of_a_range_is_the_landmark_of_each_part_that_contains_it(
+        self, low: int, ends: list[int]
+    ) -> None:
         first, second, last = sorted(ends)
         found = live_bounds.landmark(low, low + last)
         part = low + first, low + second
@@ -69,7 +71,7 @@ def test_pages_have_each_row_once_and_are_between_40_and_100_percent_full(
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_change_of_rows_moves_at_most_ten_pages_of_fifty(name: str, using: str) -> None:
-    """Counted from the first row, all pages behind the change would be others."""
+    """If pages were counted from the first row, all pages after the change would differ."""
     present = [n for n in range(1, 801) if n % 4]
     write(name, using, present)
     rows = source(name, using, 15)
@@ -83,7 +85,7 @@ def test_a_change_of_rows_moves_at_most_ten_pages_of_fifty(name: str, using: str
         delete(name, using, gone)
         write(name, using, came)
         after = sources.live_pages(rows, 15).pages
-        # Behind a bound that both maps have they are the same.
+        # After a bound that both maps have, they are the same.
         assert len({*before} - {*after}) <= 10
         assert len({*after} - {*before}) <= 10
         delete(name, using, came)

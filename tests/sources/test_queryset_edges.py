@@ -1,4 +1,4 @@
-"""Querysets that took an accident to be seen: combined, compared, repeated, unreadable."""
+"""Rare querysets that once failed: combined, compared, repeated, unreadable."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def locations(source: Any) -> list[str]:
 
 
 def test_a_relation_as_key_is_ordered_as_its_column(using: str) -> None:
-    """By its name it would be ordered as the related model is, which here is another order."""
+    """Ordering by its name would use the ordering of the related model, which differs here."""
     for number in (5, 3, 9, 1, 7, 2, 8):
         moment = datetime(2026, 1, number, tzinfo=timezone.utc)
         article = RecentFactory(using=using, slug=f"a{10 - number}", updated=moment)
@@ -99,7 +99,7 @@ def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None
     assert set(Counter(found).values()) == {1}
 
 
-def test_a_slice_of_a_union_is_paged_as_it_is(using: str) -> None:
+def test_a_slice_of_a_union_is_paginated_unchanged(using: str) -> None:
     for n in range(20):
         ArticleFactory(using=using, slug=f"a{n}")
     rows = Article.objects.using(using)
@@ -137,7 +137,7 @@ def test_the_time_of_the_query_is_not_in_the_digest(using: str) -> None:
 
 
 def test_the_host_is_not_in_the_digest(db: None) -> None:
-    """A client can name it, and must not have a map of pages of its own by that."""
+    """A client can choose the host, and must not get a separate page map by doing so."""
     section = type("Declared", (ModelSitemap,), {"model": Article})
     found = {
         sources.source("s", section, Base("https", host), LIMITS).map_cache_key
@@ -147,7 +147,7 @@ def test_the_host_is_not_in_the_digest(db: None) -> None:
 
 
 class Forgetful(CharField):  # type: ignore[type-arg]
-    """A field that cannot read what it writes."""
+    """A field that cannot parse its own text."""
 
     def value_to_string(self, obj: object) -> str:
         return "always the same"
@@ -172,7 +172,7 @@ def test_what_is_in_a_row_cannot_forge_a_line_of_a_log() -> None:
 
 
 def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
-    """reverse() outlives order_by(), and would turn ranges around."""
+    """The effect of reverse() survives order_by(), and would reverse ranges."""
     for n in range(20):
         ArticleFactory(using=using, slug=f"a{n}")
     source = compiled(Article.objects.using(using).order_by("slug").reverse())
@@ -231,7 +231,10 @@ def test_combined_querysets_list_each_row_of_theirs_once(name: str, shelf: Query
 
 @pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)
 def test_what_is_compared_with_an_aggregate_repeats_no_row(shelf: QuerySet[Article]) -> None:
-    """It is grouped by, too, so that `list(queryset)` has a row once a comment. MariaDB fails on it."""
+    """Rows are grouped by the compared column, too, so `list(queryset)` has a row for each comment.
+
+    MariaDB fails.
+    """
     queryset = tagged(shelf).filter(n__gt=0) | shelf.filter(comments__pk__gt=0)
     listed = Counter(f"{BASE}/articles/{row.slug}/" for row in queryset)
     assert max(listed.values()) > 1
@@ -246,7 +249,7 @@ def test_an_aggregate_that_nothing_groups_is_refused_with_the_way_out(shelf: Que
         compiled(queryset)
 
 
-#: What MariaDB counts, and what it does not, though it lists all but the last.
+#: Querysets, and whether MariaDB can count them. It can list all but the last one.
 COMPARED = {
     "a column": (True, lambda rows: rows.filter(Q(n__gt=0) | Q(slug="a03"))),
     "a relation": (True, lambda rows: rows.filter(Q(n__gt=0) | Q(category__slug="one"))),
@@ -258,7 +261,7 @@ COMPARED = {
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_what_is_compared_with_an_aggregate_is_read_or_refused(name: str, shelf: QuerySet[Article]) -> None:
-    """Where the database cannot count the rows, the section is refused before a request fails."""
+    """If the database cannot count the rows, the section is rejected before a request fails."""
     counted, made = COMPARED[name]
     queryset = made(tagged(shelf))
     if counted or shelf.db != "mariadb":
@@ -274,7 +277,7 @@ def test_what_is_compared_with_an_aggregate_is_read_or_refused(name: str, shelf:
 
 
 def test_distinct_rows_of_a_model_are_read_as_plain_ones(shelf: QuerySet[Article], using: str) -> None:
-    """They have their primary key; an IN would evaluate the whole queryset for each slice."""
+    """Their primary keys are distinct. With IN, each slice would evaluate the whole queryset."""
     source = compiled(shelf.filter(published=True).distinct(), limit=3)
     with CaptureQueriesContext(connections[using]) as queries:
         assert len(locations(source)) == 4
@@ -282,7 +285,7 @@ def test_distinct_rows_of_a_model_are_read_as_plain_ones(shelf: QuerySet[Article
 
 
 class Twice(Func):
-    """Gives each row two times."""
+    """A join that repeats each row."""
 
     template = "generate_series(1, 2)"
     output_field = IntegerField()
@@ -314,7 +317,7 @@ def test_a_composite_key_takes_a_filter_on_a_window(using: str) -> None:
 
 
 def test_a_slice_is_the_same_one_with_an_expression(shelf: QuerySet[Article]) -> None:
-    """To annotate an aggregate would group its rows, and others would be the first ones."""
+    """Annotating an aggregate would group the rows, so the slice would have different rows."""
     queryset = shelf.filter(comments__pk__gt=0).order_by("pk")[:3]
     listed = [f"{BASE}/articles/{row.slug}/" for row in queryset]
     assert len({*listed}) == 2
@@ -346,13 +349,13 @@ def test_a_union_of_rows_with_a_composite_key_has_an_order(using: str) -> None:
 
 
 def test_what_a_queryset_selects_decides_what_its_aggregates_are_of(shelf: QuerySet[Article]) -> None:
-    """Grouped by the tag as well, no article has two of it, though some have two tags."""
+    """If rows are also grouped by the tag, no group has two tags, although several articles have two."""
     queryset = shelf.annotate(tag=F("tags__name"), n=Count("tags")).filter(n__gte=2)
     assert not queryset
     assert locations(compiled(queryset)) == []
 
 
-#: Each of a moment, aware or naive, and of the zone that fits it.
+#: Aware and naive times, each with the matching setting.
 LASTMODS: dict[str, Callable[[datetime, Any], Any]] = {
     "TruncMonth": lambda old, zone: TruncMonth(at_least(old), tzinfo=zone),
     "TruncDay": lambda old, zone: TruncDay(at_least(old), tzinfo=zone),
@@ -387,7 +390,7 @@ def test_the_newest_lastmod_is_converted_as_those_of_the_page(
         assert (None in lastmods) is (name == "nothing")
 
 
-# One row that cannot be read costs itself alone, and is named.
+# An unreadable row is skipped and reported, and affects no other row.
 
 UNREADABLE = [
     pytest.param("default", "2020-02-30", marks=pytest.mark.django_db(databases=["default"])),
@@ -405,7 +408,7 @@ HOOKS: dict[str, dict[str, Any]] = {
 
 
 def write_day(using: str, slug: str, value: str) -> None:
-    """A date that another program has written."""
+    """Store a date as another program might."""
     with connections[using].cursor() as cursor:
         cursor.execute("UPDATE tests_article SET day = %s WHERE slug = %s", [value, slug])
 
@@ -502,7 +505,7 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project() -> None:
 def test_no_cursor_of_the_server_is_left_to_the_garbage_collector(
     shelf: QuerySet[Article], using: str
 ) -> None:
-    """One that is closed in the middle of another query waits for that for ever."""
+    """A cursor that is closed during another query waits for that query forever."""
     rows = Stubborn.objects.using(using).order_by("slug")[:12]
     source = compiled(rows, location=lambda self, item: f"/{item.slug}/")
     gc.disable()

@@ -1,4 +1,4 @@
-"""Querysets of every form: joined, sliced, grouped, combined, and rows that are not instances."""
+"""All forms of querysets: joined, sliced, grouped, combined, and with rows that are not instances."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 
 
 class Case_(NamedTuple):
-    """A queryset, and how it is read for columns and for methods; `once` where a join repeats rows."""
+    """A queryset, and how it is read for columns and for methods. `once` is true if a join repeats rows."""
 
     build: Callable[[QuerySet[Any]], Any]
     columns: type = QuerySource
@@ -144,7 +144,7 @@ QUERYSETS = {
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("name", QUERYSETS)
 def test_the_rows_of_all_pages_are_those_of_the_queryset(name: str, articles: QuerySet[Article]) -> None:
-    """And columns give the same bytes as methods."""
+    """Columns and methods give the same bytes."""
     case = QUERYSETS[name]
     queryset = case.build(articles)
     paths = [reverse("article", kwargs={"slug": row.slug}) for row in case.build(articles)]
@@ -171,13 +171,13 @@ def test_a_page_of_any_queryset_is_read_without_an_offset(
         found = page_map(source).pages
     offset_queries = [query["sql"] for query in cutting if "OFFSET" in query["sql"]]
     assert len(offset_queries) == len(found)
-    # The key, and nothing that would have to be read for each row that is jumped over.
+    # Only the key is selected, so that skipped rows cost little.
     selected = {re.sub(r'["`]', "", sql).partition(" FROM ")[0] for sql in offset_queries}
     assert selected <= {"SELECT tests_article.id AS pk"}
     for page in found:
         with CaptureQueriesContext(connections[using]) as reading:
             keys_of(source, page)
-        # A window looks at all rows: their keys are read once for a page, and not for each slice.
+        # A window function uses all rows, so their keys are read once for each page, not for each slice.
         assert len(reading) == (2 if name.startswith("a window") else 1)
         assert not any("OFFSET" in query["sql"] for query in reading)
 
@@ -258,10 +258,10 @@ def test_distinct_on_fields_needs_no_order(articles: QuerySet[Article]) -> None:
     assert len(locations(rendered(source))) == 2
 
 
-def test_rows_that_a_join_repeats_stay_repeated_where_their_annotations_are_needed(
+def test_rows_that_a_join_repeats_stay_repeated_if_their_annotations_are_needed(
     articles: QuerySet[Article],
 ) -> None:
-    """A weaker promise, by position: an annotation can be of the very row of the join."""
+    """These rows are read by position, because an annotation can depend on the joined row."""
     queryset = articles.filter(tags__pk__gt=0).annotate(tag=F("tags__name"))
     hook = lambda self, item: f"/{item.slug}/{item.tag}/"  # noqa: E731
     source = compiled(declaration(queryset=queryset, location=hook, limit=5))
@@ -286,7 +286,7 @@ def test_columns_of_a_queryset_can_name_its_annotations(articles: QuerySet[Artic
         assert sorted(map(Decimal, found)) == sorted(expected[row.pk] for row in rows)
 
 
-def test_a_column_that_looks_at_other_rows_looks_at_all_of_them(articles: QuerySet[Article]) -> None:
+def test_a_column_that_uses_other_rows_uses_all_of_them(articles: QuerySet[Article]) -> None:
     newest = max(row.updated for row in articles if row.updated)
     source = compiled(
         declaration(queryset=articles, limit=3, **{**COLUMNS, "lastmod": Window(Max("updated"))})
@@ -308,7 +308,7 @@ def test_a_column_that_looks_at_other_rows_looks_at_all_of_them(articles: QueryS
     ],
     ids=["names", "objects", "distinct", "aggregate", "slice"],
 )
-def test_what_is_prefetched_for_methods_costs_no_query_an_item(
+def test_prefetched_rows_for_methods_need_no_query_for_each_item(
     articles: QuerySet[Article], using: str, prepare: Callable[[Any], Any]
 ) -> None:
     hook = lambda self, item: f"/{item.slug}/{'-'.join(tag.name for tag in item.tags.all())}/"  # noqa: E731
@@ -321,7 +321,7 @@ def test_what_is_prefetched_for_methods_costs_no_query_an_item(
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_what_is_selected_with_the_rows_costs_no_query_an_item(
+def test_selected_relations_need_no_query_for_each_item(
     articles: QuerySet[Article], using: str, distinct: bool
 ) -> None:
     queryset = articles.filter(category__isnull=False).select_related("category").only("category__slug")
@@ -337,7 +337,7 @@ def test_what_is_selected_with_the_rows_costs_no_query_an_item(
     assert len(captured) == 1
 
 
-def test_no_instance_is_made_where_no_hook_takes_the_item(articles: QuerySet[Article]) -> None:
+def test_no_instance_is_made_if_no_hook_takes_the_item(articles: QuerySet[Article]) -> None:
     source = compiled(declaration(queryset=articles, **COLUMNS))
     with mock.patch.object(Article, "from_db", side_effect=AssertionError("an instance was made")):
         assert len(locations(rendered(source))) == 14
@@ -350,14 +350,14 @@ def test_methods_get_items_of_the_database_of_the_queryset(articles: QuerySet[Ar
     assert seen == {using}
 
 
-# The key has to increase.
+# The key must increase.
 
 
 @pytest.mark.parametrize("hooks", [COLUMNS, METHODS], ids=["columns", "methods"])
 def test_rows_that_are_grouped_by_a_relation_to_many_are_refused_never_two_urls(
     articles: QuerySet[Article], hooks: dict[str, Any]
 ) -> None:
-    # Grouped by the tag, each article comes once a tag.
+    # Grouped by the tag, each article occurs once for each tag.
     queryset = articles.annotate(n=Count("comments"))
     with pytest.raises(ImproperlyConfigured, match=r"Declared.*multi-valued relation.*Max\(\).*method"):
         compiled(declaration(queryset=queryset, **{**hooks, "lastmod": F("tags__pk")}))

@@ -1,4 +1,4 @@
-"""Pages as ranges of a key: each row is on exactly one page, whatever the kind of key."""
+"""Pages as ranges of a key: each row is on exactly one page, for any kind of key."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_a_key_survives_its_way_as_text(kind: Kind, using: str) -> None:
         assert keys_of(source, travelled) == keys_of(source, page)
 
 
-def test_a_page_is_a_range_and_costs_what_any_other_costs(kind: Kind, using: str) -> None:
+def test_a_page_is_a_range_and_costs_as_much_as_any_other(kind: Kind, using: str) -> None:
     source = source_of(kind, using, 4)
     with CaptureQueriesContext(connections[using]) as cutting:
         found = page_map(source).pages
     with CaptureQueriesContext(connections[using]) as reading:
         for page in found:
             keys_of(source, page)
-    # One to know whether there are rows, one for how long they are, and one a page.
+    # One query for whether there are rows, one to estimate their length, and one for each page.
     assert len(cutting) == 2 + len(found)
     assert len(reading) == len(found)
     assert all("OFFSET" not in query["sql"] for query in reading)
@@ -194,7 +194,7 @@ def test_a_key_that_is_not_a_field_is_refused_by_name() -> None:
         compiled(declaration(model=Article, key="nothing", location="/"))
 
 
-def test_long_decimals_are_a_key_where_they_are_exact(using: str) -> None:
+def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
     make_readings(using, range(FIRST))
     kind = Kind(Reading, "amount", make_readings)
     if connections[using].vendor == "sqlite":
@@ -207,7 +207,7 @@ def test_long_decimals_are_a_key_where_they_are_exact(using: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_class_of_contrib_knows_no_key_so_a_bad_one_is_paged_by_position() -> None:
+def test_a_bad_key_on_a_class_of_contrib_is_ignored_and_rows_are_paginated_by_position() -> None:
     for ratio in (0.1, 0.2, 0.3):
         ScaleFactory(ratio=ratio)
     items = Scale.objects.order_by("-ratio")

@@ -1,4 +1,4 @@
-"""What a source says of its pages without reading them: the digest and the newest lastmod."""
+"""Properties of pages that need no rendering: the digest and the newest lastmod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.sources import (
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-# What the live views know of a section: whether a page map is still of its rows, and the newest lastmod.
+# The live views need to know whether a page map still matches its query, and the newest lastmod.
 
 
 def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) -> None:
@@ -55,7 +55,7 @@ def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) 
 
 
 class OnlyWhereItIs(Func):
-    """SQL that one kind of database alone can have."""
+    """SQL that only one database supports."""
 
     function = "LOWER"
     arity = 1

@@ -1,4 +1,4 @@
-"""The site that a project's `get_urls()` is called with: what contrib gives, on the host served."""
+"""The site that a project's `get_urls()` is called with: contrib's site, with the served host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BASE_URL = "https://www.example.org"
 
 
 class CMS(ContribSitemap):
-    """Written as django CMS has it: keeps the site, and lists its rows."""
+    """A sitemap like that of django CMS: it stores the site, and lists the site's rows."""
 
     seen: ClassVar[list[Any]] = []
 
@@ -43,7 +43,7 @@ class CMS(ContribSitemap):
 
 
 class OursCMS(CMS, Sitemap[int]):
-    """The same after the import is changed."""
+    """The same sitemap after the import was changed."""
 
 
 SITEMAPS = {"cms": CMS, "ours": OursCMS}
@@ -57,7 +57,7 @@ BY_VIEW = ["/sitemap-{}-1.xml", "/contrib-{}.xml"]
 
 @pytest.fixture(autouse=True)
 def sites(settings: Any) -> Iterator[tuple[Site, Site]]:
-    """Two sites, the first of which is the current one."""
+    """Create two sites. The first one is the current site."""
     settings.SITEMAPS09 = {"BASE_URL": BASE_URL}
     CMS.seen.clear()
     first = Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com", "name": "first"})[0]
@@ -89,14 +89,14 @@ class TestAView:
         sites[1].refresh_from_db()
         assert sites[1].domain == "WWW.example.org"
 
-    def test_gives_the_current_site_on_that_host_where_it_has_no_row(
+    def test_gives_the_current_site_on_that_host_if_it_has_no_row(
         self, url: str, name: str, sites: tuple[Site, Site]
     ) -> None:
         sites[1].delete()
         assert live(url.format(name)) == [f"{BASE_URL}/of-1/"]
         assert Site.objects.get_current().domain == "www.example.com"
 
-    def test_gives_what_behaves_as_a_request_site_where_there_is_no_row(
+    def test_gives_what_behaves_as_a_request_site_if_there_is_no_row(
         self, url: str, name: str, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Site.objects.all().delete()
@@ -181,14 +181,14 @@ class Compiled(Sitemap[int]):
 
 
 class Named(ContribSitemap):
-    """Contrib's methods look at the domain alone."""
+    """A site with only a domain, which is all that contrib's methods use."""
 
     items = Compiled.items
     location = Compiled.location
 
 
 @pytest.mark.parametrize("section", [Compiled, Named])
-def test_a_section_that_looks_at_the_domain_alone_runs_no_query(
+def test_a_section_that_uses_only_the_domain_runs_no_query(
     section: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SITEMAPS, "cms", section)

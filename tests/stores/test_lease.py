@@ -106,7 +106,7 @@ class TestALease:
             with pytest.raises(ExportError, match="was lost") as raised:
                 check()
             assert not isinstance(raised.value, ExportRunningError)
-            # Longer than some renewals, shorter than the lease of the other.
+            # Longer than several renewals, but shorter than the other lease.
             time.sleep(1)
         remaining = cache._cache.get_client().pttl(cache.make_key(key_of(memory)))
         if how == "expired":
@@ -115,7 +115,7 @@ class TestALease:
             assert cache.get(key_of(memory)) == "of another"
             assert 0 < remaining <= 19_000
 
-    def test_is_given_back_where_the_block_fails(self, memory: RemoteStore) -> None:
+    def test_is_released_if_the_block_fails(self, memory: RemoteStore) -> None:
         def fail() -> None:
             with exclusive_lock(memory):
                 raise RuntimeError("broken")
@@ -170,7 +170,7 @@ class TestACacheThatCannotHoldALease:
         with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=refused):
             exclusive_lock(memory).__enter__()
 
-    def test_is_found_out_where_it_says_yes_and_keeps_nothing(
+    def test_is_detected_if_it_reports_success_but_stores_nothing(
         self, memory: RemoteStore, tmp_path: Path
     ) -> None:
         with override_settings(CACHES={"default": {"BACKEND": f"{__name__}.Yes"}}):
@@ -180,7 +180,7 @@ class TestACacheThatCannotHoldALease:
 
 
 class Yes(BaseCache):
-    """As a client that swallows its errors."""
+    """A cache whose client ignores errors."""
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         super().__init__(params)

@@ -60,7 +60,7 @@ class TestAFolder:
         assert below(folder) == {"sitemap.xml": b"x", f"{STATE}/manifest.json": b"{}"}
 
     @pytest.mark.parametrize("what", ["fsync", "replace", "write"])
-    def test_has_the_file_as_it_was_where_a_write_fails(
+    def test_keeps_the_file_if_a_write_fails(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
     ) -> None:
         def full(*arguments: object) -> None:
@@ -70,7 +70,7 @@ class TestAFolder:
         store.write("sitemap.xml", b"before")
         with monkeypatch.context() as patch:
             if what == "write":
-                # A device that is full for real, behind the file's own buffer.
+                # A device that is really full, behind the buffer of the file.
                 device = Path("/dev/full")
                 if not device.exists():
                     pytest.skip("this system has no /dev/full")
@@ -82,7 +82,7 @@ class TestAFolder:
                 store.write("sitemap.xml", b"after")
         assert below(folder) == {"sitemap.xml": b"before"}
 
-    def test_has_the_file_as_it_was_where_the_system_takes_no_more(self, folder: Path) -> None:
+    def test_keeps_the_file_if_the_system_accepts_no_more(self, folder: Path) -> None:
         LocalStore(folder).write("sitemap.xml", b"before")
         done = in_a_process("limited", folder)
         assert (done.returncode, done.stdout) == (0, "OSError"), done.stderr
@@ -91,7 +91,7 @@ class TestAFolder:
     def test_names_the_file_in_errors_of_the_system(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An open file has none in them: `[Errno 5] Input/output error` is all that is said."""
+        """Errors of an open file lack the name: the message is only `[Errno 5] Input/output error`."""
 
         def fail(descriptor: int) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -103,17 +103,17 @@ class TestAFolder:
             for work, named in (
                 (lambda: store.write("sitemap.xml", b"x"), f"{folder}.*sitemap.xml"),
                 (lambda: stage(store, f"{STATE}/run-1/b.xml", b"x"), f"{folder}.*b.xml"),
-                # Of this folder and those above it any can be the first.
+                # Any of this folder and its parents can be the first to exist.
                 (store.sync, folder.parent),
             ):
                 with pytest.raises(OSError, match=rf"Input/output error.*{named}"):
                     work()
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
-    def test_names_the_file_where_its_closing_fails_as_well(
+    def test_names_the_file_if_its_closing_fails_as_well(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A file with a buffer tries to write it again when it is closed, and fails again."""
+        """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
 
         def full(path: Path, mode: int | None) -> Any:
             return Path("/dev/full").open("wb")
@@ -127,7 +127,7 @@ class TestAFolder:
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
             LocalStore(Path("/proc/self")).read("mem", MOST)
 
-    def test_has_the_file_as_it_was_where_a_write_is_killed_and_is_cleaned_by_the_next(
+    def test_has_the_file_as_it_was_if_a_write_is_killed_and_is_cleaned_by_the_next(
         self, folder: Path
     ) -> None:
         store = LocalStore(folder)
@@ -158,12 +158,12 @@ class TestAFolder:
         store = LocalStore(folder)
         store.write("a/sitemap.xml", b"x")
         assert synced[0].name.startswith("tmp-")
-        # Each folder with a new name in it, up to the first that was there.
+        # Each folder with a new entry, up to the first one that already existed.
         assert set(synced[1:]) == {folder / "a", folder, folder.parent}
         synced.clear()
         stage(store, f"{STATE}/run-1/{PAGE}", b"x")
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
-        # The content alone, and no name.
+        # Only the content is synced, not the name.
         assert synced == [folder / STATE / "run-1" / PAGE]
         synced.clear()
         store.sync()
@@ -190,9 +190,7 @@ class TestAFolder:
         assert store.names() == {}
 
     @pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
-    def test_replaces_what_is_at_a_name_and_not_what_it_leads_to(
-        self, folder: Path, tmp_path: Path, kind: str
-    ) -> None:
+    def test_replaces_a_link_and_not_its_target(self, folder: Path, tmp_path: Path, kind: str) -> None:
         store = LocalStore(folder)
         (tmp_path / "mine").write_bytes(b"mine")
         stage(store, f"{STATE}/run-1/a", b"staged")
@@ -351,7 +349,7 @@ class TestALockedFolder:
                 check()
 
     @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
-    def test_is_not_locked_where_its_lock_could_be_anywhere(
+    def test_is_not_locked_if_its_lock_could_be_anywhere(
         self, folder: Path, tmp_path: Path, kind: str
     ) -> None:
         own = folder / STATE

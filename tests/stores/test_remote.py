@@ -25,7 +25,7 @@ class Renaming(Overwriting):
 
 
 class Forgetful(Overwriting):
-    """Keeps the first content of a name, and says nothing."""
+    """A storage that silently keeps the first content of a name."""
 
     def _save(self, name: str, content: Any) -> str:
         return name if self.exists(name) else super()._save(name, content)
@@ -94,7 +94,7 @@ class TestAStorageWithoutPaths:
         with memory.staged(PAGE) as file:
             file.write(b"y")
             file.flush()
-            # Not even while it is written, so that a kill leaves nothing.
+            # No name exists while the file is written, so a killed run leaves nothing behind.
             assert list(tmp_path.iterdir()) == []
         assert saved("sitemaps") == {PAGE: b"y"}
 
@@ -194,7 +194,7 @@ class TestAnS3:
             assert "ContentEncoding" not in found
         assert public(made, "sitemap.xml")
         assert public(made, PAGE)
-        # What is not published is not public.
+        # Unpublished files are not public.
         assert not public(made, f"{STATE}/run-1/{PAGE}")
 
     def test_has_large_files_as_it_has_small_ones(self, bucket: Callable[..., Any]) -> None:

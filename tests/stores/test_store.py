@@ -1,4 +1,4 @@
-"""Any store: files whole or not there, under their names."""
+"""Any store: a file is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def local_storage(folder: Path, **options: Any) -> dict[str, Any]:
 
 
 class TestAnyStore(AnyStore):
-    """Of a folder, and of a storage in memory."""
+    """Tests of a local folder, and of a storage in memory."""
 
 
 class TestTheTarget:
@@ -42,7 +42,7 @@ class TestTheTarget:
         assert target_store(None) == RemoteStore("other")
         assert list(tmp_path.iterdir()) == []
 
-    def test_that_is_nowhere_is_told_with_every_way_out(self, settings: Any) -> None:
+    def test_that_is_missing_is_reported_with_every_solution(self, settings: Any) -> None:
         settings.SITEMAPS09 = {}
         with pytest.raises(ExportError, match=r"--output DIR.*'ROOT'.*'STORAGE'"):
             target_store(None)

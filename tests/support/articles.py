@@ -9,7 +9,7 @@ from tests.models import Article
 
 
 class Articles(ModelSitemap[Article]):
-    """Ten published articles on a page."""
+    """A section with ten published articles on each page."""
 
     queryset = Article.objects.filter(published=True)
     location = Route("article", slug=F("slug"))

@@ -16,7 +16,7 @@ import pytest
 from tests.support.services import missing, require_packages
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-#: Seconds after which a page is taken to be frozen. It is a guard for a busy machine, not a measurement.
+#: Timeout in seconds for a page. It is long enough for a busy machine, and not a measurement.
 SECONDS = 90
 _FLAGS = (
     "--headless",
@@ -62,7 +62,7 @@ class Browser:
         self.driver = driver
 
     def size(self, width: int, *, phone: bool = False) -> None:
-        """Set the width of the window; a phone lays out what does not ask for its width at 980 px."""
+        """Set the width of the window. A phone lays out a page without a viewport at 980 px."""
         metrics = {"width": width, "height": 800, "screenWidth": width, "screenHeight": 800}
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": 1, "mobile": phone}

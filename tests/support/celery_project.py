@@ -1,7 +1,7 @@
-"""A throw-away project whose pages are rendered by workers of Celery, over a Redis or a RabbitMQ.
+"""A temporary project whose pages are rendered by Celery workers, with Redis or RabbitMQ as the broker.
 
-Workers and commands are processes of their own; their sections and functions are in
-`tests.support.celery_sections`. RabbitMQ is looked for where `SITEMAPS09_RABBITMQ` says, as
+Workers and commands are separate processes; their sections and functions are in
+`tests.support.celery_sections`. The address of RabbitMQ is `SITEMAPS09_RABBITMQ`, as
 `user:password@host:port`, by default on this machine.
 """
 
@@ -32,9 +32,9 @@ from tests.support.waiting import DEADLINE, until
 
 RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
 BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITMQ}//"}
-#: For what does not depend on the broker.
+#: The broker for tests that do not depend on the broker.
 one_crew = pytest.mark.parametrize("crew", ["redis"], indirect=True)
-#: Where nobody listens.
+#: An address where no server listens.
 NOWHERE = "redis://127.0.0.1:1/0"
 PROJECT = {
     "__init__.py": "from shop.queue import app\n",
@@ -99,12 +99,12 @@ class Site:
         self.celery = {
             "CELERY_BROKER_URL": BROKERS.get(broker or "", NOWHERE),
             "CELERY_TASK_DEFAULT_QUEUE": f"{self.queue}-other",
-            # As a project has its pages on a queue of their own.
+            # The project has a separate queue for pages.
             "CELERY_TASK_ROUTES": {"django_sitemaps09.*": {"queue": self.queue}},
             "CELERY_BROKER_TRANSPORT_OPTIONS": {"global_keyprefix": f"{self.queue}:"},
             "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
             "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
-            # The project's taste is not ours.
+            # The project's settings differ from what the package needs.
             "CELERY_TASK_SERIALIZER": "pickle",
             "CELERY_ACCEPT_CONTENT": ["json"],
             **celery,
@@ -138,7 +138,7 @@ class Site:
             [sys.executable, "-m", *command],
             env=variables | (environ or {}),
             cwd=ROOT,
-            # Of a worker it is closed when the tests end, however they do.
+            # A worker's pipe is closed when the tests end, even if they crash.
             stdin=subprocess.PIPE if worker else subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT if worker else subprocess.PIPE,
@@ -147,7 +147,7 @@ class Site:
         )
 
     def run(self, *command: str, **given: Any) -> Any:
-        """Return what a function of `celery_sections` returns in a process of its own."""
+        """Run a function of `celery_sections` in a separate process, and return its result."""
         return result(self.start("tests.support.celery_sections", *command, **given))[0]
 
     @contextmanager
@@ -270,9 +270,9 @@ def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
 def crew(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
 ) -> Iterator[Site]:
-    """Two workers, for all tests that leave them as they were.
+    """Start two workers for all tests that leave them unchanged.
 
-    One pair has no result backend, the other one has one that is dead.
+    One pair has no result backend, the other has one that does not respond.
     """
     broker = request.param
     require(broker)
@@ -290,5 +290,5 @@ def runs(folder: Path) -> list[Path]:
     return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
 
 
-#: What the command warns of while it waits.
+#: The warning of the command while it waits.
 NOBODY = "No worker has taken a page after "

@@ -1,4 +1,4 @@
-"""Sections that workers of Celery render, and functions for `python -m tests.support.celery_sections`."""
+"""Sections that Celery workers render, and functions for `python -m tests.support.celery_sections`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
 WORKER = "SITEMAPS09_TESTS_WORKER"
 
 
-#: Another URLconf than that of the settings: this module.
+#: This module, as a URLconf that is not the one in the settings.
 urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
 
 
@@ -94,7 +94,7 @@ def late(self: Any, item: Any) -> str:
     return f"/{item.slug}/"
 
 
-#: What the setting SITEMAPS names, everywhere.
+#: The sections that the setting SITEMAPS names in all processes.
 SECTIONS = {
     "a": articles(),
     "b": articles(),

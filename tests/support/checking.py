@@ -79,7 +79,7 @@ ARTICLE = path("articles/<slug:slug>/", takes, name="article")
 
 def checked(*patterns: Any, registered: Any = None) -> list[str]:
     """Return the ids of the messages for a site with these URL patterns."""
-    # Not by the registry: apps of the tests register nothing.
+    # Not the real registry: apps of the tests register nothing.
     with (
         mock.patch.multiple(sections, _registered=registered or {}, _discovered=True),
         override_settings(ROOT_URLCONF=(ARTICLE, *patterns)),

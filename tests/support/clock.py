@@ -1,4 +1,4 @@
-"""Clocks that a test sets: for the start of exports, and for the age of what live views keep."""
+"""Clocks that a test sets: for the start of exports, and for the age of cached values of live views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock:
 
 
 class SecondsClock:
-    """Replaces the module `time` where only `time.time()` is called."""
+    """Replaces the module `time` in modules that call only `time.time()`."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now
@@ -33,7 +33,7 @@ class SecondsClock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the exports in this test."""
+    """Set the clock of the exports in this test."""
     made = Clock()
     monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
     return made

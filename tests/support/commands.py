@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.sections import Numbers
 
-#: A process that waits in the middle of an export finds its gate here.
+#: The path of the gate for a process that waits in the middle of an export.
 GATE = "SITEMAPS09_TESTS_GATE"
 
 
@@ -41,7 +41,7 @@ class Waiting(Numbers):
         raise TimeoutError(gate)
 
 
-# What the setting SITEMAPS names in the processes.
+# The sections that the setting SITEMAPS names in the processes.
 FINE = {"a": Numbers(3), "products": Numbers(1_234)}
 LAME = {"a": Numbers(3), "bad": Bad(4)}
 HALF = {"a": Numbers(3), "broken": Broken(1)}

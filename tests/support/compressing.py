@@ -1,4 +1,4 @@
-"""A section whose pages are compressed, and gzip files as a reader takes them."""
+"""A section whose pages are compressed, and a strict reader of gzip files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 
 from tests.support.sections import Numbers
 
-#: Gzip, deflate, no flag (of a name, for one), no time.
+#: Gzip, deflate, no flags (such as that of a name), no time.
 HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 
 
@@ -21,7 +21,7 @@ class Cubes(Numbers):
         return f"/numbers/{item}/{item**3}/"
 
 
-# What the setting SITEMAPS names.
+# The section that the setting SITEMAPS names.
 SECTIONS = {"numbers": Cubes}
 
 

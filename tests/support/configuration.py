@@ -11,7 +11,7 @@ import pytest
 
 from django_sitemaps09 import sections
 
-#: The base of all URLs, where a test has one host.
+#: The base of all URLs in tests with one host.
 BASE = "https://www.example.com"
 
 

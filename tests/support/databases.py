@@ -9,7 +9,7 @@ from django.conf import settings
 
 from tests.support.services import missing, must_be_marked
 
-#: Aliases of `DATABASES` in `tests.settings`, be they there or not.
+#: Aliases of `DATABASES` in `tests.settings`, whether the servers respond or not.
 ALIASES = ("default", "postgresql", "mariadb")
 SERVERS = ALIASES[1:]
 

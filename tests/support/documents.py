@@ -40,11 +40,11 @@ from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 
 UTC = timezone.utc
-#: News have to be of the last two days.
+#: News articles must be from the last two days.
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 SHOP = "https://example.org/shop"
 SPACES = {SITEMAP_NAMESPACE: "", SHOP: "shop", **{space: prefix for prefix, space in NAMESPACES.items()}}
-#: What paths hold, and texts.
+#: Characters in paths and in texts.
 SLUGS = ["plain", "käse & brot", "a'b\"c<d>", "日本-😀", "100%", "a+b;c=d,e", "a[1]", "?q=ä&copy=2"]
 
 TEXTS = [

@@ -1,4 +1,4 @@
-"""An export in a process of its own, its sections and its settings.
+"""An export in a separate process, with its sections and its settings.
 
 It runs as `python -m tests.support.engine_project FUNCTION ...`: a process without threads, whose database
 other processes see.
@@ -33,7 +33,7 @@ from tests.support.waiting import DEADLINE, until
 
 LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 ROWS, PAGE = 600, 100
-#: Where processes meet: each that is there has a file of its number.
+#: The gate where processes wait for each other. Each creates a file with its process id.
 GATE = "SITEMAPS09_TESTS_GATE"
 
 SETTINGS = """
@@ -43,11 +43,11 @@ DATABASES = {"default": json.loads(os.environ["SITEMAPS09_TESTS_DATABASE"])}
 SITEMAPS09 = json.loads(os.environ["SITEMAPS09_TESTS_KEYS"])
 """
 
-#: Another URLconf than that of the settings: this module.
+#: This module, as a URLconf that is not the one in the settings.
 urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
 
 
-# The sections, of which workers know the name. Models are imported late: a spawned worker imports this
+# The sections, which workers find by name. Models are imported late, because a spawned worker imports this
 # module before Django is set up.
 
 
@@ -164,7 +164,7 @@ class Fixed(ByProcess):
         return f"/numbers/{item}/"
 
 
-# What the setting SITEMAPS names.
+# The sections that the setting SITEMAPS names.
 ALL = {"a": articles(), "bad": articles(location=bad), "one": articles(pks=5), "list": Fixed}
 
 WHO = {"ranged": articles(location=who), "one": articles(pks=5, location=who), "list": ByProcess} | {
@@ -181,7 +181,7 @@ IDLE = {"a": articles(location=meeting), "list": WaitingInTheParent}
 PLAIN = {"a": articles()}
 
 
-# What is done in a process of its own. Each gives what JSON can say.
+# Functions for a separate process. Each returns values for JSON.
 
 
 def prepare() -> None:
@@ -200,7 +200,8 @@ def fill(using: str = "default") -> None:
     from tests.models import Article
 
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
-    # The later ones are longer, so that pages that are cut for the first ones do not hold them.
+    # Later entries are longer than the first ones, so they exceed pages whose size is based on the first
+    # ones.
     Article.objects.using(using).bulk_create(
         Article(
             pk=i,
@@ -215,7 +216,7 @@ def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
     from django_sitemaps09.export import export
 
     report = export(output=folder, workers=int(workers), **options).as_dict()
-    # Paths differ, times, and how much memory was there.
+    # Paths, times and memory differ.
     for clocked in ("folder", "target", "seconds", "urls_per_second", "memory", "workers_memory"):
         del report[clocked]
     for section in report["sections"]:
@@ -359,7 +360,7 @@ def children(folder: str) -> list[Any]:
     return [report, len(multiprocessing.active_children())]
 
 
-# How it is started and looked at.
+# Starting the process, and reading its results
 
 
 class Project:
@@ -422,7 +423,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def meeting_place(tmp_path: Path) -> Iterator[Path]:
-    """The folder of the gate; no process is left waiting."""
+    """Create the folder of the gate. At the end, kill processes that still wait there."""
     place = tmp_path / "gate"
     place.mkdir()
     yield place

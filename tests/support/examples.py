@@ -1,4 +1,4 @@
-"""How much of what could be tried a run tries.
+"""How many examples a run tries.
 
 `SITEMAPS09_EXAMPLES` is the count of examples of each invariant that hypothesis looks for; 30 and more is
 a thorough run, as the last step of `.ci/run` is. The default is for a run that takes a few minutes.

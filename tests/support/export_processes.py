@@ -76,7 +76,7 @@ def peak(folder: str, rows: str) -> None:
 def high_water() -> int:
     status = Path("/proc/self/status")
     if status.exists():
-        # Unlike ru_maxrss, which begins with that of the process that started this one.
+        # Unlike ru_maxrss, this does not include the memory of the parent process.
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) * 1_024
     import resource

@@ -23,7 +23,7 @@ from tests.support.configuration import BASE
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
 
-#: Byte 3 is the flag of a name, 4 to 7 are the time.
+#: Byte 3 has the flags, bytes 4 to 7 the time.
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 
 
@@ -61,7 +61,7 @@ def article_model() -> Any:
 
 
 def article_sitemap(**attributes: Any) -> Any:
-    """Section of columns."""
+    """Section that is read as columns."""
     declared = {
         "model": article_model(),
         "location": Route("article", slug=F("slug")),
@@ -80,7 +80,7 @@ def write_articles(*slugs: str) -> None:
         ArticleFactory(slug=slug, updated=first + timedelta(days=day))
 
 
-# What is there, as bytes and as states of files.
+# Published files, as bytes and as states
 
 
 def content(folder: Path) -> dict[str, bytes]:

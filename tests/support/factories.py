@@ -1,6 +1,6 @@
-"""Factories of the models of the test project: a test names what it looks at, and the rest is made up.
+"""Factories of the test project's models: a test sets the values that matter; the rest is generated.
 
-Each takes `using=ALIAS` too, for a row in another database than the default one.
+Each factory also accepts `using=ALIAS` to create a row in another database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from factory.django import DjangoModelFactory
 
 from tests import models
 
-#: The newest time of rows whose times are made up: each row is an hour older than the one before.
+#: The newest generated time. Each row is an hour older than the previous one.
 NEWEST = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
 

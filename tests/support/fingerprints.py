@@ -46,7 +46,7 @@ def source_of(rows: QuerySet[Any], **attributes: Any) -> Any:
 
 @pytest.fixture
 def articles(using: str) -> QuerySet[Article]:
-    """Twelve articles with relations; some dates and weights are missing."""
+    """Create twelve articles with relations. Several dates and weights are missing."""
     categories = [CategoryFactory(using=using, pk=n, slug=f"c{n}") for n in (1, 2)]
     tags = [TagFactory(using=using, name=name) for name in "ab"]
     rows = [

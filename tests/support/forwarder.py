@@ -1,7 +1,7 @@
-"""A TCP forwarder before a database server: it counts statements, ends sessions, refuses connections.
+"""A TCP forwarder for a database server that counts statements, ends sessions and refuses connections.
 
-Nothing of the server is changed, whoever else uses it: sessions are ended by the statement that an
-administrator has for one, and connections are refused here.
+The server itself is not changed, since others may use it. Sessions are ended by an administrative
+statement, and connections are refused by the forwarder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 
 _CHUNK = 65_536
-#: Seconds after which nobody waits any longer.
+#: Timeout in seconds.
 DEADLINE = 20.0
 
 

@@ -32,7 +32,7 @@ def megabytes() -> float:
     """Return the peak memory of this process; Linux counts kilobytes, macOS bytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # getrusage() counts what the process that started this one had, too.
+        # getrusage() includes the memory of the parent process.
         return float(status.read_text().partition("VmHWM:")[2].split()[0]) / 1e3
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
@@ -58,10 +58,10 @@ def write(alias: str, doublings: int) -> None:
 def main(alias: str, doublings: int, shape: str) -> None:
     connection: Any = connections[alias]
     if alias == "default":
-        # Not in memory, which would be counted.
+        # Not in memory, because it would be measured, too.
         connection.settings_dict["TEST"]["NAME"] = os.environ["SITEMAPS09_FILE"]
     before = connection.settings_dict["NAME"]
-    # Without it the sites framework is asked, in another database.
+    # Otherwise, the sites framework would query another database.
     settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
     set_urlconf((path("sitemap-<section>.xml", views.sitemap, name="sitemap"),))  # type: ignore[arg-type]
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)

@@ -35,10 +35,10 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
     def die() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(own, signal.SIGKILL)
-        # A process that is stopped when its parent dies is sent SIGHUP, so the parent has to be dead first.
+        # If a process is stopped when its parent dies, it gets SIGHUP. So the parent must die first.
         while os.getppid() == own:
             time.sleep(0.001)
-        # A worker sees nothing of that before it is let go on.
+        # The worker does not detect this before it is continued.
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -76,7 +76,7 @@ def forked(work: Callable[[], object]) -> int:
     if number:
         return number
     try:
-        # Its workers too are found by it.
+        # Its workers can be found by this group, too.
         os.setpgid(0, 0)
         work()
     except BaseException:  # noqa: BLE001 the parent reads the exit status
@@ -124,10 +124,10 @@ class Ids(NamedTuple):
 
 
 def living() -> Iterator[tuple[int, Ids]]:
-    """Yield each living process, as far as /proc knows."""
+    """Yield each living process in /proc."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, _, group, session = stat.read_text().rpartition(")")[2].split()[:4]
-            # One that is dead has its files as long as a thread of it is not.
+            # A dead process keeps its files open as long as one of its threads lives.
             if state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1:
                 yield int(stat.parent.name), Ids(int(group), int(session))

@@ -56,7 +56,7 @@ def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 def page_of(section: Any, limits: Limits = LIMITS) -> Any:
-    """The only page of a section."""
+    """Return the only page of a section."""
     (done,) = rendered(compiled(section, limits))
     return done
 

@@ -1,4 +1,4 @@
-"""Exports of two runs, and readers of what they published and remember."""
+"""Exports of two runs, and readers of the published files and the state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plain(folder: Path, name: str) -> bytes:
 
 
 def entries(folder: Path) -> dict[str, str | None]:
-    """The files that the index names, in its order, with what it says of them."""
+    """Return the entries of the index in order, by file."""
     root = ElementTree.fromstring(plain(folder, "sitemap.xml"))  # noqa: S314 our own output
     return {
         str(node.findtext(f"{SPACE}loc")).removeprefix(f"{BASE}/"): node.findtext(f"{SPACE}lastmod")
@@ -59,7 +59,7 @@ def entries(folder: Path) -> dict[str, str | None]:
 
 
 def numbers_of(folder: Path, section: str) -> list[int]:
-    """The numbers of a section's pages in the index."""
+    """Return the numbers of a section's pages in the index."""
     prefix = f"sitemap-{section}-"
     return [
         int(name.removeprefix(prefix).split(".")[0]) for name in entries(folder) if name.startswith(prefix)
@@ -76,7 +76,7 @@ def paths(folder: Path) -> list[str]:
 
 
 def touched(folder: Path) -> dict[str, tuple[bytes, int, int]]:
-    """The files of a folder, so that one that was written anew differs even with the same bytes."""
+    """Return the state of all files in a folder. It differs after each write, even of the same bytes."""
     found = {}
     for path in folder.iterdir():
         if path.is_file():
@@ -111,5 +111,5 @@ def after_two_runs(folder: Path) -> dict[str, Any]:
     return sitemaps
 
 
-#: What is said of the articles then.
+#: The pages of the articles after these two runs.
 THERE = [*slugs(1, 2, 5, 6), "/articles/changed/", *(f"/numbers/{number}/" for number in range(3))]

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: The checkout: it has `tests` and `django_sitemaps09` in it.
+#: The checkout, which contains `tests` and `django_sitemaps09`.
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ PIECES = [
     *("\u2024", "\u2025", "\ud800", "%zz", "%C3", "^", "`", "{", "}", "|", '"', ">", "~", "é=1", "'"),
 ]
 
-#: Mostly wrong, and mostly near to what is right.
+#: Mostly invalid strings, most of them similar to valid ones.
 urls = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
 hosts = st.sampled_from(["https://", "http://", "HTTPS://", "https://example.com"]).flatmap(

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 INDEX = "sitemap.xml"
-#: Files that nobody has to wait for until they are on a disk.
+#: A folder in memory, where files need not be synced to a disk.
 _MEMORY = Path("/dev/shm")  # noqa: S108 folders of random names are made there
 _INDEX = re.compile(r"sitemap(-[0-9]+)?\.xml")
 

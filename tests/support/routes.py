@@ -110,7 +110,7 @@ plain: list[URLPattern | URLResolver] = [
     path("100%/<str:text>/", view, name="percent"),
     path("question?/<str:text>/#/", view, name="special"),
     path("(round)/[square]/{curly}/<str:text>", view, name="brackets"),
-    # Several patterns of one name.
+    # Several patterns with one name.
     path("several/", view, name="several"),
     path("several/<int:number>/", view, name="several"),
     path("several/<slug:slug>/", view, name="several"),
@@ -157,7 +157,7 @@ urlpatterns = [
     ),
 ]
 
-#: The same without a prefix for the language that sites are in.
+#: The same patterns without a prefix for the default language.
 other = ModuleType("other")
 
 other.urlpatterns = [
@@ -237,7 +237,7 @@ def one(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 WAYS = [as_constants, as_columns, mixed, in_columns]
-#: The names that were written in columns, as far as tests have seen.
+#: The names that tests have rendered in columns.
 COMPILED: set[str] = set()
 TEXT = "a/b c?d=é&f#g%h;i:j@k+l\"m'n<o>[p]{q}|\\^~`ü€😀"
 ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -359,7 +359,7 @@ FAILING: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "percent sign in the pattern": ("percent", (), {"text": "a"}),
     "include with another default": ("given", (), {"slug": "s", "kind": "y"}),
     "regular expression not met": ("re", (), {"year": 26, "slug": "a"}),
-    # Django knows of optional groups, and of no alternatives.
+    # Django supports optional groups, but no alternatives.
     "either, first": ("either", (), {"a": "aa"}),
     "either, second": ("either", (), {"b": "bb"}),
     "either, both": ("either", (), {"a": "a", "b": "b"}),

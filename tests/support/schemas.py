@@ -1,7 +1,7 @@
-"""XML schemas of the protocol and its extensions.
+"""XML schemas for the protocol and its extensions.
 
-The own schemas are in `tests/schemas/`. If others are in `shared/schemas/` beside the checkout, a document
-has to be valid by both.
+Our own schemas are in `tests/schemas/`. If `shared/schemas/` beside the checkout contains others, a
+document must be valid in both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from lxml import etree
 
 OWN = Path(__file__).parents[1] / "schemas" / "all.xsd"
-#: Written by others, and no part of the project.
+#: Third-party schemas, which are not part of the project.
 SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
 
 

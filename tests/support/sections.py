@@ -8,7 +8,7 @@ from django_sitemaps09 import Sitemap
 
 
 class Numbers(Sitemap[int]):
-    """Section without a database and without a key: the numbers from `start` on."""
+    """Section of the numbers from `start` on, without a database and without a key."""
 
     numbers: Sequence[int]
 

@@ -1,6 +1,6 @@
-"""What tests of storages and leases ask over a real socket: a Redis, and an S3 that moto serves.
+"""Servers for tests of storages and leases: Redis, and an S3 server that moto provides.
 
-The Redis is looked for where `SITEMAPS09_REDIS` says, as `host:port`, by default on this machine.
+The address of Redis is `SITEMAPS09_REDIS`, as `host:port`, by default on this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
-#: Whether the test that runs is marked `services`, as all are that can be skipped here.
+#: Whether the running test is marked `services`. All tests that can be skipped here must be marked.
 expected = False
 
 
@@ -51,7 +51,7 @@ def missing(reason: str) -> None:
 
 @pytest.fixture
 def declare(settings: Any) -> Callable[..., None]:
-    """Add storages to the usual ones."""
+    """Add storages to the default ones."""
 
     def change(**declared: dict[str, Any]) -> None:
         settings.STORAGES = {**settings.STORAGES, **declared}
@@ -61,7 +61,7 @@ def declare(settings: Any) -> Callable[..., None]:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    """The address of an S3 server over HTTP."""
+    """Start an S3 server over HTTP, and yield its address."""
     require_packages("storages", "boto3", "moto")
     from moto.server import ThreadedMotoServer
 
@@ -96,7 +96,7 @@ def bucket(s3: str, declare: Callable[..., None]) -> Callable[..., Any]:
 
 @pytest.fixture
 def shared_cache(settings: Any) -> None:
-    """Django's default cache on Redis, with keys of this test only."""
+    """Use Redis as Django's default cache, with separate keys for this test."""
     require_redis()
     settings.CACHES = {
         "default": {

@@ -30,7 +30,7 @@ from tests.support import published
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
-#: The options of the command for the first two.
+#: The options of the command for the first two hosts.
 HOST_OPTIONS = ("--base-url", A, "--base-url", B)
 #: The folders of these hosts.
 FOLDERS = {A: "a.example", B: "a-longer-name.b.example_8443", C: "c.example"}
@@ -39,7 +39,7 @@ ROWS, PAGE = 30, 10
 
 
 class Articles(ModelSitemap[Article]):
-    """Section of columns, whose pages are ranges of a key."""
+    """Section that is read as columns, with pages that are ranges of a key."""
 
     model = Article
     location = Route("article", slug=F("slug"))
@@ -132,10 +132,10 @@ SHARED: Mapping[str, Any] = {
     "text": Text,
     "news": News,
 }
-#: What the setting names.
+#: The sections that the setting names.
 SECTIONS: Mapping[str, Any] = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
 FINE: Mapping[str, Any] = {"a": Articles}
-#: For the views, where a request tells the site.
+#: The sections of the views, where the request determines the site.
 SITES: Mapping[str, Any] = {"pages": Pages}
 urlpatterns = [
     path("", include("django_sitemaps09.urls")),

@@ -28,7 +28,10 @@ LIMITS = Limits(50_000, 10_485_760)
 
 @pytest.fixture
 def shelf(using: str) -> QuerySet[Article]:
-    """Twelve articles, each with tags, comments and visits, some of them with several."""
+    """Create twelve articles with tags, comments and visits.
+
+    Several articles have more than one of them.
+    """
     one = CategoryFactory(using=using, slug="one")
     tags = [TagFactory(using=using, name=name) for name in "ab"]
     for number in range(12):

@@ -51,7 +51,7 @@ LIMITS = Limits(50_000, 10_485_760)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-# How a source is used: the way of an export, without its files.
+# Using a source as an export does, but without files
 
 
 class RenderedPage(NamedTuple):
@@ -132,7 +132,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     set_slices(monkeypatch, 3)
 
 
-# Keys: what they are, and 40 rows of each.
+# Keys, and 40 rows with each of them
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def make_tickets(using: str, numbers: Iterable[int]) -> None:
 
 
 def make_children(using: str, numbers: Iterable[int]) -> None:
-    # Rows of two tables cannot be made in bulk.
+    # Rows of two tables cannot be created in bulk.
     for number in numbers:
         ChildFactory(using=using, pk=number + 1, name=str(number))
 
@@ -261,7 +261,7 @@ def source_of(kind: Kind, using: str, limit: int = 50_000, **attributes: Any) ->
     return compiled(declaration(queryset=kind.rows(using), **declared))
 
 
-# Querysets: what they join, filter and limit, and that all rows of all pages are theirs.
+# Querysets with joins, filters and limits
 
 CHANGEFREQ = Case(When(published=True, then=Value("daily")), default=Value("monthly"))
 
@@ -282,7 +282,7 @@ METHODS: dict[str, Any] = {
 
 @pytest.fixture
 def articles(using: str) -> QuerySet[Article]:
-    """Fourteen articles with all relations; some dates and weights are missing."""
+    """Create fourteen articles with all relations. Several dates and weights are missing."""
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
     tags = [TagFactory(using=using, name=name) for name in "abc"]
     rows = [
@@ -306,7 +306,7 @@ def articles(using: str) -> QuerySet[Article]:
     return Article.objects.using(using).all()
 
 
-# One bad item costs itself, or that element alone, and is named.
+# An invalid item or element is skipped and reported, and affects no other.
 
 
 def failing(value: Any) -> Callable[[Any, Any], Any]:

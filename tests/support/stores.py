@@ -19,7 +19,7 @@ from tests.support.paths import ROOT
 from tests.support.services import REDIS
 
 PAGE = "sitemap-a-1.xml.gz"
-#: More than any file here.
+#: More bytes than any file in these tests has.
 MOST = 1_000_000
 
 
@@ -148,7 +148,7 @@ class AnyStore:
     @pytest.mark.parametrize(
         "name", ["/etc/passwd", "../a", "a/../../b", "a//b", "", "a/", ".", "./a", "a\\b", "C:a", "a\0b"]
     )
-    def test_takes_no_name_that_leads_elsewhere(self, store: Store, name: str) -> None:
+    def test_accepts_no_name_that_leads_outside(self, store: Store, name: str) -> None:
         store.write(PAGE, b"x")
         calls: list[Callable[[], object]] = [
             lambda: store.read(name, 1),
@@ -184,7 +184,7 @@ class AnyStore:
         assert other.read(PAGE, MOST) == b"x"
 
 
-# What runs in a process of its own: `python -m tests.support.store_processes killed FOLDER`.
+# This runs in a separate process: `python -m tests.support.store_processes killed FOLDER`.
 
 
 def in_a_process(function: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -200,7 +200,7 @@ def in_a_process(function: str, folder: Path) -> subprocess.CompletedProcess[str
 
 
 def in_redis(prefix: str) -> dict[str, Any]:
-    """A separate cache in a shared Redis."""
+    """Use a separate cache in a shared Redis."""
     return {
         "default": {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",

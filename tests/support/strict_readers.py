@@ -1,4 +1,4 @@
-"""The strictest real readers of sitemaps, and what each makes of a document with extensions.
+"""The strictest third-party sitemap readers, and their results for documents with extensions.
 
 sitemap.js (`SitemapJs`, by npm) is the strict one. Three of its parts are used, and nothing is let pass:
 
@@ -50,7 +50,7 @@ from tests.support.clients import lacking
 __all__ = ["Reading", "SitemapJs", "sitemap_js", "usp_pages"]
 
 PACKAGE = {"private": True, "dependencies": {"sitemap": ">=9.0.1"}}
-#: Reads the documents `0.xml` and so on of a folder; it stands beside the package, where node finds it.
+#: Reads the documents `0.xml` and so on of a folder. The script is beside the package, where node finds it.
 SCRIPT = "read-strictly.mjs"
 READ = """
 import { createReadStream } from "node:fs";
@@ -80,16 +80,17 @@ const [folder, count] = process.argv.slice(2), readings = [];
 for (let number = 0; number < count; number++) readings.push(await read(`${folder}/${number}.xml`));
 process.stdout.write(JSON.stringify(readings));
 """
-#: Where the schema asks for the schemas of extensions too.
+#: The part of the schema that requires the schemas of extensions.
 STRICT, LAX = b'processContents="strict"', b'processContents="lax"'
 
 
 class Reading(NamedTuple):
     """Result of sitemap.js for one document."""
 
-    #: As its own options for writing are: `url`, `links`, `img`, `video`, `news` and so on.
+    #: The items, with the names of its options for writing: `url`, `links`, `img`, `video`, `news` and so
+    #: on.
     items: list[dict[str, Any]]
-    #: Empty if it has nothing against the document.
+    #: The errors; empty if the document is accepted.
     complaints: list[str]
 
 
@@ -154,7 +155,7 @@ def install(folder: Path) -> str:
     """Install sitemap.js in an empty folder; return the reason if this fails."""
     (folder / "package.json").write_text(json.dumps(PACKAGE))
     (folder / SCRIPT).write_text(READ)
-    # Without a network npm fails in seconds, not in minutes.
+    # Without a network, npm must fail in seconds, not in minutes.
     patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000"]
     quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
     try:
@@ -191,7 +192,7 @@ def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]
     try:
         root = etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        # The parser does not see where a document ends, so it takes one that was cut off.
+        # The parser does not detect the end of a document, so it accepts a truncated one.
         yield f"XML: {error}"
         return
     if not schema.validate(root):

@@ -21,7 +21,7 @@ class TextArticles(Articles):
 
 
 class Paths(Sitemap[str]):
-    """Section of any paths, read by position."""
+    """Section of arbitrary paths, read by position."""
 
     format = "text"
     paths: Sequence[str] = ()

@@ -21,7 +21,7 @@ from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, CategoryFactory
 
-#: Of the first run; rows are older.
+#: The time of the first run. Rows are older.
 START = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 100, 10
@@ -69,7 +69,7 @@ class Twins:
         self.now[0] += after
         found = []
         wanted = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
-        # Each change lies over those before it, which are looked through from then on.
+        # Each override of the setting slows down later accesses, so skip it if the value is the same.
         if getattr(settings, "SITEMAPS09", None) != wanted:
             self.settings.SITEMAPS09 = wanted
         for name, changed_only in (("changed", not both_whole), ("whole", False)):
@@ -115,7 +115,7 @@ def published(folder: Path) -> dict[str, bytes]:
 def twins(using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     from tests.models import Article
 
-    # A transaction that is rolled back is enough: it is one connection that writes and reads.
+    # A transaction that is rolled back is sufficient, because one connection writes and reads.
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("red", "blue")]
     Article.objects.using(using).bulk_create(
         Article(

@@ -1,11 +1,11 @@
-"""Waiting for something to happen, but not for ever."""
+"""Waiting for a condition, with a deadline."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-#: Seconds. Less than pytest's own limit, so that what did not happen is named.
+#: Seconds; less than pytest's own limit, so that the message names the condition.
 DEADLINE = 60
 
 

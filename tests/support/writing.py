@@ -17,10 +17,10 @@ from django_sitemaps09.writer import Destination, Format, WriteResult, write_doc
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
 FIELDS = ("lastmod", "changefreq", "priority")
-#: What a document with links declares.
+#: The namespaces that a document with links declares.
 LINKS = {"xhtml": XHTML_NAMESPACE}
 
-#: Production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets, written anew.
+#: The production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets, implemented independently.
 XML_CHARACTERS = [
     *((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF)),
     *((0xE000, 0xFFFD), (0x10000, 0x10FFFF)),
@@ -163,7 +163,7 @@ def entries(batch: Batch, base: str = "") -> list[Entry]:
     return [entry for item in items_of(batch, base) for entry in item]
 
 
-#: What breaks XML or comes back as something else, more often than chance would have it.
+#: Characters that break XML or are changed by parsers, drawn more often than others.
 awkward = st.sampled_from(
     [
         *("&", "<", ">", '"', "'", "\t", "\n", "\r", "\r\n", "]]>", "<!--", "&amp;", "&#0;", "<![CDATA["),

@@ -1,1 +1,1 @@
-"""What mypy must accept from users of the package, and what it must refuse. None of this is run."""
+"""Code that mypy must accept from users of the package, or reject. It is never run."""

@@ -31,7 +31,7 @@ from django_sitemaps09.protocol import Changefreq
 ModelT = TypeVar("ModelT", bound=Model)
 
 
-# Three lines, and the same with everything that has a default.
+# Only three lines, and then everything that has a default.
 
 
 class Short(ModelSitemap[User]):
@@ -170,7 +170,7 @@ class Untyped(ModelSitemap[User]):
         return item
 
 
-# A method calls the one above it.
+# A method calls `super()`.
 
 
 class Above(ModelSitemap[User]):
@@ -214,7 +214,7 @@ class Below(Methods):
         return super().location(item)
 
 
-# Bases of a project, which leave the model open.
+# A project's base classes, which are generic in the model.
 
 
 class Base(ModelSitemap[ModelT]):
@@ -232,7 +232,7 @@ class FlatPages(Base[FlatPage]):
         return None
 
 
-# As it was written for contrib, with nothing but the import changed.
+# Classes for contrib, with only the import changed.
 
 
 class Unparametrized(Sitemap):
@@ -255,7 +255,7 @@ class UnparametrizedModel(ModelSitemap):
         return 0.5
 
 
-# Items of other kinds.
+# Other types of items.
 
 
 class Page(NamedTuple):
@@ -324,7 +324,7 @@ generic = GenericSitemap[User](
 )
 
 
-# What is registered stays what it is.
+# Registering does not change the type.
 
 
 @register("pages")
@@ -357,7 +357,7 @@ def what_is_declared_is_known_from_outside() -> None:
     assert_type(Route("profile", name=F("username")).url(["a"]), str)
 
 
-# The way to a page: our URLs, and contrib's views.
+# URLs: our native views and the compatibility views.
 
 sitemaps: Mapping[str, type[Sitemap[Any]] | Sitemap[Any]] = {"a": Paths, "b": Paths(), "c": Short}
 
@@ -378,7 +378,7 @@ def own_view(request: HttpRequest) -> HttpResponse:
     return views.sitemap(request, {"paths": Paths}, section="paths", template_name="my.xml")
 
 
-# The package's classes are contrib's where a project asks for those.
+# The package's classes are accepted where a project expects contrib's.
 
 
 def is_contribs(section: object) -> bool:

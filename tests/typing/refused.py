@@ -1,4 +1,4 @@
-"""What mypy must refuse: an unused `type: ignore` is an error under `strict`."""
+"""Code that mypy must reject: with `strict`, an unused `type: ignore` is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Languages on the compatibility views: what contrib lists, page by page."""
+"""Languages in the compatibility views: each page lists the same as contrib's."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.support.sources import alternates, in_language, listing, through_get_
 
 
 def on_both(items: Callable[[], Any], **attributes: Any) -> tuple[Any, Any]:
-    """The same sitemap as a class of contrib's, and as one of ours."""
+    """Return the same sitemap as a subclass of contrib's class and of ours."""
     attributes.setdefault("location", in_language)
     found = {"i18n": True, "items": lambda self: items(), **attributes}
     return tuple(type("Section", (base,), found)() for base in (contrib.Sitemap, Sitemap))  # type: ignore[return-value]
 
 
 def answer(sitemap: Any, number: int) -> Any:
-    """What a paginator says of a page."""
+    """Return a paginator's page, or the error that it raises."""
     try:
         paginator = sitemap.paginator
         return paginator.count, paginator.num_pages, [*paginator.page(number).object_list]
@@ -110,13 +110,13 @@ class TestPaginatorsOfContrib:
             lambda items: items[::2],
             lambda items: items[3:1],
             lambda items: [*reversed(items)],
-            lambda items: items + [("c", "en")],  # noqa: RUF005 as a project has it
+            lambda items: items + [("c", "en")],  # noqa: RUF005 as in a project
             lambda items: items == [*items],
         ],
         ids=["first", "last", "step", "empty", "reversed", "sum", "equal"],
     )
     def test_of_a_project_can_use_its_items_as_the_list_that_they_were(self, use: Any) -> None:
-        """`_items()` and `paginator` may be overridden, and call what they override."""
+        """`_items()` and `paginator` may be overridden, and may call `super()`."""
         theirs, ours = on_both(lambda: ["a", "b"])
         assert use(ours._items()) == use(theirs._items())
 
@@ -149,7 +149,7 @@ class TestPaginatorsOfContrib:
         assert ours.paginator.count == 15
 
     @pytest.mark.parametrize("using", [parameter("postgresql")])
-    def test_have_each_entry_on_one_page_where_rows_tie(self, using: str) -> None:
+    def test_have_each_entry_on_one_page_if_rows_tie(self, using: str) -> None:
         require(using)
         Article.objects.using(using).bulk_create(
             Article(slug=f"s{n}", weight=n % 3 / 10) for n in range(3_000)
@@ -161,8 +161,8 @@ class TestPaginatorsOfContrib:
 
     @pytest.mark.django_db
     @pytest.mark.usefixtures("seven")
-    def test_read_the_rows_of_one_page_where_rows_have_an_order(self) -> None:
-        """Contrib reads all of them for each."""
+    def test_read_the_rows_of_one_page_if_rows_have_an_order(self) -> None:
+        """Contrib reads all rows for each page."""
         _, ours = on_both(lambda: Article.objects.order_by("pk"), limit=6)
         with CaptureQueriesContext(connection) as asked:
             assert len(ours.paginator.page(2).object_list) == 6
@@ -173,7 +173,7 @@ class TestPaginatorsOfContrib:
     @pytest.mark.django_db
     @pytest.mark.usefixtures("seven")
     def test_read_no_row_more_than_a_page_touches(self) -> None:
-        """A page of four entries, of three languages an item, ends within an item."""
+        """With three languages for each item, a page of four entries ends within an item."""
         _, ours = on_both(lambda: Article.objects.order_by("pk"), limit=4)
         with CaptureQueriesContext(connection) as asked:
             found = ours.paginator.page(2).object_list
@@ -206,7 +206,7 @@ class TestPaginatorsOfContrib:
 
 
 def entries(content: bytes) -> list[Any]:
-    """What a document says of each entry, in its order."""
+    """Return the content of each entry of a document, in order."""
     root = etree.fromstring(content)
     return [
         [(part.tag, (part.text or "").strip(), sorted(part.attrib.items())) for part in url] for url in root
@@ -215,7 +215,7 @@ def entries(content: bytes) -> list[Any]:
 
 @pytest.fixture
 def answers(settings: Any, db: None) -> Any:
-    """The bodies of contrib's view and of ours for the same page of a sitemap, each with its templates."""
+    """Return the bodies of contrib's view and of ours for the same page, each with its own templates."""
 
     def answers(items: Callable[[], Any], number: int = 1, **attributes: Any) -> tuple[bytes, bytes]:
         found = []
@@ -277,7 +277,7 @@ class TestViewsOfContrib:
         assert len(entries(ours)) == 1
 
     def test_take_a_pair_that_is_a_list(self, answers: Any) -> None:
-        """As they do without i18n, and as the native views do."""
+        """The views do the same without `i18n`, and so do the native views."""
         _, ours = answers(lambda: "a", languages=["en"], alternates=lambda self, item: [["fr", "/fr"]])
         assert 'hreflang="fr" href="http://example.com/fr"' in ours.decode()
 

@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 @needs_resource
 @pytest.mark.slow
 class TestTheIndexOfContribsViews:
-    """Its `lastmod` is a method, which is asked for every row: 262,144 of them, in each of two ways."""
+    """The `lastmod` of the section is a method, which is called for 262,144 rows, read in two ways."""
 
     ROWS = 18
 
@@ -28,7 +28,7 @@ class TestTheIndexOfContribsViews:
             ("default", "cursor"),
             ("postgresql", "ranges"),
             ("postgresql", "cursor"),
-            # Its driver holds the rows of a query, so that there is no other way.
+            # The driver keeps all rows of a query in memory, so only ranges are possible.
             ("mariadb", "ranges"),
         ],
     )

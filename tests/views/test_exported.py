@@ -71,10 +71,10 @@ class TestLivePagesOfAnExport:
         cache.clear()
         assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2, 3)]
         assert {n: page(n) for n in (2, 3, 4, 5)} == {n: exported(folder, n) for n in (2, 3, 4, 5)}
-        # Who has the index from before finds the page that it named, by the file and live up to the limit.
+        # With the previous index, a crawler still finds the file, and the live page up to the limit.
         assert len(exported(folder, 1)) == len(page(1)) == 10
 
-    def test_have_pages_behind_them_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
+    def test_are_followed_by_pages_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
         write(*range(1, 16))
         export()
         write(*range(16, 36))
@@ -91,7 +91,7 @@ class TestLivePagesOfAnExport:
         export()
         assert page(4) == exported(folder, 4)
 
-    def test_are_cut_from_the_rows_where_the_manifest_cannot_be_read(
+    def test_are_cut_from_the_rows_if_the_manifest_cannot_be_read(
         self, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(*range(1, 16))
@@ -101,7 +101,7 @@ class TestLivePagesOfAnExport:
         assert page(1) == [f"s{key}" for key in range(11, 16)]
         assert "cannot be read" in caplog.text
 
-    def test_are_cut_from_the_rows_where_the_key_is_another_one(
+    def test_are_cut_from_the_rows_if_the_key_is_another_one(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(*range(1, 16))
@@ -122,7 +122,7 @@ class TestLivePagesOfAnExport:
         export()
         assert page(3) == page(999_999) == []
 
-    def test_are_divided_where_they_outgrow_their_limit(self, folder: Path) -> None:
+    def test_are_divided_if_they_outgrow_their_limit(self, folder: Path) -> None:
         write(*range(0, 3_000, 100))
         export()
         write(*range(801, 850))
@@ -136,7 +136,7 @@ class TestLivePagesOfAnExport:
         numbers = [int(name.split("-")[2].removesuffix(".xml")) for name in pages]
         assert [number for number in numbers if number < 100_000_000] == [1, 2, 3]
         assert len({*numbers}) == len(numbers) > 6
-        # The next export gives none of these numbers to something else; the halved page has two others.
+        # The next export does not reuse these numbers. The halves of the split page get two new ones.
         export()
         cache.clear()
         assert {name.removesuffix(".gz") for name in live("sitemap.xml")} & {*pages} == {
@@ -153,13 +153,13 @@ class TestLivePagesOfAnExport:
         assert len(page(1)) == 10
         with django_assert_num_queries(2):
             assert len(page(1)) == 10
-        # What is behind the limit is a page of its own, and so on.
+        # The rows after the limit are a separate page, and so on.
         for _ in range(10):
             found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
         assert max(map(len, found)) == 10
         assert sum(map(len, found)) == 30 + 49
 
-    def test_are_not_in_the_index_where_all_their_rows_are_gone(self, folder: Path) -> None:
+    def test_are_not_in_the_index_if_all_their_rows_are_gone(self, folder: Path) -> None:
         write(*range(1, 41))
         export()
         Article.objects.filter(pk__range=(11, 20)).delete()
@@ -174,7 +174,9 @@ class TestLivePagesOfAnExport:
         cache.clear()
         assert live("sitemap.xml") == []
 
-    def test_of_the_export_before_answer_for_who_has_read_the_index_before(self, folder: Path) -> None:
+    def test_of_the_previous_export_are_served_to_crawlers_with_the_previous_index(
+        self, folder: Path
+    ) -> None:
         write(*range(1, 61))
         export()
         before = {name.removesuffix(".gz"): None for name in live("sitemap.xml")}

@@ -1,4 +1,4 @@
-"""The urlset of the compatibility views: the same list as contrib's, created when it is read."""
+"""The urlset of the compatibility views is the same list as contrib's, but created on access."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def made() -> Any:
     return views.sitemap(request(), {"s": Things}).context_data["urlset"], theirs
 
 
-def test_every_method_of_a_list_that_reads_or_changes_it_looks_first() -> None:
-    """What is left is how objects are made and named."""
+def test_every_method_of_a_list_that_reads_or_changes_it_evaluates_it_first() -> None:
+    """The other methods only create or describe objects."""
     plain = {"__class_getitem__", "__doc__", "__getattribute__", "__hash__", "__init__", "__new__"}
     ours = {name for name in dir(list) if getattr(list, name) is not getattr(object, name, None)}
     inherited = {"__init_subclass__", "__subclasshook__", "__sizeof__"}
@@ -86,7 +86,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     "first": lambda urls: urls[0],
     "slice": lambda urls: urls[1:],
     "equal": lambda urls: urls == [],
-    "other is equal": lambda urls: [] == urls,  # noqa: SIM300 which of the two is asked is the point
+    "other is equal": lambda urls: [] == urls,  # noqa: SIM300 the order of the operands matters
     "in": lambda urls: made()[1][0] in urls,
     "repr": repr,
     "added": lambda urls: [*urls, 1],
@@ -111,7 +111,7 @@ def test_who_reads_it_finds_what_contrib_has(read: str) -> None:
 
 
 class Setting(Things):
-    """Hooks that talk to each other by way of the sitemap."""
+    """Section whose hooks communicate through attributes of the sitemap."""
 
     at = 0
 
@@ -167,7 +167,7 @@ def test_bytes_and_headers_are_the_same_whether_the_urlset_is_read_or_not(looked
 
 
 def test_a_look_after_the_rendering_finds_the_list_too() -> None:
-    """Deviation 10: it is made then."""
+    """Deviation 10: the list is created on that access."""
     response = views.sitemap(request(), {"s": Things}).render()
     assert [url["item"] for url in response.context_data["urlset"]] == ["a", "b&", "c"]
 
@@ -191,7 +191,7 @@ TENANT: ContextVar[str] = ContextVar("tenant", default="none")
 
 
 class Surrounded(Things):
-    """Has URLs of all that can be active around a view."""
+    """Section whose URLs depend on everything that can be active around a view."""
 
     def items(self) -> list[str]:
         return ["a"]
@@ -245,7 +245,7 @@ def test_no_language_is_one_too() -> None:
 
 
 class Reset(Things):
-    """Declares what a project sets for one request."""
+    """Section with attributes that a project sets for one request."""
 
     changefreq = "daily"
     limit = 2
@@ -282,7 +282,7 @@ def test_an_attribute_that_is_reset_after_the_view_is_what_it_was(section: Any, 
     ]
 
 
-def test_an_attribute_that_is_reset_is_what_it_was_where_lastmods_cannot_be_compared() -> None:
+def test_an_attribute_that_is_reset_is_what_it_was_if_lastmods_cannot_be_compared() -> None:
     class Mixed(Reset):
         def lastmod(self, item: str) -> Any:
             return self.newest if item == "a" else "yesterday"
@@ -419,7 +419,7 @@ def test_a_class_that_overrides_internals_gets_its_own_list(overrides: dict[str,
 
 
 class Item:
-    """Counts those that are alive."""
+    """Item that counts the living instances."""
 
     alive: ClassVar[int] = 0
     most: ClassVar[int] = 0
@@ -433,7 +433,7 @@ class Item:
 
 
 class Lazily:
-    """Items as a paginator takes them, made one by one."""
+    """Items for a paginator, created one by one."""
 
     def __len__(self) -> int:
         return 500
@@ -489,7 +489,7 @@ class Routed(Sitemap[Article]):
 
 
 class Joined(Routed):
-    """The category is joined for a column alone."""
+    """Section that joins the category only for a column."""
 
     location = Route("word", word=F("category__slug"))
 
@@ -537,7 +537,7 @@ class TestRows:
         assert len(queries) == 0
 
     def test_are_let_go_when_the_response_is(self) -> None:
-        """A prefetch of Django's makes a cycle of its own; nothing of ours does."""
+        """A prefetch of Django creates a reference cycle, but this package creates none."""
         seen: list[Any] = []
 
         class Watched(Joined):
@@ -552,8 +552,8 @@ class TestRows:
         finally:
             gc.enable()
 
-    def test_are_not_kept_where_the_newest_time_is_looked_for(self, monkeypatch: Any) -> None:
-        """Contrib holds all of them at once, for an index."""
+    def test_are_not_kept_while_the_newest_time_is_searched(self, monkeypatch: Any) -> None:
+        """For an index, contrib keeps all of them in memory at once."""
         monkeypatch.setattr(sitemaps.base, "AT_A_TIME", 2)
         alive: list[int] = []
         seen: list[Any] = []

@@ -1,4 +1,4 @@
-"""The native views over HTTP: 404s, the host, the live page map, languages, robots.txt."""
+"""The native views over HTTP: missing pages, the host, the live page map, languages, robots.txt."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TestWhatIsNotFound:
     def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
         self, register: Callable[..., None]
     ) -> None:
-        """It cost as much as rendering all of them."""
+        """Checking them took as much time as rendering all of them."""
         asked: dict[str, int] = {"items": 0, "location": 0}
 
         class Counted(Numbers):
@@ -129,7 +129,7 @@ class TestTheHost:
 
     @staticmethod
     def hosts(**request: Any) -> set[str]:
-        """All bases that the three kinds of documents name."""
+        """Return all bases in the three kinds of documents."""
         named = set()
         for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/robots.txt"):
             response = Client().get(url, **request)
@@ -202,7 +202,7 @@ class TestTheHost:
 
 
 class JsonCache(LocMemCache):
-    """A cache that keeps JSON, as some do, so that tuples come back as lists."""
+    """A cache that stores values as JSON, so tuples are returned as lists."""
 
     def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         super().set(key, json.dumps(value), *args, **kwargs)
@@ -383,7 +383,7 @@ class TestALanguage:
 
 
 def far_west(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that activates a zone, as many projects have one."""
+    """Middleware that activates a time zone, as in many projects."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with django_timezone.override(timezone(timedelta(hours=-9))):

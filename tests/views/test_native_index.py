@@ -35,12 +35,12 @@ class TestTheNames:
 
     @pytest.mark.parametrize("name", ["a", "a-1", "1", "-", "_", "a-1-1", "A", "xml"])
     @pytest.mark.parametrize("view", ["page", "page-gz"])
-    def test_hold_the_number_behind_the_last_hyphen(self, name: str, view: str) -> None:
+    def test_have_the_number_after_the_last_hyphen(self, name: str, view: str) -> None:
         match = resolve(reverse(f"django_sitemaps09:{view}", kwargs={"section": name, "page": 34}))
         assert (match.view_name, match.app_names) == (f"django_sitemaps09:{view}", ["django_sitemaps09"])
         assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
 
-    def test_of_all_sections_lead_to_their_own_pages(
+    def test_of_all_sections_have_their_own_pages(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         configure(MAX_URLS=2)
@@ -156,7 +156,7 @@ class TestTheIndex:
         register()
         assert found() == []
 
-    def test_names_plain_pages_where_gzip_is_off(
+    def test_names_plain_pages_if_gzip_is_off(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
         configure(GZIP=False)
@@ -186,7 +186,7 @@ class TestALimit:
     def test_is_what_contribs_paginator_takes(
         self, register: Callable[..., None], tmp_path: Path, limit: Any
     ) -> None:
-        """A setting of an environment variable is a text, and `1e4` a float."""
+        """A setting from an environment variable is a string, and `1e4` is a float."""
         declared = type("Declared", (Numbers,), {"limit": limit})(7)
         assert declared.paginator.num_pages == 3
         register(numbers=declared)
@@ -198,7 +198,7 @@ class TestALimit:
 
 
 class TestASectionThatFails:
-    def test_is_logged_and_costs_no_other_one(
+    def test_is_logged_and_affects_no_other_one(
         self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
     ) -> None:
         register(one=Numbers(1), broken=Broken(1), two=Numbers(1))
@@ -214,17 +214,17 @@ class TestASectionThatFails:
             get("/sitemap.xml")
 
     @pytest.mark.parametrize("limit", ["sixty", 60.5, None, 0, float("inf"), True])
-    def test_by_its_limit_costs_no_other_one(self, register: Callable[..., None], limit: Any) -> None:
-        """As contrib's class has it, where it fails a request of that section alone."""
+    def test_by_its_limit_affects_no_other_section(self, register: Callable[..., None], limit: Any) -> None:
+        """With contrib's class, such a limit fails only requests for that section."""
         register(wrong=type("Wrong", (Numbers,), {"limit": limit})(1), right=Numbers(1))
         assert found() == ["/sitemap-right-1.xml.gz"]
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("atomic", [False, True])
-    def test_by_its_queries_costs_no_other_one(
+    def test_by_its_queries_affects_no_other_section(
         self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
     ) -> None:
-        """On PostgreSQL a query that failed fails all behind it in its transaction."""
+        """On PostgreSQL, a failed query makes all later queries in the transaction fail."""
 
         class Wrong(Articles):
             queryset = Article.objects.extra(where=["no_such_column = 1"])

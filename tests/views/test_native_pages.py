@@ -57,7 +57,7 @@ class TestAPage:
 
     def test_is_the_same_bytes_each_time(self) -> None:
         assert get("/sitemap-articles-1.xml.gz").content == get("/sitemap-articles-1.xml.gz").content
-        # Neither a name nor a time.
+        # The gzip header contains neither a name nor a time.
         assert get("/sitemap-articles-1.xml.gz").content[3:8] == bytes(5)
 
     def test_that_is_requested_with_head_is_there(self) -> None:
@@ -66,7 +66,7 @@ class TestAPage:
 
     @pytest.mark.parametrize("end", [".xml", ".xml.gz", ".txt"])
     def test_never_says_when_it_was_last_modified(self, end: str, settings: Any) -> None:
-        """A row that is deleted or added can change a page and leave its newest lastmod."""
+        """Deleting or adding a row can change a page without changing its newest lastmod."""
         settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.middleware.http.ConditionalGetMiddleware"]
         url, later = f"/sitemap-articles-1{end}", "Fri, 01 Jan 2100 00:00:00 GMT"
         changes: list[Callable[[], object]] = [
@@ -123,7 +123,7 @@ class TestAPage:
 
 
 class TestEveryView:
-    """What crawlers need of each of them."""
+    """Behavior that crawlers need from every view."""
 
     URLS = ("/sitemap.xml", "/sitemap-articles-1.xml", "/sitemap-articles-1.xml.gz", "/robots.txt")
 
@@ -137,7 +137,7 @@ class TestEveryView:
         assert get(url).headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
     @pytest.mark.parametrize("url", URLS)
-    def test_is_public_where_a_login_is_required(self, url: str, settings: Any) -> None:
+    def test_is_public_if_a_login_is_required(self, url: str, settings: Any) -> None:
         settings.MIDDLEWARE = [
             *settings.MIDDLEWARE,
             "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -182,7 +182,7 @@ class TestEveryView:
         assert Client().head(url).status_code == 200
 
     @pytest.mark.parametrize("url", URLS)
-    def test_answers_not_modified_to_who_has_it(self, url: str, settings: Any) -> None:
+    def test_responds_not_modified_to_a_client_that_has_it(self, url: str, settings: Any) -> None:
         settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.middleware.http.ConditionalGetMiddleware"]
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "LIVE_SECONDS": 0}
         response = get(url)
@@ -193,7 +193,7 @@ class TestEveryView:
 
 
 class TestCompressionByMiddleware:
-    """`GZipMiddleware` would shrink a page of like URLs once more, and then a reader unpacks too little."""
+    """`GZipMiddleware` would compress such a page again, and a reader would decompress it only once."""
 
     @pytest.fixture(autouse=True)
     def _rows(self, register: Callable[..., None]) -> None:
@@ -233,7 +233,7 @@ class TestCompressionByMiddleware:
 
 
 class TestAPageThatIsTooLarge:
-    """Only an export can split it; too much is better than nothing, up to the limits of the protocol."""
+    """Only an export can split such a page. Live, it is served up to the limits of the protocol."""
 
     def test_by_count_is_served_whole_and_logged_with_the_way_out(
         self,
@@ -260,7 +260,7 @@ class TestAPageThatIsTooLarge:
         whole: bool,
     ) -> None:
         class Growing(Numbers):
-            """Entries that are longer than the first ones tell."""
+            """Section whose later entries are longer than the first ones."""
 
             def location(self, item: int) -> str:
                 return f"/numbers/{item}/{'x' * (item // 200 * 500)}"
@@ -278,7 +278,7 @@ class TestAPageThatIsTooLarge:
 
 class TestAHugePage:
     def test_of_captions_takes_little_memory(self, register: Callable[..., None]) -> None:
-        """3,000 captions of 100 kB, which authors wrote, took 712 MB."""
+        """Without a limit, 3,000 captions of 100 kB took 712 MB."""
 
         class Captioned(Numbers):
             def images(self, item: int) -> list[Image]:

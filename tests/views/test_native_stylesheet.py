@@ -1,4 +1,4 @@
-"""The stylesheet over HTTP, and which documents name it."""
+"""The stylesheet over HTTP, and which documents refer to it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TestTheDocuments:
 class TestTheStylesheet:
     @pytest.mark.parametrize("is_on", [True, False])
     def test_has_the_type_that_browsers_require(self, configure: Callable[..., None], is_on: bool) -> None:
-        """It stays while the setting is off: caches may have documents that name it."""
+        """It is served even if the setting is off, because cached documents may still refer to it."""
         configure(STYLESHEET=is_on)
         response = get("/sitemap.css")
         assert response.status_code == 200

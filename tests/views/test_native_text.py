@@ -1,4 +1,4 @@
-"""Live pages of text: a URL a line and nothing else."""
+"""Live text pages contain only URLs, one on each line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(EN
 
 
 def named_live(end: str | None = None) -> list[str]:
-    """The names of the live pages in the live index, with another end if one is given."""
+    """Return the names of the pages in the live index, with another suffix if one is given."""
     root = ElementTree.fromstring(get("sitemap.xml").content)  # noqa: S314 our own output
     names = [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{looked_at.SPACE}loc")]
     return names if end is None else [name.partition(".")[0] + end for name in names]
@@ -71,7 +71,7 @@ class TestALivePageOfText:
         assert get(f"sitemap-{name}.txt").status_code == 404
         assert get(f"sitemap-{name}.txt.gz").status_code == 404
 
-    def test_is_empty_where_all_its_items_are_skipped(self, register: Callable[..., None]) -> None:
+    def test_is_empty_if_all_its_items_are_skipped(self, register: Callable[..., None]) -> None:
         register(bad=of("https://elsewhere.example/"))
         assert named_live(".txt") == ["sitemap-bad-1.txt"]
         response = get("sitemap-bad-1.txt")
@@ -130,7 +130,7 @@ class TestALivePageOfText:
         assert get("sitemap-articles-1.txt").content == text_of("s0", "s2")
 
     @pytest.mark.parametrize("compressed", [True, False])
-    def test_is_named_by_the_index_where_it_is_the_format_of_the_section(
+    def test_is_named_by_the_index_if_it_is_the_format_of_the_section(
         self, register: Callable[..., None], configure: Callable[..., None], compressed: bool
     ) -> None:
         configure(GZIP=compressed)
@@ -220,7 +220,7 @@ def test_the_type_of_a_text_file_names_its_encoding() -> None:
 
 
 class TestFormatOfAClassForContrib:
-    """What is called `format` there may be anything."""
+    """There, an attribute `format` can have any meaning."""
 
     @pytest.mark.parametrize(
         "found", ["%Y-%m", "txt", "TEXT", "", None, 7, ["text"], lambda self, item: "text", property(str)]
@@ -236,7 +236,7 @@ class TestFormatOfAClassForContrib:
         assert f"{BASE}/sitemap-words-1.xml.gz".encode() in get("sitemap.xml").content
 
     @pytest.mark.parametrize("found", ["txt", "TEXT", "xml.gz", ""])
-    def test_is_an_error_where_the_class_has_expressions(self, folder: Path, found: str) -> None:
+    def test_is_an_error_if_the_class_has_expressions(self, folder: Path, found: str) -> None:
         write(0, 1)
         sitemap = type("Wrong", (Articles,), {"format": found})
         with pytest.raises(ImproperlyConfigured, match=r"^Wrong\.format must be 'xml' or 'text', not "):

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def declare(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes these the registered sections."""
+    """Replace the registered sections."""
 
     def only(**named: Any) -> None:
         monkeypatch.setattr(sections, "_registered", named)
@@ -54,7 +54,7 @@ def _no_cache_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Moves the age of what is kept; the seconds for which a cache keeps it are not over by that."""
+    """Change the age of cached values. This does not make them expire in the cache."""
 
     seconds_clock = SecondsClock()
     monkeypatch.setattr(page_maps, "time", seconds_clock)
@@ -71,7 +71,7 @@ def get(url: str, **options: Any) -> Any:
 
 
 def named(url: str) -> list[str]:
-    """The last parts of the URLs in a document that is there."""
+    """Return the last path segment of each URL in a document, which must exist."""
     response = get(url)
     assert response.status_code == 200, url
     root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
@@ -79,7 +79,7 @@ def named(url: str) -> list[str]:
 
 
 def index() -> list[str]:
-    """The names of the pages in the index, uncompressed."""
+    """Return the names of the pages in the index, as uncompressed pages."""
     return [name.removesuffix(".gz") for name in named("sitemap.xml")]
 
 
@@ -90,7 +90,7 @@ def queries(url: str, **options: Any) -> int:
 
 
 class TestWorkersWithCachesOfTheirOwn:
-    """A crawler that requests the index from one process, and each page from the next one."""
+    """A crawler requests the index from one process, and each page from another one."""
 
     @pytest.fixture
     def workers(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
@@ -114,7 +114,7 @@ class TestWorkersWithCachesOfTheirOwn:
         workers: Callable[[int], None],
         declare: Callable[..., None],
     ) -> None:
-        """At most the rows of eight pages of some fifty are missed or come twice, all near the change."""
+        """At most the rows of eight of about fifty pages near the change are missing or listed twice."""
         model, key, row = MODELS[name]
         limit, last = 10, 401
         rows = model._default_manager.using(using)
@@ -170,7 +170,7 @@ class TestWorkersWithCachesOfTheirOwn:
 
 
 def forget_when_it_was_asked() -> None:
-    """As if the seconds were over in which the cache keeps that, and where sections are published."""
+    """Remove the cached times of searches and the cached places of publication, as if they had expired."""
     kept: Any = caching.cache
     for name in [*kept._cache]:
         if name.endswith((":unknown", ":cut")) or ":published:" in name:
@@ -249,7 +249,7 @@ class TestAMapThatIsKept:
             (1.9e9, [("x", None, None)], []),
         ],
     )
-    def test_is_cut_where_a_cache_has_something_else(
+    def test_is_cut_if_a_cache_has_something_else(
         self, value: object, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Strange(LocMemCache):
@@ -271,7 +271,7 @@ class TestAMapThatIsKept:
 
 
 class TestWhatAClientSays:
-    """Without `BASE_URL` and without sites, the host is the request's."""
+    """Without `BASE_URL` and the sites framework, the host comes from the request."""
 
     @pytest.fixture(autouse=True)
     def _host_of_the_request(self, settings: Any) -> Iterator[None]:
@@ -310,7 +310,7 @@ class TestWhatAClientSays:
 
 
 def index_of(host: str) -> list[str]:
-    """The names of the pages in the index of a host."""
+    """Return the names of the pages in the index of a host."""
     root = ElementTree.fromstring(get("sitemap.xml", headers={"host": host}).content)  # noqa: S314
     return [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
 
@@ -357,7 +357,7 @@ class TestACacheThatFails:
 
     @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
     @pytest.mark.parametrize("exporting", [False, True])
-    def test_is_logged_once_and_costs_no_error(
+    def test_is_logged_once_and_causes_no_error(
         self,
         refused: Sequence[str],
         exporting: bool,
@@ -384,6 +384,8 @@ class TestACacheThatFails:
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         failing = Refusing("refusing", {"OPTIONS": {"REFUSED": ["get"]}})
+        # Other tests use the same memory.
+        failing.clear()
         monkeypatch.setattr(caching, "cache", failing)
         self.crawl()
         assert failing.asked == 1
@@ -394,7 +396,7 @@ class TestACacheThatFails:
         assert len(caplog.records) == 1
 
     @pytest.mark.services
-    def test_as_redis_does_where_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_as_redis_does_if_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
         require_packages("redis")
         location = f"redis://127.0.0.1:{closed_port()}"
         backend = "django.core.cache.backends.redis.RedisCache"
@@ -416,7 +418,7 @@ class TestAMapOfAnExport:
         cache.clear()
 
     @pytest.mark.parametrize("deleted", [range(1, 11), range(11, 26), range(45, 61)])
-    def test_is_kept_where_a_page_has_no_rows_left(self, deleted: range) -> None:
+    def test_is_kept_if_a_page_has_no_rows_left(self, deleted: range) -> None:
         Article.objects.filter(pk__in=deleted).delete()
         pages = index()
         assert queries("sitemap.xml") == 0
@@ -427,7 +429,7 @@ class TestAMapOfAnExport:
             f"s{n}" for n in range(1, 61) if n not in deleted
         ]
 
-    def test_has_rows_that_are_added_where_all_of_a_page_were_deleted(self) -> None:
+    def test_has_rows_that_are_added_if_all_of_a_page_were_deleted(self) -> None:
         Article.objects.filter(pk__range=(11, 25)).delete()
         pages = index()
         articles(12)
@@ -435,7 +437,7 @@ class TestAMapOfAnExport:
             f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
         ]
 
-    def test_costs_few_queries_where_all_rows_are_gone(self) -> None:
+    def test_costs_few_queries_if_all_rows_are_gone(self) -> None:
         Article.objects.all().delete()
         assert index() == []
         assert queries("sitemap.xml") <= 3
@@ -443,7 +445,7 @@ class TestAMapOfAnExport:
 
 
 class TestACrawlThatSpansAnExport:
-    """Whoever has read the index before finds its pages after it."""
+    """A crawler that read the index before the export finds its pages afterwards."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, settings: Any, tmp_path: Path) -> None:

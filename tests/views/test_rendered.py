@@ -27,7 +27,7 @@ PAGE = "/sitemap-articles-1.xml"
 
 
 class SmallCache(LocMemCache):
-    """Refuses large values, as Memcached does."""
+    """Cache that rejects large values, as Memcached does."""
 
     def set(self, key: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(value, bytes) and len(value) > 1_000_000:
@@ -149,7 +149,7 @@ class TestAPage:
         self, pages_cache: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, renderings: list[int]
     ) -> None:
         pages_cache(f"{__name__}.SmallCache")
-        # Not compressed, so that it is large.
+        # Not compressed, so that the page is large.
         monkeypatch.setattr(rendered, "compress", lambda content, level, **_: gzip.compress(content, 0))
         Article.objects.all().delete()
         for number in range(8):
@@ -266,7 +266,7 @@ class TestSeveralRequests:
         pages: list[Any] = []
 
         def request() -> None:
-            pages.append(rendered.rendered_page("name", "etag", render))
+            pages.append(rendered.rendered_page("name", "etag", render, "Page"))
 
         threads = [threading.Thread(target=request) for _ in range(8)]
         threads[0].start()
@@ -285,8 +285,8 @@ class TestSeveralRequests:
             raise ValueError("no rows")
 
         with pytest.raises(ValueError, match="no rows"):
-            rendered.rendered_page("name", "etag", fail)
-        page = rendered.rendered_page("name", "etag", lambda: made(b"content"))
+            rendered.rendered_page("name", "etag", fail, "Page")
+        page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")
         assert gzip.decompress(page.content) == b"content"
 
     def test_render_by_themselves_if_the_one_that_renders_takes_too_long(
@@ -295,7 +295,7 @@ class TestSeveralRequests:
         monkeypatch.setattr(rendered, "_WAIT", 0)
         caches["pages"].add("name:lock", "another", 60)
         before = time.time()
-        page = rendered.rendered_page("name", "etag", lambda: made(b"content"))
+        page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")
         assert (page.content, page.etag) == (b"content", "etag")
         assert page.rendered_at >= before
 

@@ -1,4 +1,4 @@
-"""Page maps in a cache that all processes share: they are renewed, and not cut again."""
+"""Page maps in a cache that all processes share: they are renewed instead of built again."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def queries(url: str, using: str = "default") -> int:
 
 
 class TestTheOpenEnd:
-    def test_is_looked_at_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
+    def test_is_checked_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
         articles(*range(1, 61), using=section)
         pages = index()
         assert queries("sitemap.xml", section) == 0
         clock(live_map.AGE)
-        # One for the end, and one for the lastmod of each page.
+        # One query for the last page, and one for the lastmod of each page.
         assert queries("sitemap.xml", section) == 1 + len(pages)
         assert index() == pages
         clock(live_map.AGE)
@@ -166,7 +166,7 @@ class TestOtherPages:
         Article.objects.filter(slug__in=contents[emptied]).delete()
         assert named(emptied) == []
         assert index() == [page for page in pages if page != emptied]
-        # A row that is added there later is on the next page; the number is still answered.
+        # A row that is added there later is on the next page. The page is still served under its number.
         key = int(contents[emptied][0].removeprefix("s"))
         articles(key)
         assert f"s{key}" in named(pages[3])

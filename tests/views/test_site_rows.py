@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 @pytest.fixture
 def by_request(settings: Any, two_sites: tuple[Site, Site], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request tells which site is served."""
+    """Configure the project so that the request determines the site."""
     del settings.SITE_ID
     settings.SITEMAPS09 = {}
     settings.ROOT_URLCONF = "tests.support.several_hosts"
@@ -84,7 +84,7 @@ class TestLiveRowsOfASite:
     @pytest.mark.parametrize(
         "url", ["/sitemap.xml", "/sitemap-pages-1.xml", "/contrib.xml", "/contrib-pages.xml"]
     )
-    def test_are_of_no_other_one_where_the_host_is_unknown(self, url: str) -> None:
+    def test_are_of_no_other_one_if_the_host_is_unknown(self, url: str) -> None:
         with pytest.raises((Site.DoesNotExist, ImproperlyConfigured)):
             live(url, "elsewhere.example")
 
@@ -96,7 +96,7 @@ class TestLiveRowsOfASite:
             pytest.param("/contrib-pages.xml"),
         ],
     )
-    def test_are_of_no_other_one_where_the_base_url_has_no_site(self, url: str, settings: Any) -> None:
+    def test_are_of_no_other_one_if_the_base_url_has_no_site(self, url: str, settings: Any) -> None:
         settings.SITE_ID = 1
         settings.SITEMAPS09 = {"BASE_URL": "https://elsewhere.example"}
         with pytest.raises(ImproperlyConfigured, match=r"no Site has the domain 'elsewhere\.example'"):
@@ -105,7 +105,7 @@ class TestLiveRowsOfASite:
     @pytest.mark.parametrize("url", ["/sitemap-pages-1.xml", "/contrib-pages.xml"])
     def test_are_those_of_the_site_of_the_settings(self, url: str, settings: Any) -> None:
         settings.SITE_ID = 2
-        # All views write the host as the site has it.
+        # All views write the host as it is stored in the site.
         for domain in ("b.example", "B.example:8000", "bücher.example"):
             Site.objects.filter(pk=2).update(domain=domain)
             Site.objects.clear_cache()
@@ -143,7 +143,7 @@ class TestLiveRowsOfASite:
             export_hosts(hosts, sitemaps=SITES)
             for site, gone in ((1, "/of-1/"), (2, "/of-2/")):
                 FlatPage.objects.filter(url=gone, sites=site).delete()
-            # What is on page 2 stays there.
+            # The rows of page 2 stay there.
             assert live("/sitemap-pages-2.xml", "a.example") == ["http://a.example/of-both/"]
         finally:
             del Pages.limit

@@ -1,4 +1,4 @@
-"""Conditional requests to the native views: what is answered, and which queries that takes."""
+"""Conditional requests to the native views: the responses, and the queries that they need."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class TestQueries:
 
         assert statuses_and_queries() == [(304, 0)] * 3
         clock(60)
-        # One fingerprint is for all forms of a page.
+        # All forms of a page share one fingerprint.
         assert statuses_and_queries() == [(304, 1), (304, 0), (304, 0)]
         change(using)
         assert statuses_and_queries() == [(304, 0)] * 3
@@ -193,14 +193,14 @@ class TestPagesWithoutAFingerprint:
     def test_include_one_with_a_lastmod_in_the_future(
         self, register: Callable[..., None], clock: Callable[[float], None]
     ) -> None:
-        """It appears in the document when its time has come, although no row has changed."""
+        """It appears in the document once it is no longer in the future, although no row has changed."""
         soon = datetime.now(timezone.utc) + timedelta(days=1)
         article = ArticleFactory(slug="soon", updated=soon)
         register(articles=Articles)
         etag = get(PAGE).headers["ETag"]
         assert get(PAGE, if_none_match=etag).status_code == 304
         Article.objects.filter(pk=article.pk).update(slug="changed")
-        # Within LIVE_SECONDS, but its content is rendered.
+        # The content is rendered, although LIVE_SECONDS have not passed.
         assert get(PAGE, if_none_match=etag).status_code == 200
 
     @pytest.mark.usefixtures("_articles")
@@ -213,7 +213,7 @@ class TestPagesWithoutAFingerprint:
 @pytest.mark.usefixtures("_articles")
 class TestAFingerprint:
     def test_of_the_future_is_read_again(self, clock: Callable[[float], None]) -> None:
-        """After a clock was set back, it would otherwise be valid for a long time."""
+        """Otherwise, it would be valid for a long time after a clock was set back."""
         etag = get(PAGE).headers["ETag"]
         clock(-3_600)
         change()
@@ -234,7 +234,7 @@ class TestAFingerprint:
         assert len(readings) == 1
 
     def test_is_read_before_the_rows_if_the_last_one_is_from_another_request(self) -> None:
-        """Otherwise, a change that is taken back within LIVE_SECONDS would have the ETag of both states."""
+        """Otherwise, if a change is undone within LIVE_SECONDS, both contents could have the same ETag."""
         first = get(PAGE)
         Article.objects.filter(slug="s3").update(slug="other")
         between = get(PAGE)

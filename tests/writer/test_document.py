@@ -1,4 +1,4 @@
-"""Documents within limits: where they are cut, and that no entry is lost."""
+"""Documents within limits: where they are cut, and that every entry is written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.support.writing import BASES, LINKS, bases, entries, languages, read,
 
 
 class Item(NamedTuple):
-    """The locations of one item, one for each version, and a lastmod where it has one."""
+    """The locations of an item, one for each localization, and an optional lastmod."""
 
     locations: tuple[str | None, ...]
     lastmod: str | None
 
 
 class Shape(NamedTuple):
-    """Items with their keys, how many make a batch each time, and how their versions are linked."""
+    """Items with their keys, the sizes of batches, and how localizations are linked."""
 
     items: dict[int, Item]
     cuts: tuple[int, ...]
@@ -62,17 +62,17 @@ class Shape(NamedTuple):
         )
 
     def locations(self, key: int) -> list[str]:
-        """Those of an item's entries."""
+        """Return the locations of an item's entries."""
         pairs = zip(self.versions, self.items[key].locations, strict=True)
         return [location for (_, listed), location in pairs if listed and location is not None]
 
     def size(self, key: int, kind: Format = URLSET, base: str = "") -> int:
-        """The bytes of all entries of an item."""
+        """Return the bytes of all entries of an item."""
         [text] = elements(kind, self.batch([key]), base)
         return len(text.encode())
 
     def empty(self, kind: Format = URLSET) -> int:
-        """The bytes of a document without entries."""
+        """Return the bytes of a document without entries."""
         [(document, _)] = write_all(kind, [], [""], namespaces=self.namespaces)
         return len(document)
 
@@ -88,7 +88,7 @@ locations = st.builds(
 @st.composite
 def shapes_of(draw: Callable[..., Any], most: int = 14) -> Shape:
     versions = draw(st.lists(st.tuples(st.just("") | languages, st.booleans()), max_size=3).map(tuple))
-    # One that every item has, so that each has an entry.
+    # A localization that every item has, so that each item has an entry.
     place = draw(st.integers(0, len(versions)))
     versions = (*versions[:place], (draw(st.just("") | languages), True), *versions[place:])
     columns = [locations if i == place else st.none() | locations for i in range(len(versions))]
@@ -112,7 +112,7 @@ shapes = shapes_of()
 def limits_for(
     draw: Callable[..., Any], shape: Shape, kind: Format = URLSET, bases: Sequence[str] = ("",)
 ) -> Limits:
-    """Limits close to the size of the items."""
+    """Draw limits close to the size of the items."""
     sizes = sorted({shape.size(key, kind, base) for key in shape.items for base in bases})
     size = draw(st.integers(0, 500) | st.sampled_from(sizes or [0]))
     return Limits(draw(st.integers(1, 12)), shape.empty(kind) + size)
@@ -122,7 +122,7 @@ shaped = shapes.flatmap(lambda shape: st.tuples(st.just(shape), limits_for(shape
 
 
 def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, WriteResult]]:
-    """All pages of a shape, each from where the one before was cut."""
+    """Yield all pages, each beginning where the previous one was cut."""
     found: list[tuple[bytes, WriteResult]] = []
     after: Any = None
     while True:
@@ -149,7 +149,7 @@ def test_no_page_is_over_its_limits_the_closing_tag_included(shaped: tuple[Shape
 
 
 @given(shaped)
-def test_going_on_behind_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
+def test_continuing_after_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
@@ -159,7 +159,7 @@ def test_going_on_behind_each_cut_writes_every_entry_that_fits_a_page_exactly_on
 
 
 @given(shaped)
-def test_an_item_is_skipped_with_an_error_only_where_it_fits_no_page(
+def test_an_item_is_skipped_with_an_error_only_if_it_fits_no_page(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
@@ -189,7 +189,7 @@ def test_a_cut_is_the_key_of_the_last_item_written_and_the_next_one_would_not_fi
 
 
 @given(shaped)
-def test_the_entries_of_an_item_are_never_parted(shaped: tuple[Shape, Limits]) -> None:
+def test_the_entries_of_an_item_are_never_split(shaped: tuple[Shape, Limits]) -> None:
     shape, limits = shaped
     unique = {
         key: Item(tuple(loc and f"{key}-{i}-{loc}" for i, loc in enumerate(item.locations)), item.lastmod)
@@ -267,7 +267,7 @@ def shaped_for_several(draw: Callable[..., Any], kind: Format) -> tuple[Shape, S
 def test_several_documents_have_the_same_items_each_as_if_it_were_written_alone(
     name: str, data: st.DataObject
 ) -> None:
-    """They are cut at the same key, behind which the next item would not fit at least one of them."""
+    """They are cut at the same key. The next item would not fit into at least one of them."""
     kind = FORMATS[name]
     shape, several, limits = data.draw(shaped_for_several(kind))
     sizes = {key: [shape.size(key, kind, base) for base in several] for key in shape.items}
@@ -333,11 +333,11 @@ def test_batches_are_requested_once_for_any_number_of_documents(kind: Format) ->
     assert write_all(kind, [single([1], ["/a"])], []) == []
 
 
-# What a page tells of itself
+# The result of writing a page
 
 
 @given(shaped)
-def test_the_newest_lastmod_is_told_only_if_all_entries_of_the_page_have_one(
+def test_the_newest_lastmod_is_known_only_if_all_entries_of_the_page_have_one(
     shaped: tuple[Shape, Limits],
 ) -> None:
     shape, limits = shaped
@@ -380,7 +380,7 @@ def test_without_limits_there_is_no_cut() -> None:
     assert (written.urls, written.cut, written.bytes) == (count, None, len(document))
 
 
-def test_batches_behind_a_cut_are_not_requested() -> None:
+def test_batches_after_a_cut_are_not_requested() -> None:
     def endless() -> Iterable[Batch]:
         for key in range(3):
             yield single([key], ["a"])

@@ -1,4 +1,4 @@
-"""Indexes: a reader finds everything that was written."""
+"""Indexes: a reader finds every entry that was written."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_
     for item in site.batch.keys:
         for version, location in site.locations(item, base):
             assert locs.count(location) == version.is_listed
-            # What nobody lists is linked by those that are in the set.
+            # The entries of the set link to a localization that is not listed.
             linked = any(
                 other.is_listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
             )
@@ -115,7 +115,7 @@ def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
     assert [(entry.loc, entry.alternates) for entry in found] == expected
 
 
-def test_whether_composed_texts_are_paths_is_told_by_what_all_share() -> None:
+def test_a_template_column_is_a_path_only_if_its_first_literal_is() -> None:
     batch = Batch([1], [Localization("de", TemplateColumn(["", ""], [["/a"]]))])
     [(text, _)] = write_all(TEXT, [batch], ["https://example.com"])
     assert text == b"/a\n"
@@ -131,7 +131,7 @@ def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
         write([Batch([1, 2, 3], [Localization("", ["a", None, "c"])], lastmods=["x", "y"])])
 
 
-def test_what_an_item_has_in_other_namespaces_is_in_each_of_its_entries_behind_the_links() -> None:
+def test_elements_in_other_namespaces_follow_the_links_in_each_entry_of_an_item() -> None:
     versions = [
         Localization("en", ["a", "b"]),
         Localization("de", [None, "c"]),

@@ -1,4 +1,4 @@
-"""Images, videos and news as XML: in the order of the schemas, valid, and read again as they were."""
+"""Images, videos and news as XML: in the order of the schemas, valid, and parsed back unchanged."""
 
 from __future__ import annotations
 

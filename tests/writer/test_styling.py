@@ -39,14 +39,14 @@ def page(name: str, count: int, limits: Limits | None = None, *, styled: bool) -
 
 
 @given(st.lists(st.builds(IndexEntry, uris, st.none() | lastmod_texts), max_size=3))
-def test_an_index_differs_by_the_instruction_behind_the_declaration(some: list[IndexEntry]) -> None:
+def test_an_index_differs_only_by_the_instruction_after_the_declaration(some: list[IndexEntry]) -> None:
     plain = index_document(some)
     styled = index_document(some, styled=True)
     assert styled == HEAD + INSTRUCTION + plain.removeprefix(HEAD)
     assert reader.read_index(styled) == reader.read_index(plain)
 
 
-def test_a_page_differs_by_the_instruction_behind_the_declaration(schema: Any) -> None:
+def test_a_page_differs_only_by_the_instruction_after_the_declaration(schema: Any) -> None:
     (plain, _), (styled, result) = page("xml", 3, styled=False), page("xml", 3, styled=True)
     assert styled == HEAD + INSTRUCTION + plain.removeprefix(HEAD)
     assert result.bytes == len(styled) == len(plain) + len(INSTRUCTION)

@@ -1,4 +1,4 @@
-"""Text files: a URL a line and nothing else."""
+"""Text files contain only URLs, one on each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The urlset: any text in, well-formed and valid XML out."""
+"""The urlset is well-formed and valid XML for any text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_any_text_is_written_or_refused_with_the_key_of_its_item(batch: Batch) -
     try:
         document, _ = write([batch], namespaces=LINKS)
     except TextError as error:
-        # Links are refused where the item has no entry that holds them, too.
+        # Invalid links raise an error even if the item has no entry that would contain them.
         links = zip(batch.keys, batch.alternates or (), strict=False)
         bad += [key for key, found in links if not is_xml("".join(map("".join, found)))]
         named = [key for key in bad if str(key) in str(error)]
@@ -153,7 +153,7 @@ def test_the_protocols_namespace_is_the_default_one_and_has_no_prefix() -> None:
     assert b"<url><loc>a</loc></url>" in document
 
 
-def test_the_namespace_of_links_is_declared_only_where_entries_can_have_some() -> None:
+def test_the_namespace_of_links_is_declared_only_if_entries_can_have_some() -> None:
     for batch in (
         single([1], ["a"], alternates=[[Alternate("de", "b")]]),
         Batch([1], [Localization("", ["a"]), Localization("de", ["b"])]),
@@ -265,7 +265,7 @@ def valid_batches(draw: Callable[..., Any]) -> Batch:
 
 
 @given(batch=valid_batches())
-def test_what_the_protocol_admits_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
+def test_what_the_protocol_allows_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
     site = "https://example.com"
     schema.assertValid(parse(write([batch], base=site, namespaces=LINKS)[0]))
     unlinked = [version._replace(language="") for version in batch.versions]

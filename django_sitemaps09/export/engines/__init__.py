@@ -26,7 +26,7 @@ _MAX_DEFAULT_WORKERS = 8
 def engine(
     name: str | None, workers: int | None, *, elsewhere: bool
 ) -> AbstractContextManager[Engine | None]:
-    """Return the named or configured engine, or a context manager for `None` to render in this process.
+    """Return the named or configured engine, or a context manager that yields `None` to use this process.
 
     Other processes may be unable to find the sections (`elsewhere` is false) or to see the rows. In this
     case, raise `ImproperlyConfigured` if an engine or a number of workers is given.

@@ -43,8 +43,8 @@ class Celery:
 
     A page is sent again if no worker replies within `patience` seconds, counted from sending it or from the
     last reply for any page. After a second wait without reply, the page fails with `ExportError`. Later
-    pages fail at once if no page got a reply meanwhile, or if the broker does not accept messages. While no
-    worker has taken a page, a warning is logged after `notice` seconds, and then each minute.
+    pages fail at once if no page has got a reply by then, or if the broker does not accept messages. If no
+    worker takes a page, a warning is logged after `notice` seconds, and then every minute.
     """
 
     default_workers = 8
@@ -169,7 +169,7 @@ class Celery:
 
 @shared_task(  # type: ignore[untyped-decorator]
     name="django_sitemaps09.render",
-    # Messages are JSON, whatever the project's settings are.
+    # Messages are JSON, regardless of the project's settings.
     serializer="json",
     # If a worker is lost, the broker delivers the message again.
     acks_late=True,
@@ -203,7 +203,7 @@ def render(message: str) -> None:
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
         folder.write(messages.build_answer(render_page(renderer, own_task, check=check_declaration)))
     except Exception as error:
-        # Report any failure to the command, unless another attempt has replied meanwhile.
+        # Report any failure to the command, unless another attempt has replied in the meantime.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
         if folder.answer() is None:
@@ -211,7 +211,7 @@ def render(message: str) -> None:
 
 
 def _take(folder: Folder) -> None:
-    """Record that a page of the run was taken, once for each worker process."""
+    """Record that this worker process has taken a page of the run. Each process records this only once."""
     global _last_taken
     if _last_taken != folder.stage:
         folder.take()

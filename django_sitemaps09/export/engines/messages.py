@@ -231,7 +231,10 @@ class Folder:
             self.store.write(f"{self.stage}/{self.token}.signed", signed)
 
     def is_lost_again(self) -> bool:
-        """Return whether this was called before for the page. A page must not crash workers forever."""
+        """Record a lost page, and return whether it was lost before.
+
+        Otherwise, it could crash workers forever.
+        """
         mark = f"{self.token}.again"
         if self._read(mark) is not None:
             return True

@@ -47,7 +47,7 @@ class UrlChange(NamedTuple):
 class Published:
     """Changes made by an export: its report and the URLs of files.
 
-    `written` has new and changed pages and indexes, `removed` the files that no index lists any longer.
+    `written` has new and changed pages and indexes, `removed` has the files that no index lists any more.
     `urls` yields the changes of single URLs, and can be called repeatedly until the hooks have returned. It
     is `None` unless changes were requested.
     """
@@ -169,7 +169,7 @@ def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None
 
 def _url(line: bytes) -> str:
     if line.startswith(b"http"):
-        # This is a line of a text file.
+        # The file is a text file: the line is a URL.
         return line.decode(errors="replace").rstrip("\n")
     return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(errors="replace"), _ENTITIES)
 

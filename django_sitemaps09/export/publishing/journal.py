@@ -32,7 +32,7 @@ class Journal(NamedTuple):
 
     `root` is the new root of the manifest. `sections` lists the sections that change, `files` all their old
     and new pages. If the steps can no longer be taken, unused pages in `files` are marked as removed.
-    `delete` lists files that are due to be deleted.
+    `delete` lists files that are due for deletion.
     """
 
     run: str

@@ -120,9 +120,9 @@ def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None
 
 
 def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manifest:
-    """Return the adopted manifest with what can be read from the manifest and its backup.
+    """Return the adopted manifest, completed from the manifest and its backup if they can be read.
 
-    These values are the highest page numbers, the URL counts and the removed files.
+    They can supply the highest page numbers, the URL counts and the removed files.
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}

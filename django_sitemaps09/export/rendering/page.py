@@ -128,7 +128,8 @@ class Renderer:
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
-        # Read the fingerprint before the rows, so that the next run detects changes made in between.
+        # Read the fingerprint before the rows, so that the next run detects changes made between the two
+        # reads.
         fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
         with record_costs() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
             known_digests = task.known or [None] * len(host_stores)

@@ -21,7 +21,7 @@ from django_sitemaps09.sources import Source, has_key_ranges
 
 # Maximum number of pages merged away in one run: one page in `_MERGED_PART`, but at least `_MERGED`.
 _MERGED_PART, _MERGED = 10, 4
-# A transaction that is open for longer than this can commit rows older than those already read.
+# Pages with newer rows are always rendered, because an open transaction may still add older rows to them.
 _HOT = timedelta(minutes=10)
 
 
@@ -36,9 +36,9 @@ class Plan:
     """Pages of a section before they are rendered.
 
     `pages` yields the pages in order. `previous_pages` has the published records of pages that keep their
-    number. `closed_numbers` lists published pages that can be halved, `kept_numbers` pages that are not
-    rendered. `merged_count` pages are merged into others. `fingerprints` were read in this run.
-    `split_numbers` is filled while pages are rendered.
+    number. `closed_numbers` lists published pages with an upper bound, which can be halved. `kept_numbers`
+    lists pages that are not rendered. `merged_count` pages are merged into others. `fingerprints` were read
+    in this run. `split_numbers` is filled while pages are rendered.
     """
 
     pages: Iterator[Page]

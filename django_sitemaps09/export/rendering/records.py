@@ -118,8 +118,8 @@ class Records:
             split=len(plan.split_numbers),
             merged=plan.merged_count,
         )
-        # The open last page may have been merged with another page and then cut, so it may lose rows if it
-        # is closed now.
+        # The last page, which had no upper bound, may have been merged with another page and then cut. So
+        # if it has a bound now, it may lose rows.
         has_key_ranges = self.previous.has_key_ranges
         shrinks = {
             page_name(self.name, record.number, section_record.suffix)

@@ -23,7 +23,7 @@ PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
 def retry(read: Callable[[], ResultT], label: str) -> ResultT:
-    """Return the result of `read`, called again if the database fails.
+    """Call `read` and return its result. Retry if the database fails.
 
     After a lost connection, retry with the `PAUSES` between attempts. Retry once after any other failure of
     the database, such as a deadlock. Do not retry other exceptions. Raise `ExportError` if the caller has

@@ -32,7 +32,7 @@ from django_sitemaps09.sources.profiling import Costs, record_costs, step
 
 logger = logging.getLogger(__name__)
 
-# A section may always lose fewer URLs than this.
+# Losing fewer URLs than this is always allowed.
 _SHRUNK = 100
 # Optional prefix before the name of a staged file.
 _PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
@@ -153,7 +153,8 @@ def _render(
         local_results.append(run.renderer.render(source, task, run.stores))
         return local_results[-1]
 
-    # A crawler may still use an index that lists only the closed page, so both parts get new numbers.
+    # If a closed page is split, a crawler may still use an index with its old file, so both parts get new
+    # numbers.
     retired_numbers = plan.closed_numbers if has_key_ranges(source) else ()
     try:
         yield from pages.render_all(

@@ -21,7 +21,7 @@ _WAITING = 2
 # Bytes that are compressed at once from a temporary file.
 _READ = 1_000_000
 
-#: Opens a new file. It is complete and on disk when the context ends without an error.
+#: Opens a new file. The file is complete and on disk when the context ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
 
 

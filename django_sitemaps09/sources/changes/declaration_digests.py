@@ -1,4 +1,4 @@
-"""Declaration digests: everything except rows that determines the bytes of pages."""
+"""Declaration digests: digests of everything except rows that determines the bytes of pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
@@ -30,7 +30,7 @@ from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sources.columns.declaration import Declaration
 
-# A time in a query that is this close to now was computed when the query was built.
+# A time in a query that is this close to now was computed when the query was built, like midnight today.
 _NOW = timedelta(minutes=10)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
 # Packages whose classes change only with the package's version, which is part of the digest.
@@ -70,7 +70,7 @@ def query_facts(rows: QuerySet[Any]) -> object:
 def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     """Return the facts that every sitemap has: settings, versions and the source code of its classes.
 
-    `hosts` has no base of a compiled sitemap, since everything published with the section shares it.
+    For a compiled sitemap, `hosts` does not include the base, which never changes in a published section.
     Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
     other attributes can be a cache.
     """
@@ -162,7 +162,7 @@ def _stable_value(value: object) -> object:
 
 
 def _is_now(parameter: str) -> bool:
-    """Return whether a parameter is a computed time, such as now. Such times differ in each run."""
+    """Return whether a parameter is a computed time, such as now or today. Each run has other ones."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
@@ -172,4 +172,6 @@ def _is_now(parameter: str) -> bool:
         return True
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)
+    if moment.time() == time.min and any(moment.date() == now.astimezone(zone).date() for zone in zones):
+        return True
     return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)

@@ -10,63 +10,59 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, Max, QuerySet, Sum
+from django.db.models.expressions import Ref
 
-from django_sitemaps09.django_internals import compile_query
+from django_sitemaps09.django_internals import Col, compile_query
+from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
-# Types that PostgreSQL hashes directly, since hashing their text is slower. In other types, equal values
-# can be written differently: 1.0 equals 1.00, and a collation can treat "A" as equal to "a". The hash of a
-# 64-bit integer keeps only 32 bits. This is enough for sequences, not for other integers.
-_EQUAL_IS_SAME = {
-    *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "SmallIntegerField"),
-    *("PositiveIntegerField", "PositiveSmallIntegerField", "UUIDField", "BooleanField", "DateField"),
+# How PostgreSQL hashes a value of a type, with all of its bits. All other types are hashed as text, which
+# takes longer. A plain column is first looked up by its type in the database. The type of any other
+# expression can differ from its `output_field`, so it is only looked up by the name of a field.
+_POSTGRESQL_HASHES = {
+    # The integer is the seed: the function uses all 64 bits of the seed, but folds its argument to 32.
+    **dict.fromkeys(("smallint", "integer", "bigint"), "HASHINT8EXTENDED({place}, CAST({sql} AS bigint))"),
+    "uuid": "UUID_HASH_EXTENDED(CAST({sql} AS uuid), {place})",
+    # A record can have a value of any type, such as the time that TruncMonth() returns.
+    "DateField": "HASH_RECORD_EXTENDED(ROW({sql}), {place})",
+    # The hash of a time has only 32 bits, so seconds are hashed as a float, which has all microseconds.
+    # The hash of 0.0 is its seed, so the seed is a hash.
+    "timestamp with time zone": (
+        "HASHFLOAT8EXTENDED(TSTZRANGE_SUBDIFF({sql}, '2000-01-01 00:00:00+00'),"
+        " HASHINT8EXTENDED(0, {place}))"
+    ),
+    "DateTimeField": "HASHFLOAT8EXTENDED(DATE_PART('epoch', {sql}), HASHINT8EXTENDED(0, {place}))",
 }
+_POSTGRESQL_TEXT_HASH = 'HASHTEXTEXTENDED(CAST({sql} AS text) COLLATE "C", {place})'
 # For SQLite: the maximum number of rows in memory, and the number of hexadecimal digits of a hash.
 _SLICE, _DIGITS = 500, 32
 
 
 class RowHash(Func):
-    """64-bit hash of a row's columns. The first `keys` columns are the key of the row."""
+    """64-bit hash of a row's columns, including its key."""
 
     output_field = BigIntegerField()
 
-    def __init__(self, *columns: Any, keys: int, **extra: Any) -> None:
-        super().__init__(*columns, **extra)
-        self.keys = keys
-
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # The hash of a record adds the hash of each column to 31 times the previous hash. Without a seed,
-        # two rows could swap a value without changing the sum of their hashes. So the key is the seed. The
-        # key is also hashed as a column, since the hash of NULL is 0 for any seed.
-        sources = self.get_source_expressions()
-        parts = [self._postgresql(source, compiler) for source in sources]
-        record = ", ".join(sql for sql, _ in parts)
-        key = ", ".join(sql for sql, _ in parts[: self.keys])
-        seed = f"HASH_RECORD_EXTENDED(ROW({key}), 0)"
-        if self.keys == 1 and (_internal_type(sources[0]) or "").endswith(("AutoField", "IntegerField")):
-            # HASHINT8EXTENDED saves an eighth of the total time.
-            seed = f"HASHINT8EXTENDED(CAST({key} AS bigint), 0)"
-        parameters = [value for _, arguments in [*parts, *parts[: self.keys]] for value in arguments]
-        return f"HASH_RECORD_EXTENDED(ROW({record}), {seed})", parameters
-
-    @staticmethod
-    def _postgresql(source: Any, compiler: Any) -> tuple[str, Sequence[Any]]:
-        sql, parameters = compiler.compile(source)
-        if _internal_type(source) in _EQUAL_IS_SAME:
-            return sql, parameters
-        if _internal_type(source) == "DateTimeField":
-            # The hash of a time has only 32 bits, and its text depends on the session. The epoch has all
-            # microseconds.
-            return f"DATE_PART('epoch', {sql})", parameters
-        return f'CAST({sql} AS text) COLLATE "C"', parameters
+        # The place of a column is its seed, so two columns cannot swap values. NULL counts as 0. The XOR of
+        # the columns is hashed again: in a sum of XORs, values that two rows swap could cancel each other.
+        # The sums of two different sets of rows are equal with a probability of 2 ** -64.
+        hashes, parameters = [], []
+        for place, source in enumerate(self.get_source_expressions(), 1):
+            sql, arguments = compiler.compile(source)
+            hashes.append(
+                f"COALESCE({_postgresql_hash(source, connection).format(sql=sql, place=place)}, 0)"
+            )
+            parameters += arguments
+        return f"HASHINT8EXTENDED(0, {' # '.join(hashes)})", parameters
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # Columns of different collations can only be concatenated as bytes.
+        # Columns of different collations can only be concatenated as bytes. SHA1 is faster than MD5.
         parts = [compiler.compile(source) for source in self.get_source_expressions()]
         columns = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
-        text = f"LEFT(MD5(CONCAT_WS(',', {columns})), 16)"
+        text = f"LEFT(SHA1(CONCAT_WS(',', {columns})), 16)"
         return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", [
             value for _, arguments in parts for value in arguments
         ]
@@ -96,7 +92,7 @@ def fingerprint(
     """Return the fingerprint of the keys and columns of all rows. `lastmod` is one of the columns."""
     if connections[rows.db].vendor == "sqlite":
         return _read(rows, keys, columns, lastmod)
-    aggregates = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns)), keys=len(keys)))}
+    aggregates = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns))))}
     try:
         totals = rows.aggregate(newest=Max(lastmod), **aggregates)
     except UNREADABLE:
@@ -150,12 +146,17 @@ def _text(newest: object) -> str | None:
         return None
 
 
-def _internal_type(source: Any) -> str | None:
+def _postgresql_hash(source: Any, connection: Any) -> str:
+    """Return the template of the SQL that hashes an expression."""
+    while isinstance(source, (LastmodExpression, Ref)):
+        # Their SQL is that of the expression, or its name in a subquery.
+        [source] = source.get_source_expressions()
     try:
         field = source.output_field
     except FieldError:
-        return None
+        return _POSTGRESQL_TEXT_HASH
+    types = [field.db_type(connection)] if isinstance(source, Col) else []
     while field.remote_field is not None:
         field = field.target_field
-    internal: str = field.get_internal_type()
-    return internal
+    types.append(field.get_internal_type())
+    return next(filter(None, map(_POSTGRESQL_HASHES.get, types)), _POSTGRESQL_TEXT_HASH)

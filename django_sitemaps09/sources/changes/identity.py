@@ -48,7 +48,7 @@ class KeyIdentity(NamedTuple):
     def columns(self) -> list[Any]:
         """Return the key's fields on the model.
 
-        For a relation, `KeyColumns.fields` has the field that it refers to instead.
+        For a relation, unlike `KeyColumns.fields`, this is the relation itself.
         """
         options: Any = self.model._meta
         return [options.pk if name == "pk" else options.get_field(name) for name in self.key.names]

@@ -11,7 +11,7 @@ from articles.models import Article
 
 
 class SitemapArticle(SitemapMixin, Article):
-    """Like the other subjects, it declares a location and a lastmod, but no changefreq and no priority."""
+    """An article with a location and a lastmod, but no changefreq or priority, like the other subjects."""
 
     sitemap_section_name = "articles"
     sitemap_changefreq = ""

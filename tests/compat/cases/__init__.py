@@ -1,4 +1,4 @@
-"""The declarations that both packages have to answer alike.
+"""Declarations for which both packages must return the same.
 
 Each case is a function that takes a pair of base classes and returns sections. It is called once with
 contrib's classes and once with those of this package. The values are shared, so that contexts can be

@@ -1,4 +1,4 @@
-"""Cases of classes that others wrote for contrib: flatpages, page trees, and entries of any form."""
+"""Cases of third-party classes for contrib: flatpages, page trees, and unusual entries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def flatpages(bases: Bases) -> Sections:
 
 
 class Tree:
-    """Shaped as a page tree's sitemap is, and a subclass of nothing.
+    """A class like the sitemap of a page tree, without a base class.
 
-    One item gives several entries, their locations are whole and on hosts of their own, most keys
-    are missing, and a page holds more entries than the paginator's pages hold items.
+    An item has several entries. Their locations are absolute URLs on other hosts, and most keys are
+    missing. A page has more entries than the paginator has items on a page.
     """
 
     protocol: str | None = None
@@ -71,7 +71,7 @@ def tree_with_a_newest_time(bases: Bases) -> Sections:
 @case
 def tree_built_on_the_base(bases: Bases) -> Sections:
     class Section(bases.Sitemap):
-        """The way of the real one: a subclass whose items know their own entries."""
+        """A subclass like the real one: its items create their own entries."""
 
         limit = 2
 
@@ -121,7 +121,7 @@ def tree_that_gives_a_tuple_or_a_generator(bases: Bases) -> Sections:
 
 @case
 def entries_with_values_that_are_false(bases: Bases) -> Sections:
-    """A template takes nought for nothing; the hooks' nought is text by then."""
+    """A template treats 0 as missing, but the 0 of a hook is a string by then."""
     falses: list[Any] = [0, 0.0, "", None, False]
 
     class Section(Tree):
@@ -142,7 +142,7 @@ def entries_with_values_that_are_false(bases: Bases) -> Sections:
 
 @case
 def entries_that_are_objects(bases: Bases) -> Sections:
-    """A template reads attributes as it reads keys."""
+    """A template reads attributes in the same way as keys."""
 
     class Section(Tree):
         def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[Any]:

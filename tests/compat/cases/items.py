@@ -123,7 +123,7 @@ def items_as_a_sliced_and_a_combined_queryset(bases: Bases) -> Sections:
 @case
 def items_as_a_sequence_of_the_project(bases: Bases) -> Sections:
     class Numbers:
-        """All that a paginator asks for."""
+        """A sequence with only the methods that a paginator needs."""
 
         def __len__(self) -> int:
             return 5
@@ -154,7 +154,7 @@ def items_twice_the_same(bases: Bases) -> Sections:
 
 @dataclass(frozen=True)
 class Mute(Leaf):
-    """An item whose text costs dear, as a `__str__` that follows relations does."""
+    """An item whose `__str__()` is slow, such as one that follows relations."""
 
     def __str__(self) -> str:
         raise AssertionError("the text of an item is not needed")
@@ -224,7 +224,7 @@ def locations_to_escape(bases: Bases) -> Sections:
 @case
 def locations_marked_safe(bases: Bases) -> Sections:
     class Section(bases.Sitemap):
-        """Joined to a domain the mark is lost, handed over as it is it holds."""
+        """A section with a safe string as location. Joined to a domain, it is no longer marked as safe."""
 
         location = mark_safe("/?a=1&b=2")
 

@@ -1,4 +1,4 @@
-"""What the cases are made of: the pairs of base classes, the register of cases, and items to list."""
+"""Parts of cases: the pairs of base classes, the register of cases, and items."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CASES: dict[str, Callable[[Bases], Sections]] = {}
 
 
 def case(declare: Callable[[Bases], Sections]) -> Callable[[Bases], Sections]:
-    """Register a case under the name of its function."""
+    """Register a case by the name of its function."""
     CASES[declare.__name__] = declare
     return declare
 

@@ -90,7 +90,7 @@ def times_of_which_one_section_has_no_items(bases: Bases) -> Sections:
 
 @case
 def times_that_do_not_compare(bases: Bases) -> Sections:
-    """Refused where they meet, and no newest one for the index."""
+    """Such times raise an error when they are compared, and the index has no newest time."""
     return {"one": timed(bases, date(2024, 1, 1), EARLY)}
 
 

@@ -28,7 +28,7 @@ from tests.shop.models import Category, Product
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing registered but by a test."""
+    """Start with an empty registry."""
     monkeypatch.setattr(sections, "_registered", {})
     monkeypatch.setattr(sections, "_modules", {})
     monkeypatch.setattr(sections, "_discovered", True)
@@ -38,7 +38,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module that snippets import as `shop`."""
+    """Make the test app importable as `shop`."""
     package = ModuleType("shop")
     package.__path__ = []
     monkeypatch.setitem(sys.modules, "shop", package)
@@ -55,7 +55,7 @@ def snippet(request: pytest.FixtureRequest) -> Iterator[Snippet]:
 
 @pytest.fixture
 def use_urls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes these patterns the URLconf."""
+    """Use these patterns as the URLconf."""
 
     def change(*patterns: Any) -> None:
         made = ModuleType("shop.urls")

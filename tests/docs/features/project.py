@@ -57,7 +57,7 @@ SUGGESTED = ("docs/howto/from-contrib.md", "Let columns be suggested")
 SUGGEST = ("docs/reference/commands.md", "`manage.py suggest_sitemaps [section ...]`")
 NATIVE = ("docs/howto/from-contrib.md", "Add the native views")
 
-#: What the tests of this module run, by place and by number there; `snippet_of` fills it.
+#: Snippets that tests have run, by place and number. `snippet_of` adds them.
 FOUND: set[tuple[Place, int]] = set()
 
 
@@ -102,10 +102,11 @@ class Shown(NamedTuple):
 
 
 def shown(content: bytes) -> Shown:
-    """Parses a document that keeps to the schemas."""
+    """Validate and parse a document."""
     root = etree.fromstring(content)
     known = copy.deepcopy(root)
-    # The protocol lets others be there whose schema is at hand, which that of a shop is not.
+    # The protocol allows elements of other namespaces if their schemas are available. The shop has no
+    # schema.
     etree.strip_elements(known, f"{{{SPACES['shop']}}}*")
     schemas().assertValid(known)
     return Shown(content, root, [str(loc.text) for loc in root.iterfind("*/s:loc", SPACES)])
@@ -118,7 +119,7 @@ def live(address: str, **headers: Any) -> bytes:
 
 
 def both(folder: Path, name: str, sitemap: Any = None) -> Shown:
-    """Page 1 of a section, live and exported, which are the same."""
+    """Return page 1 of a section, and check that the live and the exported page are the same."""
     if sitemap is not None:
         register(name, sitemap)
     served = live(f"/sitemap-{name}-1.xml")
@@ -127,7 +128,7 @@ def both(folder: Path, name: str, sitemap: Any = None) -> Shown:
     assert (report.failures, report.warnings) == ([], [])
     assert [section.left_out for section in report.sections] == [0] * len(report.sections)
     assert gzip.decompress((folder / f"sitemap-{name}-1.xml.gz").read_bytes()) == served
-    # The page map of the export is another one than that of the rows alone; the documents are not.
+    # The page map of the export differs from that of the rows, but the documents do not.
     assert live(f"/sitemap-{name}-1.xml") == served
     return shown(served)
 

@@ -45,7 +45,7 @@ def test_a_view_in_front_of_the_include_serves_another_stylesheet(
     assert live("/sitemap.css") == b"url { display: block; }"
 
 
-def test_the_cost_is_what_the_instruction_takes() -> None:
+def test_the_documented_cost_is_the_length_of_the_instruction() -> None:
     [plain, styled] = [len(writer.index_document([], styled=styled)) for styled in (False, True)]
-    assert f"{styled - plain} bytes of each document" in PAGES[PAGE]
+    assert f"{styled - plain} bytes to each document" in PAGES[PAGE]
     assert f"{styled - plain} bytes" in PAGES["docs/reference/settings.md"]

@@ -214,9 +214,7 @@ def test_any_class_can_have_news_and_keeps_its_other_urls(
 
 
 @snippet_of(ELEMENTS)
-def test_elements_of_your_own_stand_in_their_namespace(
-    snippet: Snippet, can: Product, tmp_path: Path
-) -> None:
+def test_elements_of_your_own_have_their_namespace(snippet: Snippet, can: Product, tmp_path: Path) -> None:
     register("products", snippet.run("shop.sitemaps").ProductSitemap)
     assert checked() == []
     page = both(tmp_path, "products")
@@ -226,7 +224,7 @@ def test_elements_of_your_own_stand_in_their_namespace(
 
 @pytest.mark.parametrize("elements", ["<shop:price>", "<price/>", "<shop:a xmlns:shop='urn:other'/>"])
 @snippet_of(ELEMENTS)
-def test_elements_that_cannot_stand_are_skipped_and_reported(
+def test_invalid_elements_are_skipped_and_reported(
     snippet: Snippet, elements: str, can: Product, tmp_path: Path
 ) -> None:
     module = snippet.run("shop.sitemaps")

@@ -70,7 +70,7 @@ def test_any_query_expression_can_be_a_hook(expression: Any, can: Product, tmp_p
     ],
     ids=["by name", "by position"],
 )
-def test_a_route_gives_what_reverse_gives(route: Route, can: Product, tmp_path: Path) -> None:
+def test_a_route_returns_the_same_as_reverse(route: Route, can: Product, tmp_path: Path) -> None:
     sitemap = declared("location = route", route=route)
     there = reverse("product-detail", kwargs={"category": "garden", "slug": "watering-can"})
     assert both(tmp_path, "products", sitemap).urls == [f"{BASE}{there}"]

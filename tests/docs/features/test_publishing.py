@@ -37,7 +37,7 @@ from tests.support.services import require_packages
 
 @pytest.fixture
 def _celery() -> None:
-    """Asked for before the snippet, which is to be run where it is asked for."""
+    """Skip the test without Celery, before the snippet is requested and must be run."""
     require_packages("celery")
 
 
@@ -68,7 +68,7 @@ def test_the_settings_of_a_cache_pass_the_checks(snippet: Snippet, settings: Any
 
 
 @snippet_of(NOTIFY)
-def test_a_receiver_is_told_what_was_written_and_removed(
+def test_a_receiver_gets_the_files_that_were_written_and_removed(
     snippet: Snippet, can: Product, tmp_path: Path
 ) -> None:
     purged: list[list[str]] = []
@@ -84,7 +84,7 @@ def test_a_receiver_is_told_what_was_written_and_removed(
         export(output=tmp_path, changes=True, on_published=tell)
         export(output=tmp_path)
     finally:
-        published.disconnect(module.tell_the_cdn)
+        published.disconnect(module.purge_changed_files)
     assert [sorted(urls) for urls in purged] == [
         [f"{BASE}/sitemap-products-1.xml.gz", f"{BASE}/sitemap.xml"]
     ]
@@ -103,7 +103,7 @@ def test_a_receiver_that_fails_is_a_warning_and_undoes_nothing(
     try:
         report = export(output=tmp_path)
     finally:
-        published.disconnect(module.tell_the_cdn)
+        published.disconnect(module.purge_changed_files)
     assert "the CDN is gone" in "\n".join(report.warnings)
     assert (report.failures, report.published) == ([], True)
     assert (tmp_path / "sitemap.xml").exists()

@@ -51,7 +51,7 @@ def test_the_settings_of_the_quick_start_pass_the_checks(snippet: Snippet, setti
 
 
 @snippet_of(QUICK_START, 1)
-def test_the_quick_start_is_found_and_give_the_index_and_the_page(
+def test_the_quick_start_is_found_and_produces_the_index_and_the_page(
     snippet: Snippet, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Product.objects.create(category=can.category, slug="secret", published=False, updated_at=MOMENT)

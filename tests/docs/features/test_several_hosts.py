@@ -37,7 +37,7 @@ HOSTS = ("www.example.com", "www.example.de")
 
 @pytest.fixture
 def of_sites(db: None) -> Iterator[None]:
-    """An article for each host, and one for both."""
+    """Create an article for each host, and one for both."""
     Site.objects.all().delete()
     Site.objects.clear_cache()
     found = [Site.objects.create(domain=host, name=host) for host in HOSTS]
@@ -105,7 +105,7 @@ def test_a_host_without_a_site_is_an_error(snippet: Snippet, of_sites: None, tmp
     assert not (tmp_path / "sitemap.xml").exists()
 
 
-def test_hooks_are_called_as_for_one_host_and_folders_stand_in_the_urls_of_files(
+def test_hooks_are_called_as_for_one_host_and_urls_of_files_contain_folders(
     can: Product, tmp_path: Path, settings: Any
 ) -> None:
     settings.SITEMAPS09 = {"FILES_URL": "https://files.example.com/maps/"}

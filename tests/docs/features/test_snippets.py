@@ -1,4 +1,4 @@
-"""Every snippet that the documentation shows as run is run by a test."""
+"""Every snippet that is listed as run is run by a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.docs.places import RUN
 
 
 def test_the_snippets_of_these_modules_are_those_of_the_list() -> None:
-    # Each of them notes the snippets that it runs.
+    # Each module records the snippets that it runs.
     for path in Path(__file__).parent.glob("test_*.py"):
         import_module(f"{__package__}.{path.stem}")
     listed = {place: count for place, count in RUN["features"].items() if place.language == "python"}

@@ -1,4 +1,4 @@
-"""Exports by workers of Celery, over a real Redis and a real RabbitMQ."""
+"""Exports on Celery workers, with a real Redis and a real RabbitMQ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 
-class TestAnExportByWorkersOfCelery:
+class TestAnExportOnCeleryWorkers:
     def test_is_the_same_as_by_the_command_alone(self, crew: Site, tmp_path: Path) -> None:
         serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a", "odd", "one")
         report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", "odd", "one")
@@ -35,7 +35,7 @@ class TestAnExportByWorkersOfCelery:
         assert report["published"]
         assert content(tmp_path / "celery") == content(tmp_path / "serial")
         assert runs(tmp_path / "celery") == []
-        # It was worth comparing: pages were split by bytes, and rows were skipped.
+        # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one = report["sections"]
         assert any(file["cut"] for file in ranged["files"])
         assert lame["left_out"] == len(lame["errors"]) == 2 * ROWS // 50
@@ -47,7 +47,7 @@ class TestAnExportByWorkersOfCelery:
         found = locations(tmp_path, "meeting")
         assert len(found) == ROWS
         pids = {location.split("/")[1] for location in found}
-        # Each of them waited for the other one; who did not meet anybody is not in there.
+        # Each worker waited for the other one, so only workers that ran at the same time are listed.
         assert pids == {entered.name for entered in crew.gate("all").iterdir()}
         assert len(pids) == 2
 
@@ -76,7 +76,7 @@ class TestAnExportByWorkersOfCelery:
         assert report["sections"][0]["files"]
         assert not (tmp_path / "public").exists()
 
-    def test_is_the_same_where_tasks_are_called_at_once(
+    def test_is_the_same_if_tasks_are_called_at_once(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site(CELERY_TASK_ALWAYS_EAGER=True)
@@ -93,14 +93,14 @@ class TestAMessage:
         folder = tmp_path / "celery"
         assert crew.run("exported", str(folder), DOUBLING, "doubled") == serial
         assert content(folder) == content(tmp_path / "serial")
-        # Two were at work on each page.
+        # Two workers rendered each page.
         assert all(len([*found.iterdir()]) == 2 for found in crew.gate().glob("page-*"))
         before = touched(folder)
         crew.run("send_again")
         crew.are_idle()
         assert "A rendering task was ignored" in crew.said()
         assert touched(folder) == before
-        # What a second attempt has staged after the end is gone after the next run.
+        # Files that a second attempt staged after the end of the run are removed by the next run.
         crew.run("exported", str(folder), "serial", "doubled")
         assert (touched(folder), runs(folder)) == (before, [])
 
@@ -118,9 +118,7 @@ class TestAPage:
         assert report["published"]
         assert runs(tmp_path) == []
 
-    def test_that_takes_each_worker_with_it_does_not_go_round_for_ever(
-        self, crew: Site, tmp_path: Path
-    ) -> None:
+    def test_that_kills_each_worker_is_not_retried_forever(self, crew: Site, tmp_path: Path) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "deadly", "a")
         [failure] = report["failures"]
         assert failure.startswith("Section 'deadly': ExportError: Celery worker on ")
@@ -137,7 +135,7 @@ class TestTheCommandThatIsKilled:
         end(process)
         process.communicate()
         assert content(tmp_path) == {}
-        # The next run publishes while they are at work on the last one.
+        # The next run publishes while the workers still render pages of the previous one.
         report = crew.run("exported", str(tmp_path), "serial", "late")
         assert report["failures"] == []
         assert runs(tmp_path) == []
@@ -145,7 +143,7 @@ class TestTheCommandThatIsKilled:
         crew.gate("published").touch()
         crew.are_idle()
         assert touched(tmp_path) == before
-        # They answered nobody, and the rest is gone with the next run.
+        # Their replies were not used, and the next run removes their files.
         assert not [*tmp_path.glob(".sitemaps09/run-*/*.signed")]
         crew.run("exported", str(tmp_path), "serial", "late")
         assert (touched(tmp_path), runs(tmp_path)) == (before, [])
@@ -185,7 +183,7 @@ class TestAWorkerThatDoesNotFit:
 
 class TestACommandThatWaits:
     @one_crew
-    def test_says_nothing_where_somebody_works(self, crew: Site, tmp_path: Path) -> None:
+    def test_logs_nothing_while_a_worker_is_active(self, crew: Site, tmp_path: Path) -> None:
         command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "slow"]
         process = crew.start(*command, environ={"SITEMAPS09_TESTS_NOTICE": "3"})
         try:
@@ -206,8 +204,8 @@ def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:
     assert (get_script_prefix(), get_urlconf()) == ("/", None)
 
 
-def test_a_folder_goes_while_somebody_writes_there(tmp_path: Path) -> None:
-    """As a worker does that outlives its run."""
+def test_a_folder_can_be_removed_while_another_process_writes_there(tmp_path: Path) -> None:
+    """A worker that outlives its run does this."""
     store = LocalStore(tmp_path)
     folder = f"{STATE}/run-1"
     ended = Event()

@@ -1,4 +1,4 @@
-"""Workers of Celery that are killed, have another key, or are not there; and a project without Celery."""
+"""Celery workers that are killed, have another key, or are missing; and a project without Celery."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TestAWorkerThatIsKilled:
     ) -> None:
         site = make_site(broker)
         serial = site.run("exported", str(tmp_path / "serial"), "serial", "held")
-        # RabbitMQ sees at once that it is gone; Redis gives the message back after an hour.
+        # RabbitMQ detects a lost worker at once. Redis delivers the message again after an hour.
         patience = {"SITEMAPS09_TESTS_PATIENCE": "1.5" if broker == "redis" else str(DEADLINE)}
         with site.working(2):
             command = ["tests.support.celery_sections", "exported", str(tmp_path / "celery"), HASTY, "held"]
@@ -63,7 +63,7 @@ class TestAWorkerWithAnotherSecretKey:
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []
 
-    def test_renders_where_that_of_the_command_still_holds(
+    def test_renders_if_the_key_of_the_command_is_still_accepted(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site("redis")
@@ -110,7 +110,7 @@ class TestNobody:
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5"}
         began = time.monotonic()
         report = site.run("exported", str(tmp_path), HASTY, "a", "b", "odd", environ=hasty)
-        # Each of 18 pages would wait for twice as long.
+        # Otherwise, each of 18 pages would wait twice as long.
         assert time.monotonic() - began < DEADLINE / 2
         assert len(report["failures"]) == 3
         for failure in report["failures"]:
@@ -138,7 +138,7 @@ class TestNobody:
         assert len(report["failures"]) == 2
         assert content(tmp_path) == {}
 
-    def test_who_has_made_an_app_is_an_error_that_says_so(
+    def test_without_a_loaded_celery_app_is_a_clear_error(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site()
@@ -148,7 +148,7 @@ class TestNobody:
 
 
 class TestWithoutCelery:
-    """The extra is for who asks for it."""
+    """Celery is an optional dependency."""
 
     def test_an_export_is_imported(self, make_site: Callable[..., Site]) -> None:
         site = make_site()

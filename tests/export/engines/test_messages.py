@@ -1,4 +1,4 @@
-"""Messages and answers that are forged, mistyped, too old, or signed while keys are rotated."""
+"""Messages and replies that are forged, malformed, too old, or signed during a key rotation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.services]
 def forging(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[dict[str, Any]]:
-    """The content of a message of a run that is not over; and a module that nobody may import."""
+    """Return the content of a message of an active run. Create a module that must not be imported."""
     pytest.importorskip("celery")
     from django_sitemaps09.export.engines import messages
     from django_sitemaps09.sources import source
@@ -77,7 +77,7 @@ def other_folder(content: dict[str, Any]) -> None:
 
 
 def altered(signed: str, change: Callable[[dict[str, Any]], None]) -> str:
-    """What somebody makes of a signed text who has no key: the signature stays."""
+    """Return a signed text that was altered without the key, so its signature is unchanged."""
     payload, _, rest = signed.partition(":")
     content = json.loads(signing.b64_decode(payload.encode()))
     change(content)
@@ -92,13 +92,13 @@ def a_day_ago(monkeypatch: pytest.MonkeyPatch, sign: Callable[[], Any]) -> Any:
 
 
 def entries(folder: Path) -> dict[str, tuple[int, int]]:
-    """All that is below, hidden or not."""
+    """Return all files and folders below a folder, including hidden ones."""
     states = {str(found): found.lstat() for found in folder.rglob("*")}
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
 
 
 class TestAForgedMessage:
-    """Somebody else can write to the broker."""
+    """An attacker can write to the broker."""
 
     def render(self, message: Any) -> None:
         from django_sitemaps09.export.engines.celery import render
@@ -188,8 +188,8 @@ class TestAForgedMessage:
         assert "A rendering task was ignored" in caplog.text
         assert entries(tmp_path) == before
 
-    def test_that_was_signed_would_have_done_it(self, forging: dict[str, Any], tmp_path: Path) -> None:
-        """What all tests above are worth."""
+    def test_with_a_valid_signature_would_succeed(self, forging: dict[str, Any], tmp_path: Path) -> None:
+        """Prove that the tests above would detect the attack."""
         from django_sitemaps09.export.engines import messages
 
         other_urlconf(forging)
@@ -203,7 +203,7 @@ class TestAForgedMessage:
 
 
 class TestAForgedAnswer:
-    """Somebody else can write to the folder of the run."""
+    """An attacker can write to the folder of the run."""
 
     @pytest.mark.parametrize(
         "key", ["files", "errors", "costs", "staged", "run", "urls", "digest", "until"]
@@ -272,10 +272,10 @@ class TestAForgedAnswer:
             (["old"], ["new"], False),
         ],
     )
-    def test_is_none_where_keys_roll(
+    def test_is_accepted_during_a_key_rotation(
         self, forging: dict[str, Any], command: list[str], worker: list[str], *, answered: bool
     ) -> None:
-        """A worker answers with the key that the command has, whichever of them was deployed first."""
+        """A worker signs its reply with the key of the command, regardless of which was deployed first."""
         from django_sitemaps09.export.engines import messages
 
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):

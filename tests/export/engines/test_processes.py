@@ -1,6 +1,6 @@
-"""An export by several processes: the same as by one, whatever ends before its time.
+"""Exports in several processes: the same result as in one, even if a process ends early.
 
-A pool is made in a process of its own; see `tests.support.engine_project`.
+A pool is created in a separate process; see `tests.support.engine_project`.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class TestAnExportBySeveralProcesses:
     ) -> None:
         parent = project.run("MEETING", "pid", str(tmp_path), gate=meeting_place, GZIP=False)
         pids, how = renderers(tmp_path, "a")
-        # Each of them waited for the other one; who did not meet anybody is not in there.
+        # Each process waited for the other one, so only processes that ran at the same time are listed.
         assert len(locations(tmp_path, "a")) == ROWS
         assert sorted(pids) == sorted(numbers(meeting_place))
         assert len(pids) == 2
         assert parent not in pids
-        # As this Python does it on this system.
+        # Use the default start method of this Python on this system.
         assert how == {"fork" if multiprocessing.get_start_method() == "fork" else "spawn"}
 
     def test_leaves_to_the_parent_what_other_processes_cannot_find_again(
@@ -80,7 +80,7 @@ class TestAnExportBySeveralProcesses:
         for section in ("one", "list", "contrib"):
             assert renderers(tmp_path, section)[0] == {parent}
 
-    def test_writes_nothing_where_it_is_dry(self, project: Project, tmp_path: Path) -> None:
+    def test_writes_nothing_in_a_dry_run(self, project: Project, tmp_path: Path) -> None:
         one, two = project.run("ALL", "dry", str(tmp_path / "public"))
         assert two == one
         assert not two["published"]
@@ -97,7 +97,7 @@ class TestAnExportBySeveralProcesses:
         ]
         assert content(tmp_path / "command") == content(tmp_path / "python")
 
-    def test_ends_with_status_1_where_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
+    def test_ends_with_status_1_if_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
         options = ["--output", str(tmp_path), "--workers", "2"]
         status, _, err = project.said("BROKEN", "django", "export_sitemaps", *options)
         assert status == 1
@@ -162,20 +162,20 @@ class TestAWorkerThatIsKilled:
         assert failure.startswith(
             "Section 'a': ExportError: two worker processes in a row died unexpectedly"
         )
-        # The next one that needs workers has new ones.
+        # The next section that needs workers gets new ones.
         assert [section["failure"] is None for section in report["sections"]] == [False, True, True]
         assert content(folder) == before
         assert touched(folder) == states
         assert left_over(folder) == []
-        # It was tried again, by others.
+        # The page was rendered again by other workers.
         assert len(numbers(meeting_place)) > 2
-        # Of the others none is left, neither of those that are known nor of those that are not.
+        # No other worker remains, whether it was known or not.
         assert alive == 0
         workers = numbers(meeting_place)
         assert workers
         assert not any(map(lives, workers))
 
-    def test_once_costs_nothing(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
+    def test_once_has_no_effect(self, project: Project, tmp_path: Path, meeting_place: Path) -> None:
         wanted = project.run("FINE", "exported", str(tmp_path / "fine"))
         report, alive = project.run("KILLED_ONCE", "children", str(tmp_path / "once"), gate=meeting_place)
         assert (meeting_place / "dead").exists()
@@ -187,10 +187,10 @@ class TestAWorkerThatIsKilled:
 
 
 class TestAutomaticWorkers:
-    """Where nobody said how many."""
+    """No number of workers was given."""
 
     @pytest.mark.skipif(_cores() == 1, reason="with one core there is nothing to gain")
-    def test_are_several_where_they_can_be(self, project: Project, tmp_path: Path) -> None:
+    def test_are_several_if_they_can_be(self, project: Project, tmp_path: Path) -> None:
         parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
         assert parent not in renderers(tmp_path, "ranged")[0]
 
@@ -226,7 +226,7 @@ class TestAutomaticWorkers:
 @needs_proc
 class TestTheCoordinatorThatIsKilled:
     @pytest.mark.parametrize("sections", ["BUSY", "IDLE"])
-    def test_takes_its_workers_with_it_and_is_no_harm_to_the_next_export(
+    def test_ends_its_workers_and_does_not_affect_the_next_export(
         self, project: Project, tmp_path: Path, meeting_place: Path, sections: str
     ) -> None:
         folder = tmp_path / "public"
@@ -239,7 +239,7 @@ class TestTheCoordinatorThatIsKilled:
             assert process.pid not in workers
             assert all(map(lives, workers))
             if sections == "IDLE":
-                # All pages are there, and the parent waits.
+                # All pages are rendered, and the parent waits.
                 pages = ROWS // PAGE
                 until(
                     lambda: len([*folder.glob(".sitemaps09/run-*/sitemap-a-*.gz")]) >= pages,
@@ -256,7 +256,7 @@ class TestTheCoordinatorThatIsKilled:
         assert left_over(folder) == []
 
 
-# Rows that other processes see; the mark is an error where there is no such database.
+# The rows are visible to other processes. Without such a database, the marker would be an error.
 POSTGRESQL = (
     [pytest.mark.django_db(transaction=True, databases=["postgresql"])]
     if "postgresql" in django_settings.DATABASES
@@ -298,7 +298,7 @@ class TestWhatAnExportWithWorkersRefuses:
         with pytest.raises(ImproperlyConfigured, match="several workers cannot use an in-memory database"):
             export(output=tmp_path / "public", workers=2)
         assert not (tmp_path / "public").exists()
-        # The connection is as it was, and one worker is content with it.
+        # The connection is unchanged, and one worker can use it.
         assert Article.objects.count() == 0
         assert export(output=tmp_path / "public", workers=1).failures == []
 

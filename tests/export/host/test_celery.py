@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
 
 class Direct(celery.Celery):
-    """A broker that delivers at once: signed JSON there and back."""
+    """A broker that delivers signed JSON messages and replies at once."""
 
     sent: list[str] = []
 
@@ -34,7 +34,7 @@ DIRECT = f"{__name__}.Direct"
 
 @pytest.fixture
 def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The messages that are sent. Who takes them is this process, which sees its rows."""
+    """Record the messages. This process also renders the pages, because only it can see its rows."""
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     Direct.sent.clear()
     return Direct.sent
@@ -70,7 +70,7 @@ class TestCelery:
             assert [report.failures for report in reports.values()] == [[], []]
         for host in (A, B):
             assert tree(folder / "direct" / FOLDERS[host]) == tree(folder / "serial" / FOLDERS[host])
-        # Three pages of each section that is of ranges: not one for each host.
+        # Three messages for each section with key ranges, not three for each host.
         assert len(direct) == 9
         for text in direct:
             targets = messages.verify(text)[0]["renderer"]["targets"]
@@ -92,7 +92,7 @@ class TestCelery:
     ) -> None:
         thirty()
         export_hosts([A, B], ["a"], output=folder / "made", engine=DIRECT)
-        # It is signed all the same: the second line of defence.
+        # The message has a valid signature, so this tests the second line of defence.
         message, _ = messages.verify(direct[0])
         renderer = message["renderer"]
         if place == "first":

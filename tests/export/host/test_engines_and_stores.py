@@ -1,4 +1,4 @@
-"""Several hosts by several processes, in storages and on S3."""
+"""Exports for several hosts: in several processes, to storages, and to S3."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestAnEngine:
 class TestAStorage:
     @pytest.fixture(autouse=True)
     def _shared(self, shared_cache: None) -> None:
-        """A lease needs one."""
+        """Use a shared cache, which a lease needs."""
 
     @pytest.mark.parametrize("state", [None, "local", "memory"])
     def test_has_a_folder_for_each_host_and_one_state_for_each(

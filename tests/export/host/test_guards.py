@@ -1,4 +1,4 @@
-"""Guards of several hosts, and exports at the same time."""
+"""Guards against unintended changes with several hosts, and concurrent exports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TestAGuard:
         limit = 300
 
     def test_of_one_tree_holds_a_section_back_on_all_and_no_other_section(self, folder: Path) -> None:
-        """Else the hosts would have other pages of it from then on."""
+        """Otherwise, the hosts would have different pages of it from then on."""
         fill(*range(1, 301))
         run(folder, sections={"a": self.Many})
         shutil.rmtree(folder / FOLDERS[A])
@@ -82,7 +82,7 @@ class TestAGuard:
         run(folder, sections=chosen)
         Article.objects.filter(pk__gt=250).delete()
         run(folder, sections=chosen)
-        # Only the second tree remembers that there were 300.
+        # Only the manifest of the second host has the count of 300.
         shutil.rmtree(folder / FOLDERS[A])
         for _ in range(2):
             run(folder, sections=chosen, changed_only=True)
@@ -107,7 +107,7 @@ class TestAGuard:
             assert "strict" in report.failures[0]
         assert published.states(folder) == before
 
-    def test_of_a_section_that_fails_costs_no_other_one(self, folder: Path) -> None:
+    def test_of_a_section_that_fails_affects_no_other_section(self, folder: Path) -> None:
         class Broken(Numbers):
             def items(self) -> Sequence[int]:
                 raise OSError("the disk is gone")

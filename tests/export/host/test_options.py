@@ -1,4 +1,4 @@
-"""Which hosts an export may have, and what is reported of each."""
+"""The hosts that an export accepts, and the report of each host."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TestAHost:
             run(folder / "x", A, url)
         assert list(folder.iterdir()) == []
 
-    def test_has_a_robots_txt_of_its_own_or_nothing_is_touched(self, folder: Path, settings: Any) -> None:
+    def test_has_its_own_robots_txt_or_nothing_is_changed(self, folder: Path, settings: Any) -> None:
         with pytest.raises(ExportError, match=r"Use \{host\} in the path"):
             run(folder / "x", robots=folder / "robots.txt")
         settings.SITEMAPS09 = {"ROBOTS_TXT": folder / "robots.txt"}

@@ -1,4 +1,4 @@
-"""Hosts whose files are lost, older, damaged or half published."""
+"""Hosts whose files are missing, outdated, damaged or partly published."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestATreeThatIsNotLikeTheOthers:
         named_before = {one: set(pages(folder / FOLDERS[one])) for one in hosts}
         written(run(folder, *hosts))
         if harm == "damaged":
-            # A file of the same size is believed; of another one it is known.
+            # A change is detected by the size of a file, so a file of the same size is not rendered again.
             assert published.pages(own)
         whole(folder, *hosts)
         now = set(pages(own))
@@ -92,7 +92,7 @@ class TestATreeThatIsNotLikeTheOthers:
         if anew:
             assert not now & had, "a number came back"
         for one in hosts:
-            # What is named no more stays for a while.
+            # Files that no index lists any more are kept for a while.
             assert named_before[one] <= set(tree(folder / FOLDERS[one]))
         quiet(folder, *hosts)
 
@@ -121,7 +121,7 @@ class TestATreeThatIsNotLikeTheOthers:
         run(folder)
         Article.objects.filter(pk__gt=30).delete()
         run(folder)
-        # The first tree is one that never had a fourth page, with the same pages as the second one.
+        # The first host never had a fourth page. Otherwise, its pages are those of the second host.
         shutil.rmtree(folder / FOLDERS[A])
         shutil.copytree(folder / "kept", folder / FOLDERS[A])
         assert "sitemap-a-4.xml.gz" in tree(folder / FOLDERS[B])

@@ -1,4 +1,4 @@
-"""Further runs of several hosts, and how their pages are cut."""
+"""Later runs for several hosts, and how their pages are divided."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestASecondRun:
         shutil.copytree(behind, folder / "kept")
         change(15, "other")
         if how == "unpublished":
-            # What cannot be published there, after the first tree was.
+            # Files cannot be published there, after the first host was published.
             (behind / "sitemap.xml").unlink()
             (behind / "sitemap.xml").mkdir()
             with pytest.raises(ExportError, match="is a folder"):
@@ -134,7 +134,7 @@ class TestPages:
         self, folder: Path, settings: Any, chosen: str
     ) -> None:
         thirty()
-        # What comes later is longer than what tells how many rows fit.
+        # Later entries are longer than the first ones, which determine how many rows fit.
         Article.objects.filter(pk__gt=15).update(slug="x" * 70)
         most = 1_800
         settings.SITEMAPS09 = {"MAX_BYTES": most}

@@ -53,7 +53,8 @@ class TestATree:
         Article.objects.filter(pk__gt=25).update(updated=datetime.now(timezone.utc))
         chosen = {name: SHARED[name]}
         if name == "insecure":
-            # All URLs of a sitemap are on one host, so that the index of a secure one cannot name these.
+            # All URLs of a sitemap must have the same scheme and host, so an https index cannot list these
+            # pages.
             hosts: tuple[str, ...] = (C, "http://d.example:8000")
         else:
             hosts = (A, B, "https://bücher.example", "https://[::1]:8000")
@@ -122,7 +123,7 @@ class TestATree:
         assert tree(folder / "all" / FOLDERS[C]) == tree(folder / "alone")
 
     def test_skips_on_all_what_is_on_one_of_them_and_names_it(self, folder: Path) -> None:
-        """It would be on another host than its sitemap everywhere else."""
+        """On the other hosts, it would be on a different host than its sitemap."""
 
         class Absolute(Numbers):
             def location(self, item: int) -> str:
@@ -174,7 +175,7 @@ class TestRows:
         for hosts in ((A,), (A, B), (A, B, C)):
             COUNTED.clear()
             run(folder / str(len(hosts)), *hosts, sections={"hooks": ByHooks})
-            # The first ones are also read for their length.
+            # The first items are also read to estimate the length of entries.
             assert sorted(COUNTED) == sorted([*range(1, ROWS + 1), *COUNTED[:ROWS]])
             assert len(COUNTED) == 2 * ROWS
 
@@ -235,7 +236,7 @@ class TestRows:
         run(folder, A, "https://bücher.example", sections={"pages": Pages})
         assert slugs(folder / FOLDERS[A]) == ["of-1", "of-both"]
 
-    def test_of_a_slice_cannot_be_of_a_site_and_say_so(
+    def test_of_a_slice_cannot_be_filtered_by_site_and_raise_a_clear_error(
         self, folder: Path, two_sites: tuple[Site, Site]
     ) -> None:
         class Sliced(Pages):

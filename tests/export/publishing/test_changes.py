@@ -79,7 +79,7 @@ def write(first: int, last: int) -> None:
     Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
 
 
-class TestUrlsThatAreTold:
+class TestChangedUrls:
     def test_are_all_at_the_first_export(self, run: Any) -> None:
         write(0, 25)
         report, notifications = run()
@@ -95,7 +95,7 @@ class TestUrlsThatAreTold:
         report, notifications = run(changes=False)
         assert (notifications.calls, notifications.urls, report.changes) == (1, [], None)
 
-    def test_are_those_that_came_went_and_changed(self, run: Any) -> None:
+    def test_are_those_that_were_added_removed_and_changed(self, run: Any) -> None:
         write(0, 25)
         run()
         Article.objects.filter(slug="s3").update(slug="s-three")
@@ -130,7 +130,7 @@ class TestUrlsThatAreTold:
         assert report.sections[0].merged + notifications.calls > 0
         assert notifications.changes() == {"added": set(), "removed": set(), "changed": set()}
 
-    def test_are_none_where_all_pages_are_divided_again(self, run: Any) -> None:
+    def test_are_none_if_all_pages_are_divided_again(self, run: Any) -> None:
         write(0, 35)
         run()
         _, notifications = run(rebalance=True)
@@ -141,7 +141,7 @@ class TestUrlsThatAreTold:
     def test_are_read_from_files_of_ours_alone(
         self, run: Any, tmp_path: Path, gz: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Who can write to the web root neither stops exports nor fills the disk."""
+        """Someone who can write to the web root can neither stop exports nor fill the disk."""
         write(0, 25)
         run(gzip=gz)
         file = tmp_path / "public" / f"sitemap-articles-2.xml{'.gz' if gz else ''}"
@@ -172,7 +172,7 @@ class TestUrlsThatAreTold:
         line = b"<url><loc>https://evil.example/\xff</loc></url>\n"
         bomb = gzip.compress(line * 3 + b"<url>" + b"x" * 20_000, 9)
         assert len(bomb) < size
-        # The size is right; what stands behind the first member of a gzip file can be anything.
+        # The size is correct, but anything can follow the first member of a gzip file.
         file.write_bytes(bomb + bytes(size - len(bomb)))
         Article.objects.filter(slug="s14").delete()
         report, notifications = run()
@@ -188,7 +188,7 @@ class TestUrlsThatAreTold:
         _, notifications = run(sitemaps={"articles": by_method})
         assert [change.url for change in notifications.urls] == [f"{BASE}/articles/a&b'c/"]
 
-    def test_are_told_by_a_dry_run_in_numbers_alone(self, run: Any, tmp_path: Path) -> None:
+    def test_are_only_counted_in_a_dry_run(self, run: Any, tmp_path: Path) -> None:
         write(0, 5)
         report, notifications = run(dry_run=True)
         assert (report.published, notifications.calls) == (False, 0)
@@ -231,7 +231,7 @@ class TestUrlsThatAreTold:
                 before = now
 
 
-class TestThoseWhoAreTold:
+class TestReceivers:
     def test_are_the_receivers_of_the_signal_too(self, run: Any, receiver: Notifications) -> None:
         write(0, 5)
         run()

@@ -1,4 +1,4 @@
-"""A state that is damaged, or of another project: nothing foreign is deleted."""
+"""State that is damaged or from another project: files of others are never deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
 
-#: What stands in the place of a value.
+#: Values that replace another value.
 HOSTILE: list[Any] = [
     *(None, True, -1, 0, 7, 10**30, 1e400, float("nan"), "", "x", "1", [], {}, [[]], [7], {"a": 7}),
     *("../x", "\ud800", "sitemap.xml", "sitemap-articles-1.xml.gz"),
@@ -34,7 +34,7 @@ HOSTILE: list[Any] = [
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """The content after something has happened to it; JSON stays JSON, most of the time."""
+    """Return damaged content. Damaged JSON usually remains valid JSON."""
     lines = content.splitlines(keepends=True)
     what = chance.randrange(6)
     if what == 0 and len(lines) > 1:
@@ -65,11 +65,11 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.django_db
 class TestStateThatIsDamaged:
-    """Whatever happens to what an export remembers: it is found out, and nothing is lost or there twice."""
+    """Any damage to the state of an export is detected, and no row is lost or published twice."""
 
     @pytest.fixture
     def before(self, folder: Path, tmp_path: Path) -> Callable[[], dict[str, Any]]:
-        """Puts the folder back to where it was before the damage."""
+        """Return a function that restores the folder as it was before the damage."""
         sitemaps = after_two_runs(folder)
         kept = tmp_path / "kept"
         shutil.copytree(folder, kept)
@@ -82,11 +82,11 @@ class TestStateThatIsDamaged:
         return again
 
     def settles(self, folder: Path, sitemaps: dict[str, Any]) -> str:
-        """What came of it: a clear error, or all that there is is published, once."""
+        """Check the result of an export: a clear error, or every row published exactly once."""
         try:
             report = export(output=folder, sitemaps=sitemaps)
         except ExportError as error:
-            assert str(folder) in str(error)  # noqa: PT017 both are right
+            assert str(folder) in str(error)  # noqa: PT017 both results are valid
             return "refused"
         assert (report.failures, report.published) == ([], True)
         assert sorted(paths(folder)) == sorted(THERE)
@@ -95,7 +95,7 @@ class TestStateThatIsDamaged:
         return "published"
 
     @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
-    def test_so_that_it_can_be_parsed_is_not_believed(
+    def test_so_that_it_can_still_be_parsed_is_detected(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
     ) -> None:
         sitemaps = before()
@@ -111,7 +111,7 @@ class TestStateThatIsDamaged:
         with pytest.raises(ManifestError, match="digest"):
             manifest.read_section(LocalStore(state, own=""), path.name)
         assert self.settles(folder, sitemaps) == "published"
-        # Nor where the digest is right.
+        # The same holds if the digest is correct.
         before()
         document = "".join([head, *lines]).encode()
         found = manifest.unseal((state / ROOT).read_bytes())
@@ -133,14 +133,14 @@ class TestStateThatIsDamaged:
             path = state / (which if which in (ROOT, BACKUP) else known(folder).files[which])
             path.write_bytes(damaged(path.read_bytes(), chance))
             outcome = self.settles(folder, sitemaps)
-            # A format with a higher number is one of later.
+            # A format with a higher number is from a later version.
             assert outcome == "published" or which == ROOT
 
     @pytest.mark.parametrize("seed", range(6))
     def test_with_a_right_digest_ends_clearly_too(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
     ) -> None:
-        """Who can do that can do more; but nothing of it is a traceback."""
+        """An attacker who can do this can do more, but it must not cause a traceback."""
         chance = random.Random(seed)  # noqa: S311
         for _ in range(6):
             sitemaps = before()

@@ -1,4 +1,4 @@
-"""Several indexes: which page is named by which, and how a reader finds them all, at every moment."""
+"""Several indexes: which index lists which page, and that readers find all pages at every moment."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def locations(data: bytes) -> list[str]:
 
 
 def indexed(folder: Path) -> dict[str, list[str]]:
-    """What each index names, in short: `a1` is the first page of the section `a`."""
+    """Return the pages that each index lists, abbreviated: `a1` is page 1 of section `a`."""
     found = {}
     for path in folder.iterdir():
         if is_index(path.name):
@@ -64,7 +64,7 @@ def indexed(folder: Path) -> dict[str, list[str]]:
 
 
 def published(folder: Path) -> list[str]:
-    """Every URL that a reader finds who begins at all indexes that the folder has."""
+    """Return every URL that a reader finds by starting from all indexes in the folder."""
     found = set()
     indexes = [path.name for path in folder.iterdir() if is_index(path.name)]
     for index in indexes:
@@ -75,7 +75,7 @@ def published(folder: Path) -> list[str]:
 
 
 def found_by_crawlers(folder: Path, robots: Path) -> set[str]:
-    """Every URL that a reader finds who begins at robots.txt."""
+    """Return every URL that a reader finds by starting from robots.txt."""
     found: set[str] = set()
     names = announced(robots)
     for name in names:
@@ -112,7 +112,7 @@ def robots(tmp_path: Path) -> Path:
 def at_every_step(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[list[str]], list[dict[str, list[str]]]]:
-    """From then on these URLs are there after each step; gives what the indexes named meanwhile."""
+    """Check after each step that these URLs are listed. Return what the indexes listed after each step."""
 
     def watch(urls: list[str]) -> list[dict[str, list[str]]]:
         seen: list[dict[str, list[str]]] = []
@@ -170,7 +170,7 @@ class TestSeveralIndexes:
         write_articles(*range(1, 11))
         export(output=folder, sitemaps=sitemaps, robots=robots)
         assert indexed(folder) == {"sitemap.xml": ["a1", "a2", "a3"], "sitemap-2.xml": ["a4", "a5", "n1"]}
-        # The second page is no more; the others stay where they are.
+        # The second page is gone. The others stay in their indexes.
         delete_articles(3, 4)
         export(output=folder, sitemaps=sitemaps, robots=robots)
         assert indexed(folder) == {"sitemap.xml": ["a1", "a3"], "sitemap-2.xml": ["a4", "a5", "n1"]}
@@ -197,7 +197,7 @@ class TestSeveralIndexes:
         sitemaps = {"articles": articles()}
         export(output=folder, sitemaps=sitemaps, robots=robots)
         assert indexed(folder) == {"sitemap.xml": ["a1", "a2", "a3"], "sitemap-2.xml": ["a4", "a5", "a6"]}
-        # There is room in the first one now; and then the fourth and the fifth page are half a page each.
+        # There is room in the first index now. Then the fourth and the fifth page have half a page each.
         delete_articles(1, 2, 3, 4)
         export(output=folder, sitemaps=sitemaps, robots=robots)
         assert indexed(folder)["sitemap.xml"] == ["a2", "a3"]
@@ -228,7 +228,7 @@ class TestSeveralIndexes:
         export(["b"], output=folder, sitemaps={**sitemaps, "b": Numbers(3)}, robots=robots)
         assert indexed(folder) == {**before, "sitemap-2.xml": ["b1", "b2"]}
 
-    def test_that_nobody_announces_are_published_and_reported(
+    def test_that_no_file_announces_are_published_and_reported(
         self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
         report = export(output=folder, sitemaps={"a": Numbers(7)})
@@ -268,7 +268,7 @@ class TestSeveralIndexes:
         report = export(output=folder, sitemaps={"a": Numbers(5)}, robots=robots)
         assert "sitemap-2.xml" in report.deleted
         assert list(indexed(folder)) == ["sitemap.xml"]
-        # And comes again where it has to.
+        # Later, it is created again when it is needed.
         export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
         assert announced(robots) == ["sitemap.xml", "sitemap-2.xml"]
         assert indexed(folder)["sitemap-2.xml"] == ["a6", "a7"]
@@ -320,7 +320,8 @@ class TestSeveralIndexes:
         sitemaps = {"articles": articles(), "b": Numbers(1)}
         export(output=folder, sitemaps=sitemaps, robots=robots)
         assert len(indexed(folder)) == 5 + cascade
-        # Pages in the middle are split, the last one is closed, some are gone, some are to be merged.
+        # Pages in the middle are split, the last one gets an upper bound, some are removed, and some are
+        # merged.
         write_articles(*range(101, 109), 251, 252, *range(391, 400))
         delete_articles(10, 20, 30, 310, 320, 340, 350)
         stay = Article.objects.filter(pk__lt=400).values_list("pk", flat=True)
@@ -335,7 +336,7 @@ class TestSeveralIndexes:
 
 
 class TestACascade:
-    def test_begins_where_one_index_is_not_enough(
+    def test_begins_if_one_index_is_not_enough(
         self, folder: Path, robots: Path, configure: Callable[..., None]
     ) -> None:
         configure(CASCADE=True)
@@ -414,7 +415,7 @@ class TestACascade:
         assert len(steps) > 10
         assert {*slugs(*keys, 251, 252)} <= found_by_crawlers(folder, robots)
 
-    def test_ends_where_one_index_is_enough_again(
+    def test_ends_if_one_index_is_enough_again(
         self, folder: Path, robots: Path, configure: Callable[..., None], clock: Clock
     ) -> None:
         configure(CASCADE=True)
@@ -431,7 +432,7 @@ class TestIndexesWithoutAManifest:
         self, folder: Path, robots: Path, configure: Callable[..., None], cascade: bool
     ) -> None:
         sitemaps = {"a": Numbers(9), "b": Numbers(5)}
-        # What is left of a cascade names the same pages.
+        # The indexes left over from a cascade list the same pages.
         for on in (not cascade, cascade):
             configure(CASCADE=on)
             export(output=folder, sitemaps=sitemaps, robots=robots)

@@ -1,4 +1,4 @@
-"""The previous state of an export: numbers of pages, files no longer named, sections that shrink."""
+"""The previous state of an export: page numbers, files no longer listed, and shrinking sections."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TestFilesThatNoIndexNamesAnyMore:
 
     @pytest.fixture
     def sitemaps(self, folder: Path, clock: Clock) -> dict[str, Any]:
-        """Page 2 is not named any more since the time of the clock."""
+        """Sections whose page 2 was removed from the index at the time of the clock."""
         found = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(*range(1, 7))
         export(output=folder, sitemaps=found)
@@ -230,7 +230,7 @@ class TestTheLastmodInTheIndex:
         changed = {one: "2026-09-04T12:00:00Z", two: first[two]}
         assert exported() == changed
         assert exported() == changed
-        # As it was at first, which is a change again.
+        # The original content is restored, which is another change.
         model.objects.filter(pk=1).update(slug="a1")
         assert exported() == {one: "2026-09-06T12:00:00Z", two: first[two]}
         write_articles(4)
@@ -250,7 +250,7 @@ class TestTheLastmodInTheIndex:
         export(output=folder, sitemaps={"a": Numbers(2)})
         assert entries(folder) == {"sitemap-a-1.xml.gz": "2026-09-02T12:00:00Z"}
 
-    def test_does_not_tell_of_a_new_compression(self, folder: Path, clock: Clock) -> None:
+    def test_does_not_report_a_new_compression(self, folder: Path, clock: Clock) -> None:
         write_articles(1)
         export(output=folder, sitemaps={"articles": articles()})
         clock.time += DAY
@@ -318,7 +318,7 @@ class TestASectionThatShrinks:
         assert "from 1,000 to 499" in self.exported(folder, 499).failures[0]
         assert self.exported(folder, 500).failures == []
         clock.time += 2 * SECOND
-        # Now it is measured against the 700.
+        # From now on, it is compared with the 700.
         assert self.exported(folder, 350).failures == []
         assert "from 700 to 349" in self.exported(folder, 349).failures[0]
 
@@ -327,7 +327,7 @@ class TestASectionThatShrinks:
         assert self.exported(folder, 300, force=["b"]).failures
         assert self.exported(folder, 300, force=["a"]).failures == []
         assert len(paths(folder)) == 301
-        # Nobody has to say so each day of a week.
+        # The option is not needed again on each day of a week.
         assert self.exported(folder, 300).failures == []
         assert self.exported(folder, 299).failures == []
         assert "from 300 to 10" in self.exported(folder, 10).failures[0]
@@ -390,7 +390,7 @@ class TestSectionsAsArguments:
         before, own = touched(folder), touched(state)
         files = known(folder).files
         report = export(["b"], output=folder, sitemaps={name: Numbers(9) for name in "abc"})
-        # Only a run over all sections reports that one is gone.
+        # Only a run of all sections reports that a section is no longer declared.
         assert report.failures == []
         after = touched(folder)
         others = [name for name in before if not name.startswith(("sitemap-b-", "sitemap.xml"))]

@@ -39,7 +39,10 @@ pytestmark = pytest.mark.sitemaps09
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """All that is in a folder, itself and what is our own too, so that whatever is written anew differs."""
+    """Return the state of a folder and everything in it, including private files.
+
+    Any new file changes it.
+    """
     found = {}
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()
@@ -89,7 +92,7 @@ class TestTheIndexOfAnExport:
         assert named(folder) == ["sitemap-a-1.xml.gz"]
         assert report.failures == []
 
-    def test_is_not_there_where_it_would_name_nothing(self, folder: Path, tmp_path: Path) -> None:
+    def test_does_not_exist_if_it_would_list_nothing(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(0), "b": Numbers(0)}, robots=robots)
         assert content(folder) == {}
@@ -97,7 +100,7 @@ class TestTheIndexOfAnExport:
         assert (report.published, report.failures) == (False, [])
         assert "No section has any URLs" in report.warnings[0]
 
-    def test_stays_where_it_would_name_nothing(self, folder: Path) -> None:
+    def test_stays_if_it_would_list_nothing(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         export(output=folder, sitemaps={"a": Numbers(0)})
@@ -134,7 +137,7 @@ class TestARunThatChangesNothing:
         robots = folder.with_name("robots.txt")
         first = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
         if changed_only:
-            # Which finds the fingerprints of those pages that were split.
+            # This run stores the fingerprints of the pages that were split.
             assert export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=True).written == ()
         before = tree(folder.parent)
         second = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
@@ -152,7 +155,7 @@ class TestARunThatChangesNothing:
 
     @pytest.mark.parametrize("rows", ["positions", "keys"])
     @pytest.mark.django_db
-    def test_writes_nothing_where_pages_were_split_by_their_bytes(
+    def test_writes_nothing_if_pages_were_split_by_their_bytes(
         self, folder: Path, configure: Callable[..., None], rows: str
     ) -> None:
         class Longer(Numbers):
@@ -165,7 +168,7 @@ class TestARunThatChangesNothing:
         (section,) = export(output=folder, sitemaps=sitemaps).sections
         assert section.split > 1
         if rows == "keys":
-            # Parts of pages that were split are merged where they fit together, and that is it.
+            # Parts of split pages are merged if they fit on one page. Nothing else changes.
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             assert (section.written, section.merged) == (1, 1)
         before = tree(folder)
@@ -229,7 +232,7 @@ class TestThePermissions:
 
 
 class TestWhatStandsInTheWay:
-    """Somebody else's links, folders and pipes are neither followed nor waited for."""
+    """Links, folders and pipes of other users are not followed, and do not block an export."""
 
     @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
     def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder: Path, name: str) -> None:
@@ -270,7 +273,7 @@ class TestWhatStandsInTheWay:
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert (tmp_path / "precious").read_text() == "mine"
 
-    def test_among_the_runs_is_neither_followed_nor_taken_for_one(
+    def test_among_the_runs_is_neither_followed_nor_treated_as_a_run(
         self, folder: Path, tmp_path: Path
     ) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})
@@ -335,16 +338,16 @@ class TestTheOrderOfPublishing:
         assert steps[:4] == ["content"] * 4
         assert steps[4:7] == ["content", "section-a.jsonl", own]
         assert steps[7:10] == ["content", "section-b.jsonl", own]
-        # What is staged has its names on disk before the journal says so.
+        # The names of staged files are on disk before the journal lists them.
         assert steps[10:14] == [own, "content", JOURNAL, own]
         assert sorted(steps[14:17]) == [f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")]
-        # The names of the pages are on disk before the index that names them.
+        # The names of the pages are on disk before the index that lists them.
         assert steps[17:19] == [public, "sitemap.xml"]
         assert steps[19] == public
         assert steps[20:23] == ["content", "robots.txt", public]
-        # And all that before it is said to be published.
+        # All of this happens before the manifest records the publication.
         assert steps[23:26] == ["content", MANIFEST, own]
-        # At the end the folder of the run is moved away, and removed.
+        # At the end, the folder of the run is moved and then removed.
         assert {step for step in steps[26:] if not step.startswith("tmp-")} <= {public, own}
 
     def test_leaves_at_every_step_an_index_that_names_whole_files(
@@ -358,12 +361,12 @@ class TestTheOrderOfPublishing:
             nonlocal steps
             steps += 1
             done = replace(self, target)
-            # Whole gzip, well-formed XML, or this raises.
+            # This raises an error unless the file is complete gzip and well-formed XML.
             assert len(paths(folder)) > 0
             return done
 
         monkeypatch.setattr(Path, "replace", watched)
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(9)})
-        # Of `a` one page shrinks and two are gone; of `b` one grows and four are new.
+        # In `a`, one page shrinks and two are removed. In `b`, one page grows and four are new.
         pages, index, sections_and_journal, manifests, run_folder = 1 + 5, 1, 2 + 1, 2, 1
         assert steps == pages + index + sections_and_journal + manifests + run_folder

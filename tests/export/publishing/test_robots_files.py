@@ -1,4 +1,4 @@
-"""The robots.txt of an export: what is written and refused, and when."""
+"""The robots.txt of an export: what is written or rejected, and when."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestRobotsTxt:
         assert path.read_text() == f"{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
         assert (report.robots, report.failures, report.warnings) == ("written", [], [])
 
-    def test_keeps_every_byte_of_its_owner(self, folder: Path, path: Path) -> None:
+    def test_keeps_every_byte_outside_the_block(self, folder: Path, path: Path) -> None:
         mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
         path.write_bytes(mine)
         export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
@@ -58,7 +58,7 @@ class TestRobotsTxt:
         export(output=moved, sitemaps={"a": Numbers(1)}, robots=path, base_url="https://example.org")
         assert path.read_bytes() == mine + block.replace(b"www.example.com", b"example.org")
 
-    def test_is_not_written_where_nothing_changes(self, tmp_path: Path) -> None:
+    def test_is_not_written_if_nothing_changes(self, tmp_path: Path) -> None:
         public, robots = tmp_path / "public", tmp_path / "robots"
         robots.mkdir()
         export(output=public, sitemaps={"a": Numbers(1)}, robots=robots / "robots.txt")
@@ -67,7 +67,7 @@ class TestRobotsTxt:
         assert (touched(robots), robots.stat().st_mtime_ns) == before
         assert report.robots == "unchanged"
 
-    def test_is_not_written_where_the_owner_lists_the_index(self, folder: Path, path: Path) -> None:
+    def test_is_not_written_if_the_owner_lists_the_index(self, folder: Path, path: Path) -> None:
         path.write_text(f"sitemap:{BASE}/sitemap.xml")
         before = path.stat()
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=path)
@@ -177,7 +177,7 @@ class TestRobotsTxt:
             report = export(output=folder, sitemaps={"a": Numbers(count_)}, robots=path)
             assert (report.published, paths(folder), report.robots) == (True, numbers(count_), "failed")
             assert "links form a loop" in report.failures[0]
-        # And in a run that is killed before its end, which the next one finishes.
+        # The same holds for a run that is killed before its end, and that the next run finishes.
         path.unlink()
         with monkeypatch.context() as patch:
             patch.setattr(steps, "replace_manifest", Mock(side_effect=OSError("killed")))
@@ -230,7 +230,7 @@ class TestRobotsTxt:
         assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == ["robots.txt"]
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
-    def test_whose_replacement_is_killed_leaves_nothing_behind_the_next_run(
+    def test_whose_replacement_is_killed_leaves_no_file_after_the_next_run(
         self, folder: Path, path: Path
     ) -> None:
         path.write_text("User-agent: *\n")

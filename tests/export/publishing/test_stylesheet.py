@@ -1,4 +1,4 @@
-"""The stylesheet of an export: published before what names it, and removed like any other file."""
+"""The stylesheet of an export is published before documents use it, and removed like any other file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_is_not_published_without_the_setting(folder: Path) -> None:
     assert styled(folder) == [False, False]
 
 
-def test_is_not_published_where_nothing_names_it(folder: Path, configure: Callable[..., None]) -> None:
+def test_is_not_published_if_nothing_names_it(folder: Path, configure: Callable[..., None]) -> None:
     configure(STYLESHEET=True)
     run(folder, count=0)
     assert not (folder / NAME).exists()
@@ -80,7 +80,7 @@ def test_a_run_that_changes_nothing_writes_nothing(folder: Path, configure: Call
 @pytest.mark.parametrize(
     "content", [None, b"", b"/* Gen", writer.STYLESHEET_MARK + b" An older version. */"]
 )
-def test_is_written_again_where_it_is_not_what_it_has_to_be(
+def test_is_written_again_if_it_is_not_as_expected(
     folder: Path, configure: Callable[..., None], content: bytes | None
 ) -> None:
     configure(STYLESHEET=True)
@@ -132,7 +132,7 @@ def test_is_not_removed_if_the_setting_comes_back(folder: Path, configure: Calla
 
 
 def test_of_others_is_neither_replaced_nor_removed(folder: Path, configure: Callable[..., None]) -> None:
-    """It is the way to have a stylesheet of one's own."""
+    """A project can provide its own stylesheet in this way."""
     folder.mkdir()
     (folder / NAME).write_bytes(b"theirs")
     for value in (False, True, True, False, False):

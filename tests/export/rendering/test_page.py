@@ -52,9 +52,7 @@ class TestTheFilesOfAnExport:
         assert paths(folder) == [*numbers(3), *numbers(1)]
 
     @pytest.mark.parametrize("by", ["argument", "setting"])
-    def test_are_plain_where_gzip_is_off(
-        self, folder: Path, by: str, configure: Callable[..., None]
-    ) -> None:
+    def test_are_plain_if_gzip_is_off(self, folder: Path, by: str, configure: Callable[..., None]) -> None:
         if by == "setting":
             configure(GZIP=False)
         export(output=folder, sitemaps={"a": Numbers(3)}, gzip=False if by == "argument" else None)
@@ -160,7 +158,7 @@ class TestTheLimits:
         model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
         export(output=folder, sitemaps={"a": article_sitemap()})
         assert [len(locations(plain(folder, name))) for name in named(folder)] == [6, 6]
-        # One in the middle of the first page, three behind the last one.
+        # One row in the middle of the first page, and three rows after the last page.
         model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in (35, 130, 140, 150))
         (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
         sizes = [len(locations(plain(folder, name))) for name in named(folder)]
@@ -215,7 +213,7 @@ class TestTheLimits:
         ]
 
     @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
-    def test_the_languages_of_an_item_are_never_parted(
+    def test_the_languages_of_an_item_are_never_split(
         self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
         class Translated(Numbers):
@@ -227,7 +225,7 @@ class TestTheLimits:
         configure(MAX_URLS=most)
         (section,) = export(output=folder, sitemaps={"a": Translated(5)}).sections
         if most < 3:
-            # Three languages do not fit at all.
+            # Entries in three languages do not fit on a page.
             assert (len(section.files), section.left_out) == (0, 5)
             return
         homes: dict[str, set[str]] = {}
@@ -275,7 +273,7 @@ class TestBadItems:
             configure(MAX_BYTES=size)
             sitemaps = {"a": Bad(5_000, range(0, 5_000, 2))}
             (section,) = export(output=folder, sitemaps=sitemaps).sections
-            # Item 3 has a priority that is none.
+            # Item 3 has an invalid priority.
             assert (section.left_out, len(section.errors)) == (2_501, 1_000)
 
     def test_publish_nothing_under_strict(self, folder: Path, tmp_path: Path) -> None:
@@ -309,7 +307,7 @@ class TestBadItems:
 
 
 class Pages(ContribSitemap):
-    """As others write them for contrib, with pages that are far from full."""
+    """A sitemap written for contrib, with small pages."""
 
     limit = 10
 
@@ -321,7 +319,7 @@ class Pages(ContribSitemap):
 
 
 class Forging:
-    """Engine that answers with another file, or another name, than requested."""
+    """Engine that returns a different file or name than requested."""
 
     workers = 1
     answers: tuple[str, str] = ("", "")
@@ -372,7 +370,7 @@ def test_a_worker_does_not_choose_what_is_published_under_which_name(
 
 
 class Listed(Sitemap):
-    """Paged by position."""
+    """A section that is paginated by position."""
 
     limit = 10
 
@@ -384,7 +382,7 @@ class Listed(Sitemap):
 
 
 class Made(Listed):
-    """Read through its own get_urls()."""
+    """A section that is read through its own `get_urls()`."""
 
     def get_urls(self, *arguments: Any, **options: Any) -> Any:
         return super().get_urls(*arguments, **options)

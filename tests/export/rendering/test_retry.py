@@ -1,6 +1,6 @@
-"""Reads of an export over connections that are lost: at each statement, and for a second.
+"""Reads of an export when connections are lost, at each statement or for a second.
 
-Exports run in a process of their own, whose database is behind a forwarder.
+Exports run in a separate process that connects to the database through a forwarder.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOGGING = {"version": 1, "disable_existing_loggers": False}
 
 
 class Articles(ModelSitemap[Any]):
-    """Columns by ranges of a key."""
+    """A section that is read as columns, by key ranges."""
 
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
@@ -57,7 +57,7 @@ class Articles(ModelSitemap[Any]):
 
 
 class Words(ModelSitemap[Any]):
-    """Instances by ranges of a key that has a collation."""
+    """A section that is read as instances, by ranges of a key with a collation."""
 
     def get_queryset(self) -> Any:
         from tests.models import Word
@@ -69,7 +69,7 @@ class Words(ModelSitemap[Any]):
 
 
 class Listed(Sitemap[Any]):
-    """Rows by their position, over a cursor of the server."""
+    """A section that is read by position, through a server-side cursor."""
 
     def items(self) -> Any:
         from tests.models import Article
@@ -84,14 +84,14 @@ SECTIONS = {"articles": Articles, "words": Words, "listed": Listed}
 
 
 def serve() -> None:
-    """Exports as each line of standard input says, and answers with a line."""
+    """Run an export for each line of standard input, and write the result as a line."""
     import django
 
     django.setup()
     from django_sitemaps09.export import export
 
     for line in sys.stdin:
-        # Workers are forked where no connection is open.
+        # Workers are forked only if no connection is open.
         connections.close_all()
         wanted = json.loads(line)
         surroundings = transaction.atomic() if wanted.pop("atomic") else nullcontext()
@@ -99,13 +99,13 @@ def serve() -> None:
             with surroundings:
                 failures = export(**wanted).failures
         except DatabaseError:
-            # Of the transaction that cannot be committed.
+            # This error is from the transaction, which cannot be committed.
             pass
         print(json.dumps(failures), flush=True)  # noqa: T201
 
 
 class Exports:
-    """A process that exports over a forwarder."""
+    """A process that exports through a forwarder."""
 
     def __init__(self, folder: Path, database: dict[str, Any]) -> None:
         (folder / "retry_settings.py").write_text(SETTINGS % (BASE, PAGE))
@@ -131,7 +131,7 @@ class Exports:
         self.errors.close()
 
     def run(self, output: Path, workers: int, *, changed_only: bool, atomic: bool) -> Sequence[str]:
-        """The failures of an export, which ends in time or is ended."""
+        """Run an export, and return its failures. It is killed after a timeout."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         wanted = {"output": str(output), "workers": workers, "changed_only": changed_only, "atomic": atomic}
@@ -150,7 +150,7 @@ class Exports:
 
 
 def published(folder: Path) -> dict[str, bytes]:
-    """Each page as it is before it is compressed; of the index, what it names."""
+    """Return the uncompressed content of each page, and the locations in the index."""
     found = {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
     index = (folder / "sitemap.xml").read_bytes()
     return found | {"sitemap.xml": b"".join(sorted(re.findall(rb"<loc>.*?</loc>", index)))}
@@ -162,7 +162,7 @@ def parameter(alias: str) -> Any:
 
 
 class Lab:
-    """Rows on a server, a forwarder before it, and exports over that."""
+    """Rows on a server, a forwarder in front of it, and exports through the forwarder."""
 
     def __init__(self, alias: str, folder: Path) -> None:
         from tests.models import Article, Word
@@ -191,7 +191,7 @@ class Lab:
         self.admin.close()
 
     def end(self, port: int) -> None:
-        """Ends the session of a client's port, and waits until it is gone."""
+        """End the session of a client's port, and wait until it is gone."""
         find, kill = {
             "postgresql": (
                 "SELECT pid FROM pg_stat_activity WHERE client_port = %s",
@@ -214,14 +214,14 @@ class Lab:
                 time.sleep(0.005)
 
     def change(self) -> None:
-        """So that a page of each section is another one, and the others are not."""
+        """Change one page of each section, and no other pages."""
         from tests.models import Article, Word
 
         Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - timedelta(days=1))
         Word.objects.using(self.alias).create(word="zzz")
 
     def run(self, workers: int, start: Path | None = None, *, atomic: bool = False) -> tuple[Any, Path]:
-        """An export to a new folder, or a `changed_only` one to a copy of `start`."""
+        """Export to a new folder, or with `changed_only` to a copy of `start`."""
         self.count += 1
         output = self.folder / f"public-{self.count}"
         if start is not None:
@@ -252,7 +252,7 @@ def test_a_session_that_ends_before_any_statement_changes_nothing(
         assert failures == []
         assert lab.exports.run(start, 1, changed_only=False, atomic=False) == []
         lab.change()
-    # What is queried once per process, as the release of a server is, is not queried again.
+    # Values that are queried once per process, such as the version of the server, are not queried again.
     assert lab.run(workers, start)[0] == []
     lab.forwarder.arm()
     failures, folder = lab.run(workers, start)
@@ -268,7 +268,7 @@ def test_a_session_that_ends_before_any_statement_changes_nothing(
             failed[fatal] = failures
         shutil.rmtree(folder)
     assert failed == {}
-    # Which worker takes how many pages, and begins a session for them, is a matter of chance.
+    # How many pages each worker takes, and whether it opens a session for them, is random.
     assert ended == count if workers == 1 else ended > count / 2
 
 
@@ -296,7 +296,7 @@ def test_a_transaction_of_the_caller_is_not_retried(lab: Lab) -> None:
     lab.forwarder.arm(8)
     failures, folder = lab.run(1, atomic=True)
     assert lab.forwarder.ended == 1
-    # It is lost for all of them.
+    # The connection is lost for all sections.
     assert len(failures) == len(SECTIONS)
     assert all("runs in a transaction of its caller" in failure for failure in failures)
     assert not [path for path in folder.iterdir() if path.is_file()]

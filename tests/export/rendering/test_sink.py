@@ -1,4 +1,4 @@
-"""One file of an export: what becomes of its bytes, and what is not even begun."""
+"""One file of an export: its bytes, and when no file is opened at all."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from django_sitemaps09.stores.local import LocalStore
 
 DATA = [b"<url>%d</url>\n" % number for number in range(10_000)]
-#: Several chunks, with what is not compressed away.
+#: Several chunks of content that does not compress well.
 LARGE = [hashlib.sha256(b"%d" % number).digest() * 1_000 for number in range(100)]
 
 
 class Spied:
-    """A compressor that counts what it is given."""
+    """A compressor that counts the bytes that it receives."""
 
     def __init__(self) -> None:
         self.real = compressor(6)
@@ -116,9 +116,7 @@ class TestAPageThatIsPublishedAlready:
         wanted, _ = written(place, compressor(6), DATA)
         assert (out.size, out.unchanged) == (wanted.size, False)
 
-    def test_leaves_no_file_open_and_nothing_behind_where_its_writer_fails(
-        self, place: Place, tmp_path: Path
-    ) -> None:
+    def test_leaves_no_open_or_staged_file_if_its_writer_fails(self, place: Place, tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208
         for known in (None, digest(DATA), digest([b"other"])):
             with suppress(ZeroDivisionError), open_sink(place, compressor(6), known) as out:
@@ -131,7 +129,7 @@ class TestAPageThatIsPublishedAlready:
 
 class TestADiskThatIsFull:
     @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_is_told_at_the_latest_at_the_end_and_leaves_nothing(
+    def test_is_reported_at_the_end_at_the_latest_and_leaves_no_file(
         self, place: Place, monkeypatch: pytest.MonkeyPatch, known: str | None
     ) -> None:
         def full(self: Sink, data: bytes) -> None:
@@ -144,7 +142,7 @@ class TestADiskThatIsFull:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
     @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_is_told_with_the_file(self, known: str | None) -> None:
+    def test_is_reported_with_the_file(self, known: str | None) -> None:
         @contextmanager
         def full() -> Iterator[BinaryIO]:
             with Path("/dev/full").open("wb", buffering=0) as file:
@@ -153,7 +151,9 @@ class TestADiskThatIsFull:
         with pytest.raises(OSError, match=r"No space left.*/dev/full"):
             written(full, compressor(6), LARGE, known)
 
-    def test_where_bytes_wait_is_told_too(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_in_the_folder_of_temporary_files_is_reported_too(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         temporary: Callable[..., Any] = sink.TemporaryFile
 
         @contextmanager

@@ -21,15 +21,15 @@ from tests.support.compressing import SECTIONS, Cubes, unpacked
 from tests.support.configuration import BASE
 
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
-#: In seconds: what must happen happens long before, and a failure does not hang.
+#: Timeout in seconds, so that a failing test does not hang.
 DEADLINE = 20
 
 
-# The thread of a file.
+# The name of a file's thread.
 
 
 def threads() -> list[str]:
-    """Those of a sink that are there now."""
+    """Return the current threads of sinks."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-file")]
 
 
@@ -43,13 +43,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def at(path: Path | None) -> Any:
-    """A place for a file that is left there whatever becomes of it."""
+    """Return an opener for a file that is kept even after an error."""
     return None if path is None else lambda: path.open("xb")
 
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """The disk is full after so many bytes."""
+    """Simulate a disk that is full after this number of bytes."""
 
     def change(room: int) -> None:
         out = Sink._out
@@ -67,7 +67,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 class TestASink:
     @pytest.fixture(autouse=True)
     def _handed_over_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Chunks go to the thread as they come, where a real one gathers a megabyte of them."""
+        """Pass each chunk to the thread at once, instead of collecting a megabyte first."""
         monkeypatch.setattr(sink, "_CHUNK", 0)
 
     @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
@@ -163,7 +163,7 @@ class TestASink:
         with open_sink(at(path), None) as out, pytest.raises(OSError, match="No space left") as raised:
             write_all()
         assert raised.value is NO_SPACE
-        # At once, but for those that waited.
+        # All chunks are compressed at once, except those that waited.
         assert 10 <= len(written) <= 11 + sink._WAITING
         with pytest.raises(OSError, match="No space left"):
             out.end()()
@@ -173,7 +173,7 @@ class TestASink:
         assert threads() == []
 
     @pytest.mark.parametrize("compressed", [False, True], ids=["last chunk", "end of the stream"])
-    def test_raises_what_its_thread_raised_at_the_close(
+    def test_raises_the_error_of_its_thread_on_close(
         self, path: Path, full: Callable[[int], None], compressed: bool
     ) -> None:
         full(10)
@@ -209,7 +209,7 @@ class TestASink:
 
         closing = threading.Thread(target=give_up, daemon=True)
         closing.start()
-        # Cancelled before the first chunk ends; that one is waited for.
+        # The sink is cancelled while the first chunk is processed, so it waits only for that chunk.
         deadline = time.monotonic() + DEADLINE
         while not all(future.cancelled() for future in [*opened._write_futures][1:]):
             assert time.monotonic() < deadline
@@ -221,7 +221,7 @@ class TestASink:
         assert taken == [b"a"]
         assert threads() == []
 
-    def test_is_closed_where_its_caller_fails(self, path: Path) -> None:
+    def test_is_closed_if_its_caller_fails(self, path: Path) -> None:
         opened: list[Sink] = []
 
         def fail() -> None:
@@ -237,7 +237,9 @@ class TestASink:
         assert out._file.closed
         assert threads() == []
 
-    def test_fails_a_page_as_it_fails_a_file(self, tmp_path: Path, full: Callable[[int], None]) -> None:
+    def test_fails_a_page_in_the_same_way_as_a_file(
+        self, tmp_path: Path, full: Callable[[int], None]
+    ) -> None:
         with override_settings(SITEMAPS09={"BASE_URL": BASE}):
             export(output=tmp_path, sitemaps=SECTIONS)
             before: dict[str, Any] = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}

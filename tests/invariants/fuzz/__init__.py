@@ -1,1 +1,1 @@
-"""An app for random querysets: a model for each kind of key, rows, querysets and lastmods by a seed."""
+"""An app for random querysets: a model for each kind of key, and seeded rows, querysets and lastmods."""

@@ -1,4 +1,4 @@
-"""Rows by a seed: what is known of them in plain Python, and the same in a database."""
+"""Seeded rows, as Python objects and in a database."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.invariants.fuzz import models
 
 UTC = timezone.utc
 ROWS = 24
-#: A model for each kind of key, with what makes one key of a number.
+#: A model for each kind of key, with the function that converts a number to a key.
 KINDS: dict[str, tuple[type[models.Thing], Any]] = {
-    # Ever farther apart, and some below 0.
+    # With growing gaps, and several below 0.
     "integer": (models.Whole, lambda n: {"id": n * n * 3 - 40}),
     "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=(n * 2**121 + n * 7919) % 2**128)}),
     "text": (models.Texted, lambda n: {"code": f"k{n * 7 % 31:02}-{n}"}),
@@ -31,7 +31,7 @@ WORDS = "abc"
 
 @dataclass
 class Fact:
-    """A row. Times are those of a clock on the wall: in UTC where Django is aware, else in `TIME_ZONE`."""
+    """A row. Times are naive: in UTC if `USE_TZ` is on, else in `TIME_ZONE`."""
 
     slug: str
     flag: bool
@@ -45,8 +45,8 @@ class Fact:
 
 
 def facts(kind: str, seed: object) -> list[Fact]:
-    """The same ones for the same seed."""
-    rng = random.Random(f"{seed}:{kind}")  # noqa: S311 what is random here is no secret
+    """Return rows, the same ones for the same seed."""
+    rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
     groups = [moment(rng) for _ in range(3)]
     found: list[Fact] = []
     for number in range(ROWS):
@@ -70,18 +70,18 @@ def facts(kind: str, seed: object) -> list[Fact]:
 
 
 def moment(rng: random.Random) -> datetime:
-    """By day: clocks change at night."""
+    """Return a time in the daytime, since clocks change at night."""
     day = datetime(2020, 1, 1) + timedelta(days=rng.randrange(1_800))
     return day.replace(hour=rng.randrange(5, 24), minute=rng.randrange(60), second=rng.randrange(60))
 
 
 def stored(value: datetime | None) -> datetime | None:
-    """As it is written with the settings as they are."""
+    """Return a time as it is stored with the current settings."""
     return value and (value.replace(tzinfo=UTC) if settings.USE_TZ else value)
 
 
 def write(kind: str, known: list[Fact], using: str) -> None:
-    """The rows of some facts."""
+    """Create the rows in a database."""
     model, key = KINDS[kind]
     groups = {fact.group: fact.group_at for fact in known if fact.group is not None}
     models.Group.objects.using(using).bulk_create(

@@ -1,4 +1,4 @@
-"""Declared lastmods, and what they are in plain Python."""
+"""Declared lastmods, and their values in plain Python."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from django.db.models.functions import (
 from tests.invariants.fuzz import models
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact, stored
 
-#: A clock on the wall, as in `Fact`.
+#: A naive time, as in `Fact`.
 OLD = datetime(2019, 5, 17, 22, 30)
 LEAP = date(2016, 2, 29)
 
 
 class Lastmod(NamedTuple):
-    """An expression over the rows of a kind, and its value for a fact; `many` is of relations to many."""
+    """An expression for rows with one kind of key, and its value for a fact.
+
+    `many` means multi-valued relations.
+    """
 
     expression: Callable[[str], Any]
     value: Callable[[Fact], date | None]
@@ -41,12 +44,12 @@ def old() -> Value:
 
 
 def at() -> Coalesce:
-    """MariaDB's Django raises for the part of a null."""
+    """Return a time without nulls. On MariaDB, Django raises an error for a part of a null."""
     return Coalesce("at", Cast(old(), DateTimeField()))
 
 
 def zone() -> Any:
-    """MariaDB knows no others where its tables are not loaded."""
+    """Return the zone. MariaDB knows only UTC if its time zone tables are not loaded."""
     return UTC if settings.USE_TZ else None
 
 
@@ -139,7 +142,7 @@ def _notes(kind: str) -> Any:
 
 
 def of_kind(kind: str) -> dict[str, Lastmod]:
-    """Those that the rows of a kind can have."""
+    """Return the lastmods that rows with one kind of key can have."""
     return {name: made for name, made in LASTMODS.items() if not (made.relation and kind == "composite")}
 
 

@@ -1,4 +1,4 @@
-"""The same columns and relations behind each kind of key."""
+"""Models with the same columns and relations for each kind of key."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Group(models.Model):
 
 
 class Anchor(models.Model):
-    """What a key that is a relation leads to."""
+    """The target of a key that is a relation."""
 
 
 class Thing(models.Model):
-    """A row. `number` is unique, and so is `serial`, so that they can be keys beside the primary one."""
+    """A row. `number` and `serial` are unique, so that they can be keys besides the primary key."""
 
     slug = models.CharField(max_length=20)
     number = models.IntegerField(unique=True)
@@ -36,7 +36,7 @@ class Thing(models.Model):
 
 
 class Note(models.Model):
-    """One of many of a row."""
+    """One of many notes of a row."""
 
     word = models.CharField(max_length=5)
     score = models.IntegerField()
@@ -100,7 +100,7 @@ class AnchoredNote(Note):
 
 
 class Paired(Thing):
-    """A composite key, which no relation can lead to."""
+    """A row with a composite key, which cannot be the target of a relation."""
 
     pk = models.CompositePrimaryKey("row", "seat")
     row = models.CharField(max_length=5)

@@ -1,4 +1,4 @@
-"""Random querysets, each with the text that makes it again."""
+"""Random querysets, each with the code that creates it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Build = Callable[[QuerySet[Any]], Any]
 
 
 class Made(NamedTuple):
-    """A queryset; its rows are dicts or tuples where it has `fields`, and groups with a `last` slug."""
+    """A queryset. With `fields`, its rows are dicts or tuples, and groups with a `last` slug."""
 
     text: str
     rows: Any
@@ -77,7 +77,7 @@ def _predicate(rng: Rng, kind: str) -> tuple[str, Q]:
 
 
 def _steps(kind: str) -> dict[str, Callable[[Rng], Iterator[tuple[str, Build]]]]:
-    """What a queryset is made of, by how often it is taken."""
+    """Return the steps that build a queryset, weighted by frequency."""
 
     def step(text: str, build: Build) -> Iterator[tuple[str, Build]]:
         yield text, build
@@ -114,7 +114,7 @@ def _steps(kind: str) -> dict[str, Callable[[Rng], Iterator[tuple[str, Build]]]]
         return step("filter(Exists(notes))", lambda rows: rows.filter(Exists(some)))
 
     def ranked(rng: Rng) -> Iterator[tuple[str, Build]]:
-        # A join can repeat a row, and which of the two has which number would be left to chance.
+        # A join can repeat a row, and the numbers of the two rows would then be random.
         made = Window(rng.choice([DenseRank, Rank])(), partition_by="group", order_by="slug")
         method = rng.choice(["annotate", "alias"])
         yield f"{method}(rank={made!r})", lambda rows: getattr(rows, method)(rank=made)
@@ -207,7 +207,7 @@ def _values(rng: Rng, kind: str, made: Made) -> Made:
 
 
 def _columns(rows: Any) -> Any:
-    """What a queryset selects: the parts of a union have to be alike."""
+    """Return what a queryset selects, which must be the same for all parts of a union."""
     return rows.query.deferred_loading, [*rows.query.annotation_select]
 
 
@@ -230,7 +230,7 @@ def _ended(rng: Rng, kind: str, made: Made) -> Made:
         method = rng.choice(["union", "intersection", "difference"])
         other = _combined(rng, kind, KINDS[kind][0]._base_manager.using(rows.db))
         if _columns(rows) != _columns(other.rows):
-            # SQLite reads a date as a number there, and so does Django.
+            # SQLite treats a date as a number there, and so does Django.
             return made
         found = getattr(rows.order_by(), method)(other.rows.order_by())
         text = f"({text}).{method}({other.text})"

@@ -75,7 +75,7 @@ def export(run: Run, folder: Path, **more: Any) -> Any:
 
     settings(run)
     sitemaps = {name: section(name, run.model) for name in run.sections}
-    # Few pages to an index, where there are several.
+    # Only a few pages fit into an index if there are several indexes.
     with _few_pages_an_index(4 if run.keys.get("CASCADE") else 50_000):
         return run_it(output=folder, sitemaps=sitemaps, engine="serial", **{**run.options, **more})
 
@@ -99,7 +99,7 @@ def cleanly(run: Run, folder: Path) -> Any:
     try:
         report = export(run, folder)
     except ExportError as error:
-        # The killed run had taken it out already.
+        # The killed run had already removed it.
         if "because it is not published" not in str(error):
             raise
         report = export(run._replace(options={}), folder)
@@ -108,5 +108,5 @@ def cleanly(run: Run, folder: Path) -> Any:
     return report
 
 
-#: Not `__main__`, which workers know as something else.
+#: Not `__main__`, which is another module in workers.
 SECTIONS_PATH = "tests.invariants.killing.exports.SECTIONS"

@@ -12,19 +12,19 @@ from tests.support.configuration import BASE
 
 
 def assert_files_are_whole(folder: Path, named: Iterable[str]) -> None:
-    """Each named file is whole, now that no process writes."""
+    """Check that each listed file is complete, when no process is writing."""
     for name in named:
         published.urls(folder, name)
 
 
 def assert_urls_are_kept(folder: Path, must: set[str]) -> None:
-    """Each of the URLs is in an indexed page."""
+    """Check that an indexed page contains each of the URLs."""
     lost = must - published.indexed(folder)
     assert not lost, f"in no indexed page: {sorted(lost)[:5]} of {len(lost)}"
 
 
 def assert_is_current(folder: Path, run: Run) -> None:
-    """The published URLs are those of the rows, and the manifest lists every file."""
+    """Check that the published URLs are those of the rows, and that the manifest lists every file."""
     from django_sitemaps09 import manifest as manifests
     from django_sitemaps09.stores.local import LocalStore
 

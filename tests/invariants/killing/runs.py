@@ -1,4 +1,4 @@
-"""What is done to exports in a process of its own. Each function returns what JSON can say, or raises."""
+"""Functions that kill or disturb exports in a separate process. Each returns values for JSON, or raises."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def recovering(name: str, place: str) -> int:
 
 
 def at_random(place: str, kills: str, seed: str) -> dict[str, int]:
-    """Kills from outside, with other rows each time; somebody else may look on."""
+    """Kill exports from another process, with different rows each time, while a reader may watch."""
     chance = random.Random(int(seed))  # noqa: S311
     folder = Path(place) / "public"
     rows = {**many(*range(100, 6_000, 90)), **EVERGREEN}
@@ -169,7 +169,7 @@ def at_random(place: str, kills: str, seed: str) -> dict[str, int]:
 
 
 def changed(rows: Rows, chance: random.Random) -> dict[int, Row]:
-    """Some rows more and some less, most of the time in one place; those that last are left."""
+    """Add and delete rows, usually in one range. The lasting rows stay."""
     gone = chance.sample(sorted(rows), len(rows) // 12)
     kept = {key: row for key, row in rows.items() if key not in gone or key in EVERGREEN}
     where = chance.randrange(6_000)
@@ -178,7 +178,7 @@ def changed(rows: Rows, chance: random.Random) -> dict[int, Row]:
 
 
 def orphans(place: str) -> int:
-    """Workers of a coordinator that is killed; one of them stands still meanwhile."""
+    """Kill the coordinator of workers while one worker is stopped."""
     from django_sitemaps09.exceptions import ExportRunningError
     from django_sitemaps09.export import export as run_it
 
@@ -189,7 +189,7 @@ def orphans(place: str) -> int:
     from django.db import connections
 
     def with_workers(**more: Any) -> Any:
-        # Workers that are forked know what is set here; beside an open connection they would be started.
+        # Forked workers inherit these settings. With an open connection, workers would be spawned.
         connections.close_all()
         settings(last, SITEMAPS=SECTIONS_PATH)
         return run_it(output=folder, engine="processes", workers=2, **more)
@@ -209,7 +209,7 @@ def orphans(place: str) -> int:
             died = was_killed(number)
             before = published.states(folder)
             if members(number):
-                # Those that were forked have the lock still; beside those that were started an export runs.
+                # Forked workers still hold the lock. Spawned workers do not prevent another export.
                 met += 1
                 with contextlib.suppress(ExportRunningError):
                     assert with_workers().failures == []
@@ -218,7 +218,7 @@ def orphans(place: str) -> int:
                 assert published.states(folder) == before
             until(lambda number=number: not woken(number), "workers outlive their coordinator")
         finally:
-            # Whatever failed, none of them stands still for ever.
+            # Even after a failure, no worker stays stopped forever.
             woken(number)
         assert published.states(folder) == before
         assert_urls_are_kept(folder, first.urls())
@@ -231,7 +231,10 @@ def orphans(place: str) -> int:
 
 
 def each_way(place: str) -> list[Any]:
-    """The same rows, twice, by each engine, count of workers and codec: page maps and digests."""
+    """Export the same rows twice with each engine, number of workers and codec.
+
+    Return page maps and digests.
+    """
     from django.db import connections
 
     from django_sitemaps09 import compression
@@ -255,10 +258,10 @@ def each_way(place: str) -> list[Any]:
             maps = []
             for run in runs:
                 fill(run.rows)
-                # Another codec rewrites nothing that is the same.
+                # Another codec does not rewrite unchanged files.
                 keys = {} if level is None else {"GZIP_LEVEL": level}
                 settings(run, SITEMAPS=SECTIONS_PATH, **keys)
-                # Workers that are forked know what is set here.
+                # Forked workers inherit these settings.
                 connections.close_all()
                 report = run_it(output=folder, **way)
                 assert report.failures == [], report.failures
@@ -268,7 +271,7 @@ def each_way(place: str) -> list[Any]:
                 connections.close_all()
                 again = run_it(output=folder, **way)
                 while any(section.merged for section in again.sections):
-                    # Rows that went away leave pages to be merged by the runs behind.
+                    # Deleted rows leave pages that later runs merge.
                     before = published.states(folder, hidden=True)
                     connections.close_all()
                     again = run_it(output=folder, **way)
@@ -287,7 +290,7 @@ def each_way(place: str) -> list[Any]:
 
 
 def two_at_once(place: str) -> bool:
-    """One export waits in the middle of its pages; another one comes."""
+    """Start another export while one waits in the middle of its pages."""
     from django_sitemaps09.exceptions import ExportRunningError
     from django_sitemaps09.export import export as run_it
 

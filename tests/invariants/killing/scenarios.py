@@ -1,4 +1,4 @@
-"""Exports to kill: the rows that each run finds, with its options, settings and sections."""
+"""Exports to kill: the rows of each run, with its options, settings and sections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.support.configuration import BASE
 
-#: URLs of a page.
+#: URLs on a page.
 PAGE = 10
 
 
@@ -20,7 +20,7 @@ Rows = Mapping[int, Row]
 
 
 class Run(NamedTuple):
-    """One export: the rows it finds, its options, settings and sections."""
+    """One export: its rows, options, settings and sections."""
 
     rows: Rows
     options: Mapping[str, Any] = {}
@@ -40,15 +40,15 @@ def without(rows: Rows, *gone: int) -> dict[int, Row]:
     return {key: row for key, row in rows.items() if key not in gone}
 
 
-# What is killed: the last run of each. Keys are far apart, so that others come in between.
+# The last run of each is killed. Keys have gaps, so that rows can be inserted between them.
 
 THIRTY = many(*range(100, 3_100, 100))
 SIXTY = many(*range(100, 6_100, 100))
-# Of each page only some, so that several fit one.
+# Only a few rows of each page, so that several pages fit on one.
 THIN = without(SIXTY, *(key for key in SIXTY if key // 100 % 10 not in (3, 6)))
 BOTH = THIRTY | many(*range(10_100, 13_100, 100), section="b")
 TWO = ("a", "b")
-# The second page keeps three rows, the last one two: so they are merged.
+# The second page keeps three rows and the last one two, so they are merged.
 TAPERED = without(THIRTY, *range(1_400, 2_900, 100))
 
 SCENARIOS: dict[str, list[Run]] = {
@@ -96,5 +96,5 @@ SCENARIOS: dict[str, list[Run]] = {
 }
 
 
-#: Rows of `at_random` that are never touched.
+#: Rows that `at_random` never changes.
 EVERGREEN = many(*range(500, 6_001, 500))

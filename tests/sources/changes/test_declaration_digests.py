@@ -1,4 +1,4 @@
-"""Declaration digests: whatever decides the bytes of pages changes them, and nothing else."""
+"""Declaration digests change if anything but rows changes the bytes of pages, and only then."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from django.utils import translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources.changes import declaration_digests
 from tests.models import Article, Event
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
 from tests.urls import nothing
 
-# What decides the bytes of pages beside the rows.
+# Everything except rows that determines the bytes of pages.
 
 DECLARING = """
 import django
@@ -210,6 +211,25 @@ def test_the_time_of_a_query_and_what_is_active_leave_the_digest() -> None:
     with zones.override("Asia/Tokyo"), translation.override("de"):
         assert declared(queries_[0], lastmod=TruncDay("updated")) == found
     assert declared(Article.objects.filter(updated__lte=NOON), lastmod=TruncDay("updated")) != found
+
+
+@pytest.mark.parametrize("field", ["updated__lte", "updated__date__lte"])
+def test_the_day_of_a_query_is_not_in_the_digest(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    """A query of today's rows has the same digest tomorrow. Its fingerprint shows the rows that joined."""
+    found = []
+    for day in (21, 22):
+        moment = datetime(2026, 11, day, 15, tzinfo=UTC)
+        monkeypatch.setattr(
+            declaration_digests,
+            "datetime",
+            type("At", (datetime,), {"now": lambda *_, moment=moment: moment}),
+        )
+        midnight = moment.replace(hour=0)
+        today = midnight if field == "updated__lte" else moment.date()
+        found.append(declared(Article.objects.filter(**{field: today})))
+        found.append(declared(Article.objects.filter(**{field: today - timedelta(days=7)})))
+    assert found[0] == found[2]
+    assert len({*found}) == 3
 
 
 def test_the_order_of_a_set_in_a_query_leaves_the_digest() -> None:

@@ -1,4 +1,4 @@
-"""Fingerprints: whatever changes in a page changes its fingerprint."""
+"""Any change of the rows of a page changes its fingerprint."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from contextlib import closing
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest import mock
+from uuid import UUID
 
 import pytest
 from django.db import NotSupportedError, connections
@@ -24,6 +25,7 @@ from django.db.models import (
     BinaryField,
     CharField,
     Count,
+    DateField,
     DateTimeField,
     DurationField,
     Exists,
@@ -35,24 +37,28 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    UUIDField,
     Value,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Concat, Lower, TruncDay
 from django.utils import timezone as zones
 
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.pages import Fingerprint, Key
 from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
-from tests.models import Article, Category, Name, Reading, Seat, Ticket, Visit
+from tests.models import Article, Category, Document, Name, Reading, Seat, Ticket, Visit
 from tests.support.databases import parameter
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
     CommentFactory,
+    DocumentFactory,
     NameFactory,
     ReadingFactory,
     SeatFactory,
     TicketFactory,
+    VisitFactory,
 )
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
 
@@ -127,7 +133,7 @@ def test_what_is_not_in_a_page_leaves_its_fingerprint(articles: QuerySet[Article
     assert source.fingerprint(None, None) == before
 
 
-def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
+def test_a_fingerprint_has_the_count_of_rows_and_the_newest_lastmod(
     articles: QuerySet[Article], using: str
 ) -> None:
     source = source_of(articles)
@@ -143,7 +149,7 @@ def test_a_fingerprint_counts_rows_and_tells_the_newest_lastmod(
 
 
 def parts_add_up(source: Any, *bounds: Key) -> bool:
-    """Whether the fingerprints of ranges come to that of all of them; on SQLite their rows alone do."""
+    """Return whether the fingerprints of ranges add up; on SQLite, only their counts of rows can."""
     ends: list[Key | None] = [None, *bounds, None]
     parts = [source.fingerprint(*pair) for pair in pairwise(ends)]
     whole = source.fingerprint(None, None)
@@ -232,7 +238,7 @@ def test_keys_of_several_columns_and_of_relations_are_hashed(using: str) -> None
 
 
 def hash_of(using: str, *values: Any) -> int | str:
-    """The hash of one row with such columns beside its key."""
+    """Return the hash of one row with these columns besides its key."""
     columns = [value if hasattr(value, "resolve_expression") else Value(value) for value in values]
     names = {f"column_{n}": column for n, column in enumerate(columns)}
     rows = Category.objects.using(using).filter(pk=1)
@@ -241,12 +247,12 @@ def hash_of(using: str, *values: Any) -> int | str:
 
 
 TEXT = CharField()
-#: From which PostgreSQL counts microseconds.
+#: The time from which PostgreSQL counts microseconds.
 SINCE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def folded(number: int) -> int:
-    """Another number, whose halves give the same by XOR, which is all that PostgreSQL hashes of it."""
+    """Return another number with the same XOR of its halves, which is all that PostgreSQL hashes."""
     return number ^ ((1 << 32) + 1)
 
 
@@ -299,6 +305,149 @@ def test_values_of_sqlite_count_by_their_type_and_to_the_last_digit(
     CategoryFactory(pk=1, slug="c")
     assert hash_of(using, one) == hash_of(using, one)
     assert hash_of(using, one) != hash_of(using, other)
+
+
+#: Times and dates that a database stores or hashes as 0.
+ZEROS = [(datetime(year, 1, 1, tzinfo=UTC), date(year, 1, 1)) for year in (1970, 2000)]
+
+
+def hash_of_columns(rows: QuerySet[Any], keys: Sequence[str], *names: str) -> int | str:
+    """The hash of rows with plain columns, as the database has them."""
+    dated = rows.annotate(at=F("updated"))
+    return fingerprint(dated, keys, [*names, "at"], "at").hash
+
+
+@pytest.mark.parametrize(
+    "keys", [["pk"], ["slug"], ["category_id", "slug"], ["pk", "category_id"]], ids=",".join
+)
+def test_all_states_of_two_rows_have_different_hashes(using: str, keys: list[str]) -> None:
+    """Among them: a value instead of NULL, and rows that swap a value with one that is NULL or 0."""
+    categories = [CategoryFactory(using=using, pk=pk) for pk in (1, 2)]
+    for pk, category in zip((1, 4), categories, strict=True):
+        ArticleFactory(using=using, pk=pk, slug=f"s{pk}", category=category)
+    rows = Article.objects.using(using).all()
+    times = [None, NOON, *(moment for moment, _ in ZEROS)]
+    states = [*product(product(times, (None, ZEROS[1][1])), repeat=2)]
+    found = set()
+    for state in states:
+        for pk, (updated, day) in zip((1, 4), state, strict=True):
+            rows.filter(pk=pk).update(updated=updated, day=day)
+        found.add(hash_of_columns(rows, keys, "day"))
+    assert len(found) == len(states) == 64
+
+
+@pytest.mark.parametrize("zero", ZEROS, ids=["1970", "2000"])
+@pytest.mark.parametrize("name", ["updated", "day"])
+def test_the_rows_of_a_value_that_is_hashed_as_0_count(using: str, name: str, zero: Any) -> None:
+    """If the hash of 0 were the key, rows 1 and 4 would have the same sum as rows 2 and 3."""
+    value = zero[name == "day"]
+    for pk in (1, 2, 3, 4):
+        ArticleFactory(using=using, pk=pk, updated=None, day=None)
+    rows = Article.objects.using(using).all()
+    rows.filter(pk__in=[1, 4]).update(**{name: value})
+    before = hash_of_columns(rows, ["pk"], "day")
+    rows.filter(pk__in=[1, 4]).update(**{name: None})
+    rows.filter(pk__in=[2, 3]).update(**{name: value})
+    assert hash_of_columns(rows, ["pk"], "day") != before
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("slug", "code"), ("pk", "category_id"), ("visits__at", "updated"), ("day", "last_day")],
+    ids=["texts", "integers", "times", "dates"],
+)
+@pytest.mark.parametrize("is_null", [True, False], ids=["one is NULL", "neither is NULL"])
+def test_columns_that_swap_values_change_the_hash(using: str, one: str, other: str, is_null: bool) -> None:
+    article = ArticleFactory(
+        using=using,
+        pk=7,
+        code=None if is_null else "x",
+        category=None if is_null else CategoryFactory(using=using, pk=8),
+        updated=None if is_null else NOON,
+        day=None if is_null else date(2026, 1, 1),
+    )
+    VisitFactory(using=using, article=article, at=NOON + timedelta(days=1))
+    rows = Article.objects.using(using).annotate(last_day=Cast(Value(date(2026, 1, 2)), DateField()))
+    assert hash_of_columns(rows, ["id"], one, other) != hash_of_columns(rows, ["id"], other, one)
+
+
+def test_columns_of_the_same_value_do_not_cancel_each_other(using: str) -> None:
+    """An XOR of hashes without seeds would be 0 for any value, and 2 ^ 4 ^ 6 is 0 as well."""
+    ArticleFactory(using=using, pk=1, slug="a", updated=None)
+    rows = Article.objects.using(using).all()
+    found = set()
+    for slug, updated in (("a", None), ("b", None), *(("b", moment) for moment, _ in ZEROS)):
+        rows.update(slug=slug, updated=updated)
+        found.add(hash_of_columns(rows, ["pk"], "updated", "slug", "updated", "slug"))
+    assert len(found) == 4
+
+
+def test_keys_count_with_all_their_bits(using: str) -> None:
+    """PostgreSQL's hash of an integer or of a time has 32 bits."""
+    found = set()
+    for number in (1 << 40, folded(1 << 40), 1, -1, 1 << 32, -(1 << 63), (1 << 63) - 1):
+        article = ArticleFactory(using=using, pk=number, slug="a", updated=None, day=None)
+        found.add(hash_of_columns(Article.objects.using(using).all(), ["pk"], "day"))
+        article.delete(using=using)
+    assert len(found) == 7
+    moments = [NOON, SINCE + timedelta(microseconds=folded((NOON - SINCE) // timedelta(microseconds=1)))]
+    for moment in (*moments, NOON + timedelta(microseconds=1)):
+        article = ArticleFactory(using=using, pk=1, slug="a", updated=moment, day=None)
+        found.add(hash_of_columns(Article.objects.using(using).all(), ["pk"], "day"))
+        article.delete(using=using)
+    assert len(found) == 10
+    for number in (0, 1, 1 << 64, 1 << 127):
+        rows = Document.objects.using(using).annotate(updated=Cast(Value(NOON), DateTimeField()))
+        document = DocumentFactory(using=using, pk=UUID(int=number))
+        found.add(hash_of_columns(rows, ["pk"], "number"))
+        document.delete(using=using)
+    assert len(found) == 14
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@pytest.mark.parametrize("name", ["updated", "day"])
+def test_infinite_times_are_hashed(using: str, name: str) -> None:
+    ArticleFactory(using=using, pk=1, updated=NOON, day=date(2026, 1, 1))
+    found = set()
+    for value in ("infinity", "-infinity", "9999-12-31", "200000-01-01", "0044-03-15 BC", None):
+        with connections[using].cursor() as cursor:
+            cursor.execute(f"UPDATE tests_article SET {name} = %s", [value])  # noqa: S608 a column's name
+        found.add(hash_of_columns(Article.objects.using(using).all(), ["pk"], "day"))
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_the_latest_date_is_hashed(using: str) -> None:
+    """No time can represent it, so it cannot be hashed as one."""
+    ArticleFactory(using=using, pk=1, day=date(2026, 1, 1))
+    rows = Article.objects.using(using).all()
+    before = hash_of_columns(rows, ["pk"], "day")
+    with connections[using].cursor() as cursor:
+        cursor.execute("UPDATE tests_article SET day = '5874897-12-31'")
+    assert hash_of_columns(rows, ["pk"], "day") != before
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@pytest.mark.parametrize(
+    ("output", "one", "other"),
+    [
+        (BigIntegerField(), "1.25", "1.5"),
+        (BigIntegerField(), "100000000000000000000", "100000000000000000001"),
+        (DateField(), "TIMESTAMP '2026-01-01 10:00'", "TIMESTAMP '2026-01-01 11:00'"),
+        (DateTimeField(), "DATE '2026-01-01'", "DATE '2026-01-02'"),
+        (UUIDField(), "text 'a'", "text 'b'"),
+    ],
+    ids=["fraction", "beyond 64 bits", "time", "date", "text"],
+)
+def test_expressions_are_hashed_even_if_their_type_is_not_that_of_their_field(
+    using: str, output: Any, one: str, other: str
+) -> None:
+    CategoryFactory(using=using, pk=1, slug="c")
+    first, second = (
+        hash_of(using, RawSQL(sql, (), output_field=output))  # noqa: S611 constants of this test
+        for sql in (one, other)
+    )
+    assert first != second
 
 
 def test_text_counts_by_its_bytes_under_any_collation(using: str) -> None:
@@ -388,7 +537,7 @@ def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
 
 
 class Cached(QuerySet[Any]):
-    """As libraries that cache queries do."""
+    """A queryset as in libraries that cache queries."""
 
     def _fetch_all(self) -> None:
         super()._fetch_all()  # type: ignore[misc]
@@ -398,18 +547,18 @@ def test_rows_that_are_not_plainly_fetched_are_not_skippable(articles: QuerySet[
     assert not source_of(Cached(Article, using=articles.db)).can_fingerprint
 
 
-def test_a_database_without_hashes_says_so(articles: QuerySet[Article]) -> None:
-    """Then nothing is skipped, since no more than a count and the newest lastmod would tell."""
+def test_a_database_without_hashes_cannot_fingerprint(articles: QuerySet[Article]) -> None:
+    """No page is then skipped, because only the count and the newest lastmod could show a change."""
     source = source_of(articles)
     with mock.patch.object(type(connections[articles.db]), "vendor", "oracle"):
         assert not source.can_fingerprint
     if connections[articles.db].vendor == "sqlite":
         with pytest.raises(NotSupportedError, match="SQLite"):
-            list(articles.annotate(hash=RowHash(F("pk"), keys=1)).values_list("hash"))
+            list(articles.annotate(hash=RowHash(F("pk"))).values_list("hash"))
 
 
 def test_rows_are_hashed_over_a_foreign_connection_unchanged(tmp_path: Path) -> None:
-    """Nothing is registered on it, and it may be read-only."""
+    """No function is registered on the connection, which may be read-only."""
     path = tmp_path / "rows.sqlite3"
     with closing(sqlite3.connect(path)) as made:
         made.execute("CREATE TABLE tests_category (id integer PRIMARY KEY, slug varchar(50), at datetime)")
@@ -461,5 +610,5 @@ def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using: str) ->
     finally:
         tracemalloc.stop()
     assert found.rows == 5_000
-    # Of 20 MB.
+    # The rows would take 20 MB.
     assert peak < 6_000_000

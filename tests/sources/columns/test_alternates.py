@@ -1,4 +1,4 @@
-"""Links between languages: each item links to itself in all of its own, in whatever slices."""
+"""Links between languages: each item links to itself in all its languages, for any slices."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from tests.support.sources import (
 
 
 def linked(section: Any) -> list[dict[str, str]]:
-    """The links of each entry, by their languages, none of which may come twice."""
+    """Return the links of each entry by language. A language must not occur twice."""
     found = alternates(page_of(section).text)
     for links in found:
         assert len(dict(links)) == len(links)
     return [dict(links) for links in found]
 
 
-# What entries link to.
+# Targets of links
 
 
 class TestTheLinksOfAnItem:
     @given(st.lists(st.sampled_from(TEN), min_size=1, max_size=10, unique=True), st.integers(1, 4))
     def test_are_the_same_complete_set_in_each_of_its_entries(self, codes: list[str], count: int) -> None:
-        """Itself included: crawlers ignore a link that does not come back."""
+        """This includes the entry itself: crawlers ignore links that are not mutual."""
         items = [f"i{n}" for n in range(count)]
         section = listing(items, i18n=True, alternates=True, languages=codes, location=in_language)
         done = page_of(section)
@@ -74,7 +74,7 @@ class TestTheLinksOfAnItem:
         assert linked(section) == [{language: f"{BASE}/{code}/a/"}]
 
     def test_name_a_language_that_hreflang_cannot_express_in_no_entry(self) -> None:
-        """It is listed, and named to the project."""
+        """The entry is listed, and the language is reported."""
         codes = ["en", "ca-valencia", "de"]
         section = listing("ab", i18n=True, alternates=True, languages=codes, location=in_language)
         done = page_of(section)
@@ -108,7 +108,7 @@ class TestTheLinksOfAnItem:
         assert "xhtml" not in done.text
 
 
-# The link for everybody else.
+# The x-default link
 
 
 class TestXDefault:
@@ -121,7 +121,7 @@ class TestXDefault:
     @pytest.mark.parametrize("route", [True, False])
     @pytest.mark.django_db
     def test_loses_nothing_but_a_prefix_of_languages(self, prefixed: bool, slug: str, route: bool) -> None:
-        """With `prefix_default_language=False` there is none, whatever a slug looks like."""
+        """With `prefix_default_language=False`, nothing is removed, even if a slug looks like a prefix."""
         ArticleFactory(slug=slug)
         location = (
             Route("page", slug=F("slug")) if route else lambda self, item: reverse("page", args=[slug])
@@ -142,7 +142,7 @@ class TestXDefault:
 
     @pytest.mark.parametrize("code", ["pt-BR", "DE"])
     def test_never_has_a_prefix_of_the_default_language(self, code: str) -> None:
-        """Django takes such a setting: its checks and its locales do not look at the case."""
+        """Django accepts such a setting, because its checks and locales ignore case."""
         section = listing("a", i18n=True, alternates=True, x_default=True, location=in_language)
         with override_settings(LANGUAGE_CODE=code):
             assert {links.get("x-default") for links in linked(section)} <= {None, f"{BASE}/a/"}
@@ -199,7 +199,7 @@ class TestXDefault:
         assert ["x-default" in links for links in linked(section)] == [True] * 3 + [False] * 3
         assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
 
-    def test_true_of_a_method_is_none_where_there_is_no_default_language(self) -> None:
+    def test_true_of_a_method_adds_no_link_without_a_default_language(self) -> None:
         section = listing(
             "a",
             i18n=True,
@@ -227,7 +227,7 @@ class TestXDefault:
         assert page_of(section).text == whole
 
 
-# Links that the project names.
+# A project's own links
 
 
 class TestAlternatesOfAMethod:
@@ -235,7 +235,7 @@ class TestAlternatesOfAMethod:
         "kind", [Alternate, lambda *pair: pair, lambda *pair: [*pair]], ids=["alternate", "pair", "list"]
     )
     def test_are_the_links_of_an_item_that_they_name(self, kind: Any) -> None:
-        """Without i18n; on other hosts and here, as `Alternate` or as a pair."""
+        """Without `i18n`, links on this and on other hosts can be `Alternate` objects or pairs."""
 
         def links(self: Any, item: str) -> list[Any]:
             return [
@@ -349,7 +349,7 @@ class TestAlternatesOfAMethod:
         assert "fr" in linked(section)[0]
 
     def test_name_the_item_on_one_of_several_bases(self) -> None:
-        """What a project names for all hosts in one list, it names for each."""
+        """A list that a project returns for all hosts applies to each host."""
         bases = (BASE, Base("https", "www.example.org"))
         section = listing("a", alternates=lambda self, item: [("en", f"{BASE}/a/")])
         source = sources.source("things", section, bases, LIMITS)

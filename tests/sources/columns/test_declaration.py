@@ -1,4 +1,4 @@
-"""What a declaration gives for an item: acceptable URLs, skipped items, skipped elements."""
+"""The entries of items: acceptable URLs, skipped items, and skipped elements."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_limit_that_is_not_a_number_of_urls_is_refused(limit: Any) -> None:
 
 
 class Environment:
-    """A setting that has no other value than what int() makes of it."""
+    """A setting whose only value is that of `int()`."""
 
     def __int__(self) -> int:
         return 2

@@ -1,4 +1,4 @@
-"""Items in several languages: each is listed in each language with all of them."""
+"""Items in several languages: each language has an entry that links to all of them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_item_and_its_languages_are_on_one_page(limits: Limits) -> None:
         ),
         limits,
     )
-    # As if every item was believed to have one language.
+    # As if every item had only one language.
     found = pages.cut(source, 7)
     done = rendered(source, limits, found)
     assert len(done) > len(found.pages)

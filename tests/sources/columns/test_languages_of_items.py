@@ -76,7 +76,7 @@ class TestLanguagesOfEachItem:
             location=Route("article", slug=F("slug")) if columns else by_route,
             limit=9,
         )
-        # The sample that pages are cut by is a slice, too.
+        # The sample that determines the size of pages is a slice, too.
         found = sources.page_map(compiled(section), LIMITS)
         whole = [part.text for part in rendered(compiled(section), LIMITS, found)]
         slices_of(monkeypatch, size)
@@ -103,7 +103,7 @@ class TestLanguagesOfEachItem:
                 assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
     @pytest.mark.parametrize("bad", [None, 7, ["de", None], ["a b"], [""], ["<>"]])
-    def test_that_are_none_leave_the_item_out_and_name_it(self, bad: Any) -> None:
+    def test_that_are_invalid_skip_and_report_the_item(self, bad: Any) -> None:
         section = listing(
             "abc",
             i18n=True,
@@ -123,7 +123,7 @@ class TestLanguagesOfEachItem:
         )
         assert page_of(section).locations == [f"{BASE}/en/a/", f"{BASE}/de/a/"]
 
-    def test_can_be_told_by_an_instance(self) -> None:
+    def test_can_be_set_on_an_instance(self) -> None:
         sitemap: Any = listing("a", i18n=True, location=in_language)()
         sitemap.get_languages_for_item = lambda item: ["de"]
         assert page_of(sitemap).locations == [f"{BASE}/de/a/"]
@@ -169,7 +169,7 @@ class TestPages:
             location=in_language,
             get_languages_for_item=lambda self, item: languages[item],
         )
-        # As if every item were believed to have one language.
+        # As if every item had only one language.
         source = compiled(section)
         done = rendered(source, LIMITS, pages.cut(source, 7))
         assert len(locations(done)) == sum(map(len, languages))
@@ -178,7 +178,7 @@ class TestPages:
         assert sum(map(len, holders)) == len(set().union(*holders))
 
     def test_hold_no_item_with_more_languages_than_the_limit_and_than_the_class(self) -> None:
-        """It is never parted, and named."""
+        """Such an item is never divided, and is reported."""
         section = listing(
             "a", i18n=True, limit=2, location=in_language, get_languages_for_item=lambda self, item: TEN
         )
@@ -187,8 +187,8 @@ class TestPages:
         assert errors(done) == [("1", "location", "its entries alone exceed the limits of a page")]
 
 
-class TestPagesOfItemsWithFewOfTheLanguages:
-    """What counts is what is used, not all that an item may have."""
+class TestPagesOfItemsWithFewLanguages:
+    """The size of pages depends on the languages that items have, not on all declared languages."""
 
     def test_are_cut_for_the_languages_that_the_first_items_have(self) -> None:
         used = {"few": TEN[:1], "two": TEN[:2], "all": TEN}
@@ -205,7 +205,7 @@ class TestPagesOfItemsWithFewOfTheLanguages:
             rows[name] = sources.rows_on_page(compiled(section), LIMITS)
         assert rows == {"few": 95, "two": 48, "all": 10}
 
-    def test_hold_no_more_entries_than_the_limit_where_later_items_have_all(self) -> None:
+    def test_hold_no_more_entries_than_the_limit_if_later_items_have_all(self) -> None:
         section = listing(
             range(600),
             i18n=True,
@@ -241,11 +241,11 @@ class TestPagesOfItemsWithFewOfTheLanguages:
         assert names == [file.name for file in exported.files]
 
 
-# What it costs.
+# Costs
 
 
 def read(section: Any) -> int:
-    """The entries of a section, of which none is kept."""
+    """Read all entries of a section without keeping them."""
     source = compiled(section)
     return sum(sum(batch.counts()) for batch in source.batches(Page(1, None, None)))
 
@@ -285,7 +285,8 @@ class TestTheCosts:
             nonlocal most
             alive.add(item)
             if len(alive) > 2 * slices.INSTANCES:
-                # On Python 3.10 an exception inside reverse() keeps frames until the next collection.
+                # On Python 3.10, an exception inside reverse() keeps frames until the next garbage
+                # collection.
                 gc.collect()
             most = max(most, len(alive))
             return by_route(self, item)
@@ -298,7 +299,7 @@ class TestTheCosts:
     def test_queries_are_as_many_in_ten_languages_as_in_one(
         self, using: str, monkeypatch: pytest.MonkeyPatch, columns: bool
     ) -> None:
-        """One a slice: only that slices are smaller, where there are so many rows."""
+        """There is one query for each slice, but slices are smaller if there are many rows."""
         rows = articles_in(using, 250)
         slices_of(monkeypatch, 100)
         counts = []
@@ -332,7 +333,7 @@ class TestTheCosts:
         assert sizes == [150, 150, 150, 150]
 
 
-# The ways of declaring.
+# Ways to declare languages
 
 
 @pytest.mark.parametrize("size", [1, 3, 1_500])

@@ -46,7 +46,7 @@ from tests.support.sources import (
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-# Declared columns and methods of the item give the same bytes for the same facts.
+# Columns and methods return the same bytes for the same data.
 
 EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
     "F": ("lastmod", F("updated"), lambda item: item.updated),

@@ -1,4 +1,4 @@
-"""Times of each database, each session and each setting: columns give what instances give."""
+"""Times: columns and instances have the same values on each database, with each setting."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KATHMANDU = ZoneInfo("Asia/Kathmandu")
 
 
-# The rows of a database, read in both ways.
+# Rows of a database, read in both ways
 
 
 class Outcome(NamedTuple):
-    """What came of a section: the lastmods and errors of all its rows, or the kind of its failure."""
+    """The outcome of a section: the lastmods and errors of all rows, or the type of the exception."""
 
     lastmods: list[str | None]
     errors: list[Any]
@@ -80,7 +80,7 @@ def outcome(source: Any) -> Outcome:
                 assert not isinstance(column, str)
                 lastmods += [None] * len(batch.keys) if column is None else column
                 errors += batch.errors
-    except Exception as error:  # noqa: BLE001 what Django raises for a value, whatever it is
+    except Exception as error:  # noqa: BLE001 Django can raise anything for a value
         return Outcome([], [], type(error).__name__)
     return Outcome(lastmods, errors)
 
@@ -90,12 +90,12 @@ def by_columns(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outc
 
 
 def by_instances(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
-    """The Python way: the expression is an attribute of the item, which a method returns."""
+    """Return the outcome if the expression is an attribute of the item, and `lastmod` a method."""
     return outcome(compiled(rows.annotate(found=expression), lambda self, item: item.found, slug))
 
 
 def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
-    """Both ways agree on this outcome, which is returned."""
+    """Return the outcome of both ways, which must be the same."""
     found, wanted = by_columns(rows, expression, slug), by_instances(rows, expression, slug)
     assert found == wanted
     return found
@@ -106,7 +106,7 @@ def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
 
 
 def is_cast(sql: str, column: str = "updated") -> bool:
-    """Whether a column is read as text of the database."""
+    """Return whether a column is read as text from the database."""
     quoted = rf"\(*[`\"]tests_article[`\"]\.[`\"]{column}[`\"]"
     return re.search(rf"CAST\({quoted} AS (?:text|char)\)|{quoted}\)::text", sql, re.IGNORECASE) is not None
 
@@ -121,7 +121,7 @@ MOMENTS = [
     None,
     utc(2026, 7, 1, 22, 15, 30, 1),
     utc(1999, 12, 31, 23, 30, 0, 500_000),
-    # The hours around which clocks change in Berlin: missing and doubled ones, where they are naive.
+    # The hours around clock changes in Berlin. Naive hours can be missing or repeated.
     utc(2026, 3, 29, 1, 30),
     utc(2026, 3, 29, 2, 30),
     utc(2026, 10, 25, 0, 30),
@@ -138,7 +138,7 @@ EXTREMES = [
 
 
 def write(using: str, moments: Sequence[datetime | None], *, naive: bool = False) -> QuerySet[Any]:
-    """An article with a visit for each; the day is that of the moment."""
+    """Create an article with a visit for each time. The day is that of the time."""
     values = [moment and (moment.replace(tzinfo=None) if naive else moment) for moment in moments]
     articles = [
         Article(slug=f"a{i}", updated=value, day=value and value.date(), published=i % 2 == 0)
@@ -156,7 +156,7 @@ def write(using: str, moments: Sequence[datetime | None], *, naive: bool = False
 
 
 def set_raw(using: str, column: str, slug: str, value: str) -> None:
-    """What another program has written."""
+    """Store a value as another program might."""
     with connections[using].cursor() as cursor:
         cursor.execute(f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
 
@@ -171,7 +171,7 @@ def session(using: str, *statements: str) -> Iterator[None]:
 
 @pytest.fixture
 def database_zone() -> Iterator[Callable[[str, str], None]]:
-    """Sets `TIME_ZONE` of a database, as it would be from the start."""
+    """Set the `TIME_ZONE` of a database, as if it had been set from the start."""
     changed: list[tuple[Any, Any]] = []
 
     def apply(connection: Any, zone: str | None) -> None:
@@ -202,19 +202,19 @@ def mariadb(request: pytest.FixtureRequest) -> str:
 
 
 def noon() -> Cast:
-    """The one point in time that is an expression on each database."""
+    """Return an expression for one point in time, for each database."""
     return Cast(Value(NOON), DateTimeField())
 
 
 class Shifted(DateTimeField):  # type: ignore[type-arg]
-    """A field with a say in what a value becomes."""
+    """A field that converts its values."""
 
     def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
         return value and value + timedelta(hours=1)
 
 
 class Converted(DateTimeField):  # type: ignore[type-arg]
-    """The same by converters, which Django documents too."""
+    """A field that does the same with converters, which Django also documents."""
 
     def get_db_converters(self, connection: Any) -> Any:
         later = lambda value, expression, connection: value and value + timedelta(days=365)  # noqa: E731
@@ -260,7 +260,7 @@ def on_the_same_database(expression: Any, using: str) -> Any:
 
 
 class TestADeclaredTime:
-    """On each database a declared section gives what the Python way gives."""
+    """On each database, a declared section has the same values as one with methods."""
 
     @pytest.mark.parametrize("name", EXPRESSIONS)
     def test_is_what_python_makes_of_it(self, name: str, using: str) -> None:
@@ -269,13 +269,13 @@ class TestADeclaredTime:
         found = same(rows, on_the_same_database(make(), using))
         skipped = [error for error in found.errors if error.field == "row"]
         assert len(found.lastmods) + len(skipped) == len(MOMENTS)
-        # Django's TruncDay takes a null of MariaDB for a zone that it does not know, and raises.
+        # On MariaDB, Django's TruncDay mistakes a null for an unknown zone, and raises an error.
         assert not skipped or (using == "mariadb" and name.startswith("TruncDay"))
         nothing = name in ("nothing", "text", "no field")
         assert any(found.lastmods) is not nothing or (using == "mariadb" and name.startswith("TruncDay"))
 
     @pytest.mark.parametrize("name", EXPRESSIONS)
-    def test_is_read_as_text_where_it_can_be(self, name: str, using: str) -> None:
+    def test_is_read_as_text_if_it_can_be(self, name: str, using: str) -> None:
         make, text = EXPRESSIONS[name]
         rows = Article.objects.using(using)
         assert reads_text(rows, on_the_same_database(make(), using)) is text
@@ -324,7 +324,7 @@ class TestADeclaredTime:
     def test_of_a_value_needs_no_cast_but_on_mariadb(self, using: str) -> None:
         rows = write(using, MOMENTS)
         if using == "mariadb":
-            # Django gives the text of it back. What is read as text is that time all the same.
+            # Django returns it as a string. The value that is read as text is the same time.
             assert by_columns(rows, Value(NOON)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
             return
         assert same(rows, Value(NOON)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
@@ -334,7 +334,7 @@ class TestADeclaredTime:
 
 
 class TestTheSettings:
-    """Whatever they say on zones, both ways agree."""
+    """Both ways agree, regardless of the settings for time zones."""
 
     @pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
     @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ class TestTheSettings:
         self, using: str, zone: str, database_zone: Callable[[str, str], None]
     ) -> None:
         database_zone(using, zone)
-        # A doubled hour of such a database cannot be read for sure, in neither way.
+        # In such a database, a repeated hour is ambiguous in both ways.
         rows = write(using, MOMENTS[:5])
         found = same(rows, F("updated"))
         assert found.lastmods == [moment and w3c(moment, UTC) for moment in MOMENTS[:5]]
@@ -398,7 +398,7 @@ class TestTheSettings:
 
 class TestTheQueries:
     def counted(self, source: Any) -> list[str]:
-        """The SQL of the slices of all pages."""
+        """Return the SQL of the slices of all pages."""
         found = sources.page_map(source, LIMITS).pages
         with CaptureQueriesContext(connections[source.bare_rows.db]) as captured:
             for page in found:
@@ -412,7 +412,7 @@ class TestTheQueries:
         assert len(found) == 3
         assert all(is_cast(sql, column) for sql in found)
 
-    def test_cast_nothing_where_instances_are_made(self, using: str) -> None:
+    def test_cast_nothing_if_instances_are_made(self, using: str) -> None:
         rows = write(using, MOMENTS[:8])
         found = self.counted(compiled(rows, lambda self, item: item.updated))
         assert [is_cast(sql) for sql in found] == [False] * 3
@@ -506,7 +506,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
             same(rows, F("updated"))
 
     @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
-    def test_with_a_zone_keeps_it_where_settings_are_naive(self, zone: str, settings: Any) -> None:
+    def test_with_a_zone_keeps_it_if_settings_are_naive(self, zone: str, settings: Any) -> None:
         settings.USE_TZ = False
         settings.TIME_ZONE = zone
         rows = write("default", MOMENTS, naive=True)
@@ -517,7 +517,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
 class TestPostgreSQL:
     @pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01"])
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_skips_and_names_a_row_in_both_ways_where_python_has_no_such_time(
+    def test_skips_and_names_a_row_in_both_ways_if_python_has_no_such_time(
         self, postgresql: str, column: str, value: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
@@ -533,18 +533,18 @@ class TestPostgreSQL:
         with session(postgresql, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp"):
             rows = write(postgresql, MOMENTS)
         set_raw(postgresql, "updated", "a0", "2026-01-31 10:30:00")
-        # Django gives a naive time, which is one of TIME_ZONE.
+        # Django returns a naive time, which is in TIME_ZONE.
         assert same(rows, F("updated")).lastmods[0] == "2026-01-31T09:30:00Z"
 
     @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "Europe/London", "Etc/GMT-5", "Etc/GMT+5", "UTC"])
-    def test_reads_the_same_where_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
+    def test_reads_the_same_if_the_session_has_another_zone(self, postgresql: str, zone: str) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET TIME ZONE '{zone}'"):
             assert len(same(rows, F("updated")).lastmods) == len(MOMENTS)
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["ISO, DMY", "ISO, YMD"])
-    def test_reads_the_same_where_the_session_orders_days_otherwise(
+    def test_reads_the_same_if_the_session_orders_days_differently(
         self, postgresql: str, style: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
@@ -553,12 +553,12 @@ class TestPostgreSQL:
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
-    def test_reads_the_same_where_the_session_writes_days_otherwise(
+    def test_reads_the_same_if_the_session_writes_days_differently(
         self, postgresql: str, style: str
     ) -> None:
         rows = write(postgresql, MOMENTS)
         with session(postgresql, f"SET DateStyle TO '{style}'"):
-            # The driver understands times of one style alone, dates of all but one.
+            # The driver understands only one style of times, and all but one style of dates.
             assert same(rows, F("updated")).failure == "NotImplementedError"
             assert by_columns(rows, F("day")) == by_instances(rows.only("slug", "day"), F("day"))
 

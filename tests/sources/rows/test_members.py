@@ -1,4 +1,4 @@
-"""What a database does for querysets of each form: SQLite counts the steps of its virtual machine."""
+"""The work of a database for each form of queryset: SQLite counts the steps of its virtual machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 
 Rows = QuerySet[Any]
 EVERYTHING = Page(1, None, None)
-#: SQLite reports after so many of its steps.
+#: The number of steps after which SQLite reports.
 STEPS = 10
 
-#: An expression by which rows are grouped.
+#: An expression that rows are grouped by.
 NEWEST = "a lastmod that is an aggregate"
 FORMS: dict[str, Callable[[Rows], Rows]] = {
     "plain": lambda rows: rows,
@@ -51,7 +51,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill(count: int, using: str = "default", apart: int = 1) -> None:
-    """Articles, each with two comments, and their categories."""
+    """Create articles with two comments each, and their categories."""
     Category.objects.using(using).bulk_create(Category(pk=n, slug=f"c{n}") for n in range(1, 4))
     numbers = range(apart, count * apart + 1, apart)
     Article.objects.using(using).bulk_create(
@@ -79,7 +79,7 @@ def keys_of(source: Any, page: Page) -> list[Any]:
 
 @contextmanager
 def steps() -> Iterator[list[int]]:
-    """What SQLite does meanwhile, as the only number of the list."""
+    """Yield a list with the number of steps that SQLite takes in the block."""
     found = [0]
 
     def count() -> None:
@@ -94,7 +94,7 @@ def steps() -> Iterator[list[int]]:
 
 
 def steps_to_read(name: str, count: int, limit: int) -> int:
-    """The steps of all pages: cut, counted, dated and read."""
+    """Return the steps to divide, count, date and read all pages."""
     Category.objects.all().delete()
     fill(count)
     source = declared(name, "default", limit)
@@ -121,7 +121,7 @@ class TestTwiceTheRowsAreTwiceTheSteps:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_keys_that_are_far_apart_cost_a_few_queries_more(using: str, name: str) -> None:
+def test_keys_that_are_far_apart_need_only_a_few_more_queries(using: str, name: str) -> None:
     fill(30, using, apart=1_000_003)
     source = declared(name, using, 10_000)
     for page, most in ((EVERYTHING, 12), (Page(1, ("1000003",), ("29000087",)), 12)):
@@ -142,7 +142,7 @@ def test_a_few_rows_of_many_are_found_without_a_look_at_each(db: None) -> None:
     assert found[0] < 1_000
 
 
-def test_a_few_rows_of_twice_as_many_cost_no_more(db: None) -> None:
+def test_a_few_rows_of_twice_as_many_take_no_more_time(db: None) -> None:
     spent = []
     for count in (2_000, 4_000):
         Category.objects.all().delete()
@@ -159,7 +159,7 @@ def test_a_few_rows_of_twice_as_many_cost_no_more(db: None) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_rows_behind_a_gap_are_read_as_those_before_it(db: None, name: str) -> None:
+def test_rows_after_a_gap_are_read_like_those_before_it(db: None, name: str) -> None:
     spent = []
     for count in (400, 800):
         Category.objects.all().delete()
@@ -175,7 +175,7 @@ def test_rows_behind_a_gap_are_read_as_those_before_it(db: None, name: str) -> N
     assert spent[1] < 2.5 * spent[0]
 
 
-def test_no_key_is_computed_where_a_project_converts_its_values() -> None:
+def test_no_key_is_computed_if_a_project_converts_its_values() -> None:
     class Scrambled(BigIntegerField):  # type: ignore[type-arg]
         def from_db_value(self, value: int, *_: Any) -> int:
             return value ^ 0b1010101
@@ -208,7 +208,7 @@ def test_a_list_of_keys_is_not_longer_than_a_query_may_be(
     if limit == "LISTED":
         monkeypatch.setattr(members, "LISTED", 9)
     else:
-        # Properties of Django 6.1, of which one is kept by the instance.
+        # These are properties in Django 6.1. An instance caches one of them.
         features = connections[using].features
         monkeypatch.delitem(vars(features), "max_query_params", raising=False)
         monkeypatch.setattr(type(features), "max_query_params", 20)
@@ -220,6 +220,6 @@ def test_a_list_of_keys_is_not_longer_than_a_query_may_be(
         found = keys_of(source, EVERYTHING)
     assert {*found} == expected
     assert len(found) == 47
-    # The keys, and so many of them a query: 9, or 18 values.
+    # The number of keys, and of keys in a query: 9 or 18 values.
     most = 9 if limit == "LISTED" else 18 // len(source.key.names)
     assert len(captured) == 1 + -(-47 // most)

@@ -1,4 +1,4 @@
-"""Slices that are read while those before them are used: the same rows, whoever reads them."""
+"""Prefetched slices: the rows are the same in any thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.sources import set_slices
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)
 ROWS, SLICE = 50, 10
-#: In seconds: what must happen happens long before.
+#: Timeout in seconds, so that a failing test does not hang.
 DEADLINE = 30
 ALL = Page(1, None, None)
 HOUR = Cast(ExtractHour("updated"), CharField())
@@ -57,13 +57,13 @@ def paths(batches: Iterator[Any]) -> list[str]:
 
 
 def readers() -> list[str]:
-    """The threads that read rows now."""
+    """Return the current threads that read rows."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-rows")]
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The thread of each query."""
+    """Record the thread of each query."""
     names: list[str] = []
     execute = CursorWrapper.execute
 
@@ -77,7 +77,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @contextmanager
 def failing(at: int) -> Iterator[None]:
-    """The query of this number, counted from 1, finds no server."""
+    """Make the query with this number, counted from 1, fail as if the server were gone."""
     execute, calls = CursorWrapper.execute, count(1)
 
     def broken(self: Any, *arguments: Any) -> Any:
@@ -95,18 +95,18 @@ class TestSlices:
         assert paths(source.batches(ALL)) == [f"/articles/a{n:02}/" for n in range(ROWS)]
         assert readers() == []
 
-    def test_are_read_in_another_thread_only_where_a_server_works(
+    def test_are_read_in_another_thread_only_if_a_server_works(
         self, source: Any, using: str, asked: list[str]
     ) -> None:
         paths(source.batches(ALL))
-        # The last one is empty.
+        # The last slice is empty.
         assert len(asked) == ROWS // SLICE + 1
         here = threading.current_thread().name
         elsewhere = [name for name in asked if name != here]
         assert asked[0] == here
         assert len(elsewhere) == (len(asked) - 1 if using == "postgresql" else 0)
 
-    def test_need_no_thread_where_there_is_but_one(self, source: Any, asked: list[str]) -> None:
+    def test_need_no_thread_if_there_is_only_one(self, source: Any, asked: list[str]) -> None:
         pk = Article.objects.using(source.bare_rows.db).order_by("pk")[SLICE - 2].pk
         asked.clear()
         assert len(paths(source.batches(Page(1, None, (str(pk),))))) == SLICE - 1
@@ -118,13 +118,13 @@ class TestSlices:
         batches.close()
         assert len(asked) == (2 if using == "postgresql" else 1)
 
-    def test_leave_no_thread_where_nobody_wants_more(self, source: Any, using: str) -> None:
+    def test_leave_no_thread_when_reading_stops(self, source: Any, using: str) -> None:
         batches = source.batches(ALL)
         next(batches)
         next(batches)
         batches.close()
         assert readers() == []
-        # The connection is this thread's alone again, and works.
+        # The connection belongs only to this thread again, and works.
         assert not connections[using].allow_thread_sharing
         assert Article.objects.using(using).count() == ROWS
 
@@ -134,10 +134,10 @@ class TestSlices:
         assert readers() == []
         assert not connections[using].allow_thread_sharing
 
-    def test_are_read_here_where_the_project_has_a_say_in_queries(
+    def test_are_read_in_this_thread_if_the_project_customizes_queries(
         self, source: Any, using: str, asked: list[str]
     ) -> None:
-        """What it does there can depend on the thread, as a schema for each tenant does."""
+        """The project's code can depend on the thread, for example with a schema for each tenant."""
         with connections[using].execute_wrapper(lambda execute, *arguments: execute(*arguments)):
             assert len(paths(source.batches(ALL))) == ROWS
         assert {*asked} == {threading.current_thread().name}
@@ -152,7 +152,7 @@ class TestSlices:
     def test_leave_the_connection_to_its_thread_though_the_reader_itself_lets_go(
         self, source: Any, using: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A garbage collector runs in any thread; there nobody can wait for that thread."""
+        """The garbage collector can run in any thread, which cannot wait for itself."""
         kept: list[Any] = [source.batches(ALL)]
         execute = CursorWrapper.execute
         next(kept[0])
@@ -176,7 +176,7 @@ class TestSlices:
         location = Case(When(pk__gte=later, then=Cast(slow, CharField())), default=Value("/x/"))
         batches = declared(using, location=location).batches(ALL)
         timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
-        # A shell lets what it starts in the background ignore interrupts.
+        # Processes that a shell starts in the background ignore interrupts.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         began = time.monotonic()
         timer.start()
@@ -204,7 +204,7 @@ class TestSlices:
         assert paths(declared(using, queryset=rows, **by_method).batches(ALL)) == expected
 
     def test_see_the_time_zone_that_is_active(self, source: Any, using: str) -> None:
-        """What an expression comes to can depend on it, in whatever slice."""
+        """The value of an expression can depend on the time zone in any slice."""
         if using == "mariadb":
             pytest.skip("MariaDB knows zones only where their tables are loaded")
         found = declared(using, location=Concat(Value("/"), HOUR, Value("/"), output_field=CharField()))

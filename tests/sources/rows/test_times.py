@@ -1,4 +1,4 @@
-"""Texts of times: they are what Python would have made of the values."""
+"""Times as text are the same as if Python had converted the values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.times import UTC, on_sqlite
 pytestmark = pytest.mark.usefixtures("small_slices")
 
 
-# The pure part: columns of text.
+# Without a database: columns of text
 
 
 def strict(text: str, *, times: bool, zone: str = "") -> str | None:
-    """What a text of exactly the expected form stands for, and `None` for every other one."""
+    """Return the value of a text in exactly the expected form, `None` for any other text."""
     form = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     if times:
         form += r" ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,6})?" + re.escape(zone)
@@ -42,7 +42,7 @@ def strict(text: str, *, times: bool, zone: str = "") -> str | None:
 
 
 def written(moment: datetime, zone: str) -> str:
-    """As SQLite and PostgreSQL have it: the latter without the zeros at the end of a fraction."""
+    """Return a time as SQLite and PostgreSQL write it. PostgreSQL omits zeros at the end of a fraction."""
     text = moment.isoformat(" ")
     return (text.rstrip("0") if "." in text and zone else text) + zone
 
@@ -53,7 +53,7 @@ instants = st.datetimes(min_value=datetime(1, 1, 1)) | st.datetimes(min_value=da
     lambda moment: moment.replace(microsecond=0)
 )
 
-#: Numbers of two digits near all the ends that there are.
+#: Two-digit numbers near all limits.
 pairs = st.sampled_from(
     [0, 1, 2, 4, 11, 12, 13, 15, 19, 20, 23, 24, 28, 29, 30, 31, 32, 59, 60, 61, 63, 99]
 )
@@ -63,7 +63,7 @@ years = st.sampled_from([0, 1, 4, 100, 400, 999, 1900, 2000, 2023, 2024, 2100, 9
 
 @st.composite
 def near_misses(draw: st.DrawFn, *, times: bool, zone: str) -> str:
-    """Texts of the right form whose numbers may be impossible, some with one character changed."""
+    """Draw texts of the right form. Numbers may be out of range, and a character may be changed."""
     text = f"{draw(years):04}-{draw(pairs):02}-{draw(pairs):02}"
     if times:
         fraction = draw(st.sampled_from(["", "", ".5", ".123456", ".000000", ".1234567", "."]))
@@ -76,7 +76,7 @@ def near_misses(draw: st.DrawFn, *, times: bool, zone: str) -> str:
 
 
 def check(texts: Sequence[str | None], *, times: bool, zone: str = "") -> None:
-    """All texts as they should be, or none at all."""
+    """Check that either all texts are converted correctly, or none."""
     wanted = [None if text is None else strict(text, times=times, zone=zone) for text in texts]
     found = w3c_texts(texts, times=times, zone=zone)
     good = all(new is not None for new, text in zip(wanted, texts, strict=True) if text is not None)
@@ -181,13 +181,13 @@ class TestAColumnOfTexts:
         assert w3c_texts([], times=True) == []
         assert w3c_texts((None, None), times=False) == (None, None)
 
-    def test_is_known_to_be_plain_where_each_row_has_one(self) -> None:
+    def test_is_known_to_be_plain_if_each_row_has_one(self) -> None:
         assert isinstance(w3c_texts(["2026-01-31"], times=False), SafeColumn)
         assert not isinstance(w3c_texts(["2026-01-31", None], times=False), SafeColumn)
 
 
 @on_sqlite
-def test_a_column_of_text_is_none_where_python_has_to_look_at_each_value() -> None:
+def test_there_is_no_column_of_text_if_python_must_convert_each_value() -> None:
     rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
     assert TimeText.from_annotation(rows, "other") is None
     assert TimeText.from_annotation(rows, "missing") is None

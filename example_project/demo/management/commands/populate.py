@@ -46,7 +46,7 @@ class Command(BaseCommand):
             self.fill(Event, rows.EVENTS, rows.events())
 
     def fill(self, model: type[Model], wanted: int, instances: Iterable[Model]) -> None:
-        """Add the `wanted` rows that do not exist yet; a unique column identifies them."""
+        """Add those of the `wanted` rows that do not exist yet. A unique column identifies each row."""
         started = time.perf_counter()
         objects = model._default_manager
         old_count = objects.count()

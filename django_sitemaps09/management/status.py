@@ -1,0 +1,224 @@
+"""The state of live serving and of the export, without building page maps or rendering pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+from django.core.cache import DEFAULT_CACHE_ALIAS, caches
+
+from django_sitemaps09 import manifest, protocol, sections, sources, stores
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.export.options import export_base
+from django_sitemaps09.export.publishing.journal import read_journal
+from django_sitemaps09.export.rendering.run import RUN
+from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section
+from django_sitemaps09.sources import UrlsSource, has_key_ranges
+from django_sitemaps09.stores import Store
+from django_sitemaps09.views import caching, exported, page_maps
+from django_sitemaps09.views.responses import is_host_from_client
+
+#: How a section is divided into pages.
+Paging = Literal["key ranges", "positions", "get_urls"]
+#: How the values of its entries are read.
+Hooks = Literal["columns", "methods"]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatus:
+    """One of Django's caches. `is_shared` is `None` if the cache cannot be created."""
+
+    alias: str
+    backend: str | None = None
+    is_shared: bool | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapStatus:
+    """A cached page map. `age` is the number of seconds since it was built or renewed."""
+
+    pages: int
+    rows_per_page: int
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSection:
+    """The published pages of a section.
+
+    `bytes` is the size before compression, `size` the size of the files.
+    """
+
+    pages: int
+    urls: int
+    bytes: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SectionStatus:
+    """A section. `hooks` is `None` for an opaque sitemap, `live` if the cache has no page map."""
+
+    section: str
+    sitemap: str | None = None
+    paging: Paging | None = None
+    hooks: Hooks | None = None
+    live: MapStatus | None = None
+    export: ExportedSection | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportStatus:
+    """The published export. `run` and `started` are those of the last run that changed anything.
+
+    `is_unfinished` is true while a run replaces files, and after a run was killed while doing so.
+    """
+
+    target: str | None = None
+    run: str | None = None
+    started: datetime | None = None
+    is_unfinished: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of sections, and of the settings that concern them.
+
+    `base_url` is `None` if clients choose the host. `map_cache` is the cache of page maps, `live_cache` the
+    cache of rendered pages. `export` is `None` if the settings name no target.
+    """
+
+    base_url: str | None
+    live_seconds: float
+    map_cache: CacheStatus
+    live_cache: CacheStatus | None
+    export: ExportStatus | None
+    sections: Sequence[SectionStatus]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the status as a dict for JSON."""
+        document = asdict(self)
+        if self.export is not None and self.export.started is not None:
+            document["export"]["started"] = self.export.started.isoformat()
+        return document
+
+
+def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
+    """Return the status of the named sections, or of all sections, for one host.
+
+    Errors of caches, of the storage and of single sections are part of the status. Raise
+    `UnknownSectionError` or `ImproperlyConfigured` for invalid arguments or settings.
+    """
+    declarations = dict(sections.native_mapping().items())
+    for name in names:
+        if name not in declarations:
+            raise sections.unknown_section(name, declarations)
+    has_base = base_url is not None or not is_host_from_client()
+    # If clients choose the host, page maps do not depend on it.
+    base = export_base(base_url) if has_base else protocol.parse_base(page_maps.HOST)
+    map_cache = _cache(DEFAULT_CACHE_ALIAS)
+    export, root, state = _export(base)
+    section_statuses = []
+    for name in names or declarations:
+        section_status = _section(name, declarations[name], base, is_cached=map_cache.error is None)
+        if root is not None and state is not None and name in root.files:
+            section_status = _with_export(section_status, state, root.files[name])
+        section_statuses.append(section_status)
+    return Status(
+        base_url=str(base) if has_base else None,
+        live_seconds=conf.live_seconds,
+        map_cache=map_cache,
+        live_cache=None if conf.live_cache is None else _cache(conf.live_cache),
+        export=export,
+        sections=section_statuses,
+    )
+
+
+def _cache(alias: str) -> CacheStatus:
+    cache_status = CacheStatus(alias)
+    try:
+        is_shared, backend = caching.is_shared(alias), type(caches[alias]).__name__
+        cache_status = replace(cache_status, backend=backend, is_shared=is_shared)
+        caches[alias].get("django_sitemaps09:status")
+    except Exception as error:  # noqa: BLE001 each backend raises its own errors
+        return replace(cache_status, error=reason_of(error))
+    return cache_status
+
+
+def _section(name: str, section: Section, base: Base, *, is_cached: bool) -> SectionStatus:
+    section_status = SectionStatus(name)
+    try:
+        with site_locale():
+            source: Any = sources.source(name, section, base, conf.limits)
+            paging, hooks = _reading(source)
+            sitemap = type(source.sitemap if hooks is None else source.declaration.sitemap)
+            section_status = SectionStatus(
+                name, f"{sitemap.__module__}.{sitemap.__qualname__}", paging, hooks
+            )
+            live = page_maps.cached_map(source) if is_cached and has_key_ranges(source) else None
+    except Exception as error:  # noqa: BLE001 a project's section can raise anything
+        return replace(section_status, error=reason_of(error))
+    if live is None:
+        return section_status
+    age = round(max(0.0, time.time() - live.renewed_at), 1)
+    return replace(section_status, live=MapStatus(len(live.pages), live.rows, age))
+
+
+def _reading(source: Any) -> tuple[Paging, Hooks | None]:
+    if isinstance(source, UrlsSource):
+        return "get_urls", None
+    hooks: Hooks = "methods" if source.declaration.needs_items else "columns"
+    return "key ranges" if has_key_ranges(source) else "positions", hooks
+
+
+def _export(base: Base) -> tuple[ExportStatus | None, Manifest | None, Store | None]:
+    """Return the status of the export for a host, the root of its manifest, and its state."""
+    if not exported.is_configured():
+        return None, None, None
+    export_status, root, state = ExportStatus(), None, None
+    try:
+        for folder in (stores.host_folder(base), ""):
+            target = stores.target_store(None, folder)
+            state = stores.state_store(target, folder)
+            export_status = replace(export_status, target=target.label)
+            root = manifest.read_root(state)
+            if root is not None:
+                export_status = replace(export_status, run=root.run, started=_started(root.run))
+                break
+        is_unfinished = state is not None and read_journal(state) is not None
+        return replace(export_status, is_unfinished=is_unfinished), root, state
+    except Exception as error:  # noqa: BLE001 each storage raises its own errors
+        return replace(export_status, error=reason_of(error)), root, state
+
+
+def _started(run: str) -> datetime | None:
+    """Return the time at which a run started; `None` if its name does not contain the time."""
+    with suppress(ValueError):
+        time_part = run.removeprefix(RUN).partition("-")[0]
+        return datetime.strptime(time_part, "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc)
+    return None
+
+
+def _with_export(section_status: SectionStatus, state: Store, file: str) -> SectionStatus:
+    try:
+        record = manifest.read_section(state, file)
+    except Exception as error:  # noqa: BLE001 each storage raises its own errors
+        return replace(section_status, error=section_status.error or reason_of(error))
+    pages = record.pages
+    section_export = ExportedSection(
+        pages=len(pages),
+        urls=record.urls,
+        bytes=sum(page.bytes for page in pages),
+        size=sum(page.size for page in pages),
+    )
+    return replace(section_status, export=section_export)

@@ -1,0 +1,129 @@
+"""Serve the files of an export from the native views, if `SERVE_EXPORTED` is set.
+
+An ETag is made of the opened file, and not of the manifest: an export replaces files before it replaces the
+manifest, so the digests there can be those of other bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
+
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+
+from django_sitemaps09 import protocol, sections, stores
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores import LocalStore, Store, content_type
+from django_sitemaps09.views import exported, validators
+from django_sitemaps09.views.exported import Export
+from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, current_base
+from django_sitemaps09.views.stopwatch import Stopwatch, status_result
+
+
+class GzipFileStream(GzipFile, FileResponse):
+    """A gzip file that the server streams from the disk."""
+
+
+def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase | None:
+    """Return an exported file, or a redirect to it. Return `None` if the view must respond with live data.
+
+    That is the case without an export for the host of the request, if the export does not have the file,
+    if its files are served at other paths of the host, or if the view serves other sections.
+    """
+    if not _serves(sitemaps):
+        return None
+    stopwatch = Stopwatch(f"File {name!r}")
+    base = current_base(request)
+    try:
+        export = exported.current_export(base)
+        response = None if export is None else _response(request, base, export, name)
+    except (ExportError, OSError) as error:
+        exported.ignore_export(base, error)
+        return None
+    if response is not None:
+        stopwatch.log(status_result(response.status_code, "file"))
+    return response
+
+
+def _response(request: HttpRequest, base: Base, export: Export, name: str) -> HttpResponseBase | None:
+    if not export.lists(name):
+        return None
+    store = stores.target_store(None, export.folder)
+    url = f"{export.root.url}{name}"
+    if _is_elsewhere(request, base, url):
+        return _redirect(request, store, name, url)
+    if unquote(urlsplit(url).path) != request.path:
+        return None
+    return _file_response(request, store, name)
+
+
+def index_names(request: HttpRequest, sitemaps: Sitemaps) -> Sequence[str]:
+    """Return the file names of the exported indexes; none if the index is live."""
+    if not _serves(sitemaps):
+        return ()
+    base = current_base(request)
+    try:
+        export = exported.current_export(base)
+    except (ExportError, OSError) as error:
+        exported.ignore_export(base, error)
+        return ()
+    return () if export is None else export.root.indexes
+
+
+def _serves(sitemaps: Sitemaps) -> bool:
+    """Return whether a view serves files of an export."""
+    return conf.serve_exported and exported.is_configured() and _is_export_of(sitemaps)
+
+
+def _is_export_of(sitemaps: Sitemaps) -> bool:
+    """Return whether an export without arguments exports the sections of a view."""
+    return sitemaps is None or (conf.sitemaps is not None and sitemaps is sections.mapping())
+
+
+def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
+    """Return whether the files are on another host. The scheme is ignored: a proxy can change it."""
+    domain = protocol.origin(url).domain
+    return domain != protocol.origin(str(base)).domain and domain != request.get_host().lower()
+
+
+def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpResponseBase | None:
+    file = store.open(name)
+    if file is None:
+        return None
+    file.close()
+    return validators.respond(request, HttpResponseRedirect(url), None)
+
+
+def _file_response(request: HttpRequest, store: Store, name: str) -> HttpResponseBase | None:
+    """Return a file. A local file is streamed under WSGI, so that the server can use `sendfile()`.
+
+    ASGI servers get the content at once: Django would read the whole file, too, and warn about it.
+    """
+    is_gzip = name.endswith(".gz")
+    response: HttpResponseBase
+    if isinstance(store, LocalStore) and isinstance(request, WSGIRequest):
+        file = store.open(name)
+        if file is None:
+            return None
+        response_class = GzipFileStream if is_gzip else FileResponse
+        response = response_class(file, content_type=content_type(name))
+        answer = validators.respond(request, response, _etag(file))
+        if answer is not response:
+            file.close()
+        return answer
+    content = store.read(name, protocol.MAX_BYTES)
+    if content is None:
+        return None
+    response = (GzipFileResponse if is_gzip else HttpResponse)(content, content_type=content_type(name))
+    return validators.respond(request, response, validators.of_content(content))
+
+
+def _etag(file: BinaryIO) -> str:
+    """Return the ETag of an open local file. An export never changes a file, it only replaces it."""
+    status = os.fstat(file.fileno())
+    return f'W/"{status.st_mtime_ns:x}-{status.st_size:x}"'

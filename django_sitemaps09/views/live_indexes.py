@@ -1,0 +1,121 @@
+"""Divide the live pages of all sections into indexes within the limits of the protocol.
+
+Indexes have the same file names as in an export. Pages are listed in order, so a page can move to an
+adjacent index when pages are added or removed before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from django.http import HttpRequest
+from django.urls import get_script_prefix
+
+from django_sitemaps09 import protocol, sources, writer
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.entries import IndexEntry
+from django_sitemaps09.filenames import INDEX, index_name
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sections import Section
+from django_sitemaps09.views import caching, page_maps
+from django_sitemaps09.views.responses import is_host_from_client, native_url
+
+#: Limits of one index.
+LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
+# The longest lastmod: the division must not depend on the values.
+_LASTMOD = "9999-12-31T23:59:59.999999+00:00"
+# Seconds until the number of indexes is forgotten.
+_SECONDS = 30 * 86_400
+# A higher cached number is not from this package: robots.txt has room for no more lines.
+_MAX_COUNT = 10_000
+# A page number to make the URLs of a section. No page of an export has it.
+_NUMBER = "999999999"
+
+
+class SectionPages(NamedTuple):
+    """The live pages of a section, each with its newest lastmod, and the URL around the page number."""
+
+    pages: Sequence[tuple[Page, str | None]]
+    before: str
+    after: str
+
+    def entry(self, number: int, lastmod: str | None) -> IndexEntry:
+        """Return the index entry of a page."""
+        return IndexEntry(f"{self.before}{number}{self.after}", lastmod)
+
+
+#: The entries of one index, which are not rendered yet.
+_Index = list[tuple[SectionPages, Page, str | None]]
+
+
+def section_pages(request: HttpRequest, section: str, declaration: Section, base: Base) -> SectionPages:
+    """Return the live pages of a section."""
+    with site_locale():
+        source = sources.source(section, declaration, base, conf.limits)
+        live_pages = page_maps.live_index(section, source)
+    name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
+    # reverse() takes longer than everything else in an index, so it is called once for each section.
+    path = native_url(request, name, section=section, page=_NUMBER)
+    before, _, after = f"{base}{path}".rpartition(_NUMBER)
+    return SectionPages(live_pages, before, after)
+
+
+def divide(sections: Iterable[SectionPages]) -> list[_Index]:
+    """Return the pages of each index. There is always a first index."""
+    indexes: list[_Index] = [[]]
+    empty = total = len(_document([]))
+    for section in sections:
+        if not section.pages:
+            continue
+        longest = section.entry(max(page.number for page, _ in section.pages), _LASTMOD)
+        size = len(_document([longest])) - empty
+        for page, lastmod in section.pages:
+            if indexes[-1] and (len(indexes[-1]) >= LIMITS.urls or total + size > LIMITS.bytes):
+                indexes.append([])
+                total = empty
+            indexes[-1].append((section, page, lastmod))
+            total += size
+    return indexes
+
+
+def document(indexes: Sequence[_Index], name: str, index_url: Callable[[int], str]) -> bytes | None:
+    """Return the index with a file name; `None` if there is no such index.
+
+    `index_url` returns the URL of `sitemap-N.xml`, for the first index of a cascade.
+    """
+    numbers = range(1, len(indexes) + 1)
+    is_cascade = conf.cascade and len(indexes) > 1
+    if is_cascade and name == INDEX:
+        return _document([IndexEntry(index_url(number), None) for number in numbers])
+    for number in numbers:
+        if name == index_name(number, cascade=is_cascade):
+            entries = indexes[number - 1]
+            return _document(section.entry(page.number, lastmod) for section, page, lastmod in entries)
+    return None
+
+
+def _document(entries: Iterable[IndexEntry]) -> bytes:
+    return writer.index_document(entries, styled=conf.stylesheet)
+
+
+def store_count(base: Base, path: str, count: int) -> None:
+    """Cache the number of indexes, for robots.txt. `path` is that of the first index."""
+    if count != read_count(base, path):
+        caching.store(_count_name(base, path), count, _SECONDS)
+
+
+def read_count(base: Base, path: str) -> int:
+    """Return the cached number of indexes; 1 if it is not known.
+
+    robots.txt must not depend on any section: crawlers stay away from a site if they cannot read it.
+    """
+    count = caching.get(_count_name(base, path))
+    return count if isinstance(count, int) and 1 <= count <= _MAX_COUNT else 1
+
+
+def _count_name(base: Base, path: str) -> str:
+    # On some servers, clients can choose the script prefix.
+    facts = (None if is_host_from_client() else str(base), path.removeprefix(get_script_prefix()))
+    return f"django_sitemaps09:indexes:{sources.digest(facts)}"

@@ -1,0 +1,318 @@
+"""`manage.py sitemaps_status`: what it reports, and that it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.management import CommandError, call_command
+from django.db import connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09 import manifest
+from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, write_journal
+from django_sitemaps09.management.status import (
+    CacheStatus,
+    ExportedSection,
+    ExportStatus,
+    MapStatus,
+    SectionStatus,
+    Status,
+)
+from django_sitemaps09.stores import STATE, LocalStore
+from django_sitemaps09.views import page_maps
+from tests.docs.pages import PAGES
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.commands import Broken
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.native_views import Foreign
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+FILES = "django.core.cache.backends.filebased.FileBasedCache"
+
+
+class BrokenCache(LocMemCache):
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        raise ConnectionError("the server does not answer")
+
+    get_many = set = add = delete = get
+
+
+class Named(Articles):
+    """Section with a hook that is a method."""
+
+    def priority(self, item: Article) -> float:
+        return 0.5
+
+
+class Slice(Articles):
+    def items(self) -> Any:
+        return Article.objects.order_by("-pk")[:12]
+
+
+@pytest.fixture
+def articles(register: Callable[..., None]) -> None:
+    for number in range(1, 26):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+
+
+@pytest.fixture
+def file_cache(settings: Any, tmp_path: Path) -> None:
+    """A cache that is shared without a server."""
+    settings.CACHES = {"default": {"BACKEND": FILES, "LOCATION": str(tmp_path / "cache")}}
+
+
+@pytest.fixture
+def an_hour_ago(monkeypatch: pytest.MonkeyPatch) -> SecondsClock:
+    """Set back the clock by which page maps are built."""
+    seconds_clock = SecondsClock(time.time() - 3_600)
+    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    return seconds_clock
+
+
+def said(*arguments: str) -> str:
+    out = StringIO()
+    call_command("sitemaps_status", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def reported(*arguments: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(said(*arguments, "--format", "json"))
+    return document
+
+
+def rows(output: str) -> list[list[str]]:
+    """Return the cells of the table, without its head."""
+    lines = output.partition("\nsection ")[2].splitlines()[1:]
+    return [re.split("  +", line) for line in lines]
+
+
+@pytest.mark.usefixtures("articles", "file_cache")
+class TestAPageMap:
+    def test_is_described_as_it_is_in_the_cache(self, an_hour_ago: SecondsClock) -> None:
+        pages = Client().get("/sitemap.xml").content.count(b"<sitemap>")
+        [section] = reported()["sections"]
+        live = section["live"]
+        assert live["pages"] == pages > 1
+        assert live["rows_per_page"] == 10
+        assert 3_600 <= live["age"] < 3_700
+        [row] = rows(said())
+        assert row[2:6] == ["key ranges, columns", str(pages), "10", row[5]]
+        assert 3_600 <= int(row[5].replace(",", "")) < 3_700
+
+    def test_is_neither_built_nor_renewed(
+        self, an_hour_ago: SecondsClock, django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(0):
+            assert reported()["sections"][0]["live"] is None
+        Client().get("/sitemap-articles-1.xml")
+        an_hour_ago.move(3_600)
+        with django_assert_num_queries(0):
+            assert [reported()["sections"][0]["live"]["age"] >= 3_600 for _ in range(2)] == [True, True]
+
+    def test_is_the_same_for_all_hosts_that_clients_choose(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["*"]
+        Client().get("/sitemap.xml", headers={"host": "a.example"})
+        status = reported()
+        assert status["base_url"] is None
+        assert status["sections"][0]["live"]["pages"] > 1
+        assert "Host: from the request" in said()
+
+
+@pytest.mark.usefixtures("file_cache")
+def test_a_section_with_key_ranges_needs_no_query(using: str, register: Callable[..., None]) -> None:
+    queryset = Article.objects.using(using).filter(published=True)
+    register(articles=type("Section", (Articles,), {"queryset": queryset}))
+    ArticleFactory(pk=100, slug="s100", using=using)
+    Client().get("/sitemap.xml")
+    with CaptureQueriesContext(connections[using]) as queries:
+        [section] = reported()["sections"]
+    assert section["live"]["pages"] >= 1
+    assert len(queries) == 0
+
+
+def test_every_way_to_read_a_section_has_its_name(
+    register: Callable[..., None], django_assert_num_queries: Any
+) -> None:
+    register(articles=Articles, named=Named, slice=Slice, numbers=Numbers(3), foreign=Foreign)
+    # Rows that are paginated by position are counted.
+    with django_assert_num_queries(1):
+        sections = reported()["sections"]
+    assert {section["section"]: (section["paging"], section["hooks"]) for section in sections} == {
+        "articles": ("key ranges", "columns"),
+        "named": ("key ranges", "methods"),
+        "slice": ("positions", "columns"),
+        "numbers": ("positions", "methods"),
+        "foreign": ("get_urls", None),
+    }
+    assert [section["sitemap"] for section in sections][:2] == [
+        "tests.support.articles.Articles",
+        f"{__name__}.Named",
+    ]
+    assert rows(said())[-1] == ["foreign", f"{Foreign.__module__}.Foreign", "get_urls", *"-------"]
+
+
+@pytest.mark.usefixtures("articles")
+class TestTheExport:
+    def test_is_described_as_it_was_published(
+        self, configure: Callable[..., None], folder: Path, clock: Any
+    ) -> None:
+        configure(ROOT=folder)
+        assert reported()["export"]["run"] is None
+        assert ", nothing published" in said()
+        report = export()
+        status = reported()
+        assert status["export"]["target"] == str(folder)
+        assert status["export"]["run"].startswith("run-20260901T120000-")
+        assert status["export"]["started"] == "2026-09-01T12:00:00+00:00"
+        assert status["export"]["is_unfinished"] is False
+        [section] = report.sections
+        sizes = [path.stat().st_size for path in folder.glob("sitemap-articles-*.xml.gz")]
+        assert status["sections"][0]["export"] == {
+            "pages": len(section.files),
+            "urls": 25,
+            "bytes": section.bytes,
+            "size": sum(sizes),
+        }
+        assert "last changed by the run of 2026-09-01 12:00:00 UTC" in said()
+        assert rows(said())[0][6:] == [str(len(sizes)), "25", f"{section.bytes:,}", f"{sum(sizes):,}"]
+
+    def test_that_was_killed_is_reported(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(ROOT=folder)
+        export()
+        state = LocalStore(folder / STATE)
+        root = (state.folder / manifest.ROOT).read_text()
+        write_journal(state, Journal("run-1", (), root, (), (), ()))
+        status = reported()
+        assert (status["export"]["is_unfinished"], status["export"]["error"]) == (True, None)
+        assert "or was killed while publishing" in said()
+        (state.folder / JOURNAL).write_text("{}")
+        status = reported()
+        assert JOURNAL in status["export"]["error"]
+        assert status["sections"][0]["export"]["urls"] == 25
+        assert f"{folder} cannot be read: ExportError" in said()
+
+    def test_of_the_host_is_described(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(ROOT=folder)
+        export_hosts([BASE, "https://www.example.org"])
+        ArticleFactory(slug="another")
+        export_hosts(["https://www.example.org"])
+        assert reported()["sections"][0]["export"]["urls"] == 25
+        other = reported("--base-url", "https://www.example.org")
+        assert other["base_url"] == "https://www.example.org"
+        assert other["export"]["target"] == str(folder / "www.example.org")
+        assert other["sections"][0]["export"]["urls"] == 26
+
+    def test_that_does_not_exist_is_none(self) -> None:
+        status = reported()
+        assert status["export"] is None
+        assert status["sections"][0]["export"] is None
+        assert "Export: no STORAGE or ROOT" in said()
+
+
+@pytest.mark.usefixtures("articles")
+class TestAFailure:
+    def test_of_a_section_leaves_the_others(self, register: Callable[..., None]) -> None:
+        register(broken=Broken(1), articles=Articles)
+        broken, articles = reported()["sections"]
+        assert broken["error"] == "OSError: the disk with the numbers is gone"
+        assert articles["error"] is None
+        assert "\nbroken: OSError: the disk with the numbers is gone\n" in said()
+
+    def test_of_the_caches_is_reported(self, settings: Any, configure: Callable[..., None]) -> None:
+        broken = {"BACKEND": f"{__name__}.BrokenCache"}
+        settings.CACHES = {"default": broken, "pages": broken}
+        configure(LIVE_CACHE="pages")
+        status = reported()
+        for name, alias in (("map_cache", "default"), ("live_cache", "pages")):
+            assert status[name]["alias"] == alias
+            assert status[name]["error"] == "ConnectionError: the server does not answer"
+        assert status["sections"][0] == {
+            "section": "articles",
+            "sitemap": "tests.support.articles.Articles",
+            "paging": "key ranges",
+            "hooks": "columns",
+            "live": None,
+            "export": None,
+            "error": None,
+        }
+        assert "fails: ConnectionError: the server does not answer" in said()
+
+    def test_of_the_storage_is_reported(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(ROOT=folder)
+        export()
+        (folder / ".sitemaps09" / "manifest.json").write_text("{")
+        status = reported()
+        assert "manifest.json cannot be read" in status["export"]["error"]
+        assert status["sections"][0]["export"] is None
+        configure(ROOT=None, STORAGE="missing")
+        assert "missing" in reported()["export"]["error"]
+
+    def test_of_a_section_file_is_that_sections_error(
+        self, configure: Callable[..., None], folder: Path
+    ) -> None:
+        configure(ROOT=folder)
+        export()
+        [file] = (folder / ".sitemaps09").glob("section-*.jsonl")
+        file.write_text("")
+        [section] = reported()["sections"]
+        assert section["paging"] == "key ranges"
+        assert f"{file.name} cannot be read" in section["error"]
+
+
+@pytest.mark.usefixtures("articles")
+class TestArguments:
+    def test_select_sections(self, register: Callable[..., None]) -> None:
+        register(articles=Articles, numbers=Numbers(3))
+        assert [section["section"] for section in reported("numbers")["sections"]] == ["numbers"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["artcles"], "There is no section 'artcles'. Did you mean 'articles'?"),
+            (["--base-url", "www.example.com"], "--base-url: "),
+        ],
+    )
+    def test_that_are_invalid_are_errors(self, arguments: Sequence[str], message: str) -> None:
+        with pytest.raises(CommandError, match=message.replace("?", r"\?")):
+            said(*arguments)
+
+    def test_settings_are_reported(self, settings: Any, configure: Callable[..., None]) -> None:
+        settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": FILES, "LOCATION": "unused"}}
+        configure(LIVE_CACHE="pages", LIVE_SECONDS=5)
+        status = reported()
+        assert status["live_seconds"] == 5
+        assert status["live_cache"] == {
+            "alias": "pages",
+            "backend": "FileBasedCache",
+            "is_shared": True,
+            "error": None,
+        }
+        assert status["map_cache"]["is_shared"] is False
+        assert "LIVE_SECONDS: 5" in said()
+        assert "Rendered pages: cache 'pages' (FileBasedCache, shared)" in said()
+
+
+def test_every_key_is_documented() -> None:
+    text = PAGES["docs/reference/commands.md"].partition("sitemaps_status")[2]
+    kinds = (Status, CacheStatus, SectionStatus, MapStatus, ExportedSection, ExportStatus)
+    keys = {field.name for kind in kinds for field in fields(kind)}
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []

@@ -1,0 +1,456 @@
+"""Exported files that the native views serve with `SERVE_EXPORTED`."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TypeAlias
+from wsgiref.util import FileWrapper
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import FileResponse
+from django.test import AsyncClient, Client, RequestFactory
+from django.urls import include, path
+
+from django_sitemaps09 import manifest
+from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.stores import STATE, LocalStore
+from django_sitemaps09.views import exported
+from tests.models import Article
+from tests.support import native_views
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.native_views import locations
+from tests.support.sections import Numbers
+from tests.support.stores import Overwriting, saved, storage
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(SERVE_EXPORTED=True, STYLESHEET=True)]
+TYPES = {
+    "sitemap.xml": "application/xml",
+    "sitemap.css": "text/css; charset=utf-8",
+    "sitemap-articles-1.xml.gz": "application/gzip",
+    "sitemap-articles-2.xml.gz": "application/gzip",
+    "sitemap-text-1.txt": "text/plain; charset=utf-8",
+}
+PAGE = "/sitemap-articles-1.xml.gz"
+Files: TypeAlias = Callable[[], dict[str, bytes]]
+
+
+class Text(Numbers):
+    format = "text"
+
+
+SECTIONS: dict[str, Any] = {"articles": Articles, "text": Text(3)}
+
+
+@pytest.fixture(autouse=True)
+def _sections(register: Callable[..., None]) -> None:
+    register(**SECTIONS)
+    write(*range(1, 16))
+
+
+@pytest.fixture
+def public(configure: Callable[..., None], folder: Path) -> Path:
+    """The folder of an export."""
+    configure(ROOT=folder)
+    export()
+    return folder
+
+
+@pytest.fixture
+def memory(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export to a storage in memory. Its lock would need a service."""
+    monkeypatch.setattr("django_sitemaps09.stores.exclusive_lock", lambda store: nullcontext(lambda: None))
+    declare(sitemaps=storage(Overwriting))
+    export()
+
+
+@pytest.fixture(params=["public", "memory"])
+def files(request: pytest.FixtureRequest) -> Files:
+    """The public files of an export."""
+    folder = request.getfixturevalue(request.param)
+    if folder is not None:
+        return lambda: {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    return lambda: {name: content for name, content in saved("sitemaps").items() if "/" not in name}
+
+
+def get(url: str, **headers: str) -> Any:
+    """Return a response with all its content as `body`."""
+    response: Any = native_views.get(url, **headers)
+    response.body = b"".join(response.streaming_content) if response.streaming else response.content
+    return response
+
+
+def write(*keys: int) -> None:
+    for key in keys:
+        ArticleFactory(pk=key, slug=f"s{key}")
+
+
+def slugs(url: str) -> list[str]:
+    """Return the last parts of the URLs in a document, which must exist."""
+    response = get(url)
+    assert response.status_code == 200
+    content = response.body
+    content = gzip.decompress(content) if url.endswith(".gz") else content
+    return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
+
+
+def is_file(url: str) -> bool:
+    return isinstance(get(url), FileResponse)
+
+
+class TestAFile:
+    def test_is_served_as_the_export_wrote_it_without_a_query(
+        self, files: Files, django_assert_num_queries: Any
+    ) -> None:
+        Article.objects.all().delete()
+        assert files().keys() == TYPES.keys()
+        for name, content in files().items():
+            with django_assert_num_queries(0):
+                response = get(f"/{name}")
+            assert (response.status_code, response.body) == (200, content)
+            assert response["Content-Type"] == TYPES[name]
+            assert response["X-Robots-Tag"] == "noindex, noodp, noarchive"
+            assert "Content-Encoding" not in response.headers
+            assert "Content-Disposition" not in response.headers
+
+    def test_has_an_etag_that_lasts_until_it_changes(self, files: Files) -> None:
+        etags = {name: get(f"/{name}")["ETag"] for name in files()}
+        assert len({*etags.values()}) == len(TYPES)
+        export()
+        Article.objects.filter(pk=1).update(slug="t1")
+        assert {name: get(f"/{name}")["ETag"] for name in files()} == etags
+        for name, etag in etags.items():
+            for header in (etag, f'"other", {etag}', "*"):
+                response = get(f"/{name}", If_None_Match=header)
+                assert (response.status_code, response.body, response["ETag"]) == (304, b"", etag)
+            assert get(f"/{name}", If_Match='"other"').status_code == 412
+        export()
+        assert slugs(PAGE)[0] == "t1"
+        assert get(PAGE, If_None_Match=etags[PAGE[1:]]).status_code == 200
+        assert (
+            get("/sitemap-articles-2.xml.gz", If_None_Match=etags["sitemap-articles-2.xml.gz"]).status_code
+            == 304
+        )
+
+    def test_answers_get_and_head_alone(self, files: Files) -> None:
+        head: Any = Client().head(PAGE)
+        head.close()
+        assert head.status_code == 200
+        assert (head["ETag"], head["Content-Type"]) == (get(PAGE)["ETag"], "application/gzip")
+        assert Client().post(PAGE).status_code == 405
+
+    def test_has_the_directives_of_the_setting(self, files: Files, configure: Callable[..., None]) -> None:
+        configure(CACHE_CONTROL={"public": True, "max_age": 60})
+        response = get(PAGE)
+        assert response["Cache-Control"] == "public, max-age=60"
+        assert get(PAGE, If_None_Match=response["ETag"])["Cache-Control"] == "public, max-age=60"
+
+    @pytest.mark.parametrize("conditional", [True, False])
+    def test_is_compressed_once_under_middleware(
+        self, files: Files, settings: Any, conditional: bool
+    ) -> None:
+        middleware = ["django.middleware.http.ConditionalGetMiddleware"] if conditional else []
+        settings.MIDDLEWARE = [*middleware, "django.middleware.gzip.GZipMiddleware", *settings.MIDDLEWARE]
+        response = get(PAGE, Accept_Encoding="gzip")
+        assert (response.body, "Content-Encoding" in response.headers) == (files()[PAGE[1:]], False)
+        response = get("/sitemap.xml", Accept_Encoding="gzip")
+        assert response["Content-Encoding"] == "gzip"
+        assert gzip.decompress(response.body) == files()["sitemap.xml"]
+        for url in (PAGE, "/sitemap.xml"):
+            assert get(url, Accept_Encoding="gzip", If_None_Match=get(url)["ETag"]).status_code == 304
+
+    def test_is_sent_by_the_server_if_it_can_send_files(self, public: Path) -> None:
+        request = RequestFactory().get(PAGE)
+        request.environ["wsgi.file_wrapper"] = FileWrapper
+        sent: Any = WSGIHandler()(request.environ, lambda status, headers: None)
+        assert isinstance(sent, FileWrapper)
+        assert os.fstat(sent.filelike.fileno()).st_ino == (public / PAGE[1:]).stat().st_ino
+        assert b"".join(sent) == (public / PAGE[1:]).read_bytes()
+        sent.close()
+        assert sent.filelike.closed
+
+    def test_is_closed_if_the_client_has_it(self, public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened: list[Any] = []
+        open_ = LocalStore.open
+        monkeypatch.setattr(LocalStore, "open", lambda *args: opened.append(open_(*args)) or opened[-1])
+        etag = get(PAGE)["ETag"]
+        assert get(PAGE, If_None_Match=etag).status_code == 304
+        assert opened[-1].closed
+
+    def test_is_not_streamed_under_asgi_where_django_would_warn(
+        self, public: Path, recwarn: pytest.WarningsRecorder
+    ) -> None:
+        for name in TYPES:
+            response: Any = async_to_sync(AsyncClient().get)(f"/{name}")
+            assert (response.status_code, response.streaming) == (200, False)
+            assert (response.content, response["Content-Type"]) == (
+                (public / name).read_bytes(),
+                TYPES[name],
+            )
+            again: Any = async_to_sync(AsyncClient().get)(
+                f"/{name}", headers={"If-None-Match": response["ETag"]}
+            )
+            assert again.status_code == 304
+        assert [str(warning.message) for warning in recwarn] == []
+
+
+class TestTheLiveView:
+    def test_answers_where_the_export_has_no_such_file(self, public: Path) -> None:
+        for url in ("/sitemap-articles-1.xml", "/sitemap-articles-1.txt", "/sitemap-text-1.xml"):
+            assert not is_file(url)
+            assert get(url).status_code == 200
+        (public / PAGE[1:]).unlink()
+        assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
+        assert get("/sitemap-articles-3.xml.gz").status_code == 404
+
+    def test_answers_for_what_no_export_wrote(self, public: Path, register: Callable[..., None]) -> None:
+        register(**SECTIONS, mine=Numbers(1))
+        for name in ("sitemap-mine-1.xml.gz", "sitemap-mine-1.txt"):
+            (public / name).write_bytes(b"of another program")
+            assert get(f"/{name}").content != b"of another program"
+        (public / "sitemap-99.xml").write_bytes(b"of another program")
+        assert get("/sitemap-99.xml").status_code == 404
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            f"{STATE}/manifest.json",
+            "sitemap-articles-1.xml.gz/",
+            "sitemap-../articles-1.xml",
+            "sitemap-articles-..%2f1.xml.gz",
+            "%2e%2e/public/sitemap.xml",
+            "sitemap-articles-1.xml.gz%00",
+            "sitemap-articles-0000000001.xml.gz",
+        ],
+    )
+    def test_never_opens_a_path_of_a_client(
+        self, public: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.setattr(LocalStore, "open", lambda *args: pytest.fail("opened"))
+        assert get(f"/{name}").status_code == 404
+
+    @pytest.mark.parametrize("obstacle", ["folder", "link", "forbidden"])
+    def test_answers_for_an_unreadable_file_and_logs_that_once(
+        self, public: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, obstacle: str
+    ) -> None:
+        file = public / PAGE[1:]
+        content = file.rename(public / "elsewhere")
+        if obstacle == "folder":
+            file.mkdir()
+        elif obstacle == "link":
+            file.symlink_to(content)
+        else:
+            monkeypatch.setattr(LocalStore, "open", _forbidden)
+        for _ in range(3):
+            assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
+        [record] = caplog.records
+        assert record.getMessage().startswith("Live pages are served, because an exported file cannot be")
+
+    @pytest.mark.parametrize("content", ["{", '{"format": 99}', ""])
+    def test_answers_for_an_unreadable_export_and_logs_that_once(
+        self, public: Path, caplog: pytest.LogCaptureFixture, content: str
+    ) -> None:
+        (public / STATE / manifest.ROOT).write_text(content)
+        for url in ("/sitemap.xml", "/sitemap-text-1.txt") * 2:
+            assert (get(url).status_code, is_file(url)) == (200, False)
+        assert len([record for record in caplog.records if "Live pages are served" in record.message]) == 1
+
+    def test_answers_for_a_storage_that_fails(
+        self, memory: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert get(PAGE).status_code == 200
+        monkeypatch.setattr(Overwriting, "_open", _forbidden)
+        assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]
+        assert "Live pages are served" in caplog.text
+
+    def test_answers_for_another_host(self, public: Path, configure: Callable[..., None]) -> None:
+        assert is_file(PAGE)
+        configure(BASE_URL="https://other.example.com")
+        assert not is_file(PAGE)
+        assert all(
+            url.startswith("https://other.example.com/") for url in locations(get("/sitemap.xml").body)
+        )
+
+    def test_answers_if_the_setting_is_off_or_nothing_is_exported(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(ROOT=folder)
+        assert not is_file(PAGE)
+        export()
+        exported._exports.clear()
+        assert is_file(PAGE)
+        configure(SERVE_EXPORTED=False)
+        assert not is_file(PAGE)
+        configure(SERVE_EXPORTED=True, ROOT=None)
+        assert not is_file(PAGE)
+
+    def test_answers_for_sections_that_the_export_does_not_have(
+        self, public: Path, route: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        route(path("", include("django_sitemaps09.urls"), {"sitemaps": {"articles": Numbers(1)}}))
+        assert slugs("/sitemap-articles-1.xml.gz") == ["0"]
+        route(path("", include("django_sitemaps09.urls"), {"sitemaps": SECTIONS}))
+        assert not is_file(PAGE)
+        configure(SITEMAPS=f"{__name__}.SECTIONS")
+        assert is_file(PAGE)
+
+    def test_answers_at_a_path_that_the_index_does_not_list(
+        self, public: Path, route: Callable[..., None]
+    ) -> None:
+        route(path("maps/", include("django_sitemaps09.urls")))
+        assert not is_file("/maps/sitemap.xml")
+        assert {url.rpartition("/")[0] for url in locations(get("/maps/sitemap.xml").body)} == {
+            f"{BASE}/maps"
+        }
+
+
+def _forbidden(*args: object) -> Any:
+    raise PermissionError(13, "Permission denied")
+
+
+class TestDuringAPublication:
+    def test_bytes_never_have_the_etag_of_other_bytes(self, public: Path) -> None:
+        """The manifest is replaced last, so it describes the files from before."""
+        state = public / STATE / manifest.ROOT
+        before, etag = state.read_bytes(), get("/sitemap-text-1.txt")["ETag"]
+        file = public / "sitemap-text-1.txt"
+        file.rename(public / "old")
+        file.write_bytes((public / "old").read_bytes().replace(b"/0/", b"/7/"))
+        assert state.read_bytes() == before
+        response = get("/sitemap-text-1.txt", If_None_Match=etag)
+        assert (response.status_code, response.body) == (200, file.read_bytes())
+        assert response["ETag"] != etag
+        # The next export takes the change back.
+        (public / "old").rename(file)
+        back = get("/sitemap-text-1.txt", If_None_Match=response["ETag"])
+        assert (back.status_code, back["ETag"]) == (200, etag)
+
+    def test_a_response_has_the_bytes_that_it_began_with(self, public: Path) -> None:
+        content, response = (public / PAGE[1:]).read_bytes(), native_views.get(PAGE)
+        Article.objects.filter(pk=1).update(slug="t1")
+        export()
+        assert b"".join(response.streaming_content) == content
+        assert get(PAGE, If_None_Match=response["ETag"]).status_code == 200
+
+    def test_a_new_page_is_served_before_the_manifest_lists_it(self, public: Path) -> None:
+        before = (public / STATE / manifest.ROOT).read_bytes()
+        write(*range(16, 40))
+        export()
+        (public / STATE / manifest.ROOT).write_bytes(before)
+        exported._exports.clear()
+        names = [url.rpartition("/")[2] for url in locations(get("/sitemap.xml").body)]
+        assert len(names) == 5
+        assert all(is_file(f"/{name}") for name in names)
+
+    def test_a_file_that_no_index_lists_is_served_until_it_is_deleted(
+        self, public: Path, configure: Callable[..., None], register: Callable[..., None]
+    ) -> None:
+        content = (public / "sitemap-text-1.txt").read_bytes()
+        register(articles=Articles)
+        export(remove=["text"])
+        register(**SECTIONS)
+        exported._exports.clear()
+        assert get("/sitemap-text-1.txt").body == content
+        configure(KEEP_REMOVED=0)
+        export(names=["articles"])
+        assert not (public / "sitemap-text-1.txt").exists()
+        assert (get("/sitemap-text-1.txt").status_code, is_file("/sitemap-text-1.txt")) == (200, False)
+
+
+class TestTheCost:
+    def test_is_a_read_of_the_manifest_every_ten_seconds(
+        self, public: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reads: list[str] = []
+        read = LocalStore.read
+        monkeypatch.setattr(
+            LocalStore, "read", lambda store, name, most: reads.append(name) or read(store, name, most)
+        )
+        for url in (PAGE, "/sitemap.xml", "/sitemap-text-1.txt", "/sitemap-articles-2.xml.gz", PAGE):
+            assert is_file(url)
+        # In the folder of the host, then in the folder of the export.
+        assert reads == [manifest.ROOT, manifest.ROOT]
+        monkeypatch.setattr("django.core.cache.backends.locmem.time", SecondsClock(time.time() + 11))
+        assert is_file(PAGE)
+        assert len(reads) == 4
+
+
+class TestSeveralHosts:
+    def test_have_the_files_of_their_own_folders(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        hosts = [BASE, "http://b.example.com:8000"]
+        configure(ROOT=folder)
+        export_hosts(hosts)
+        for host in hosts:
+            configure(BASE_URL=host)
+            assert is_file(PAGE)
+            content = get("/sitemap-text-1.txt").body.decode()
+            assert content.splitlines() == [f"{host}/numbers/{number}/" for number in range(3)]
+
+
+class TestFilesOnAnotherHost:
+    @pytest.fixture(autouse=True)
+    def _elsewhere(self, configure: Callable[..., None]) -> None:
+        configure(FILES_URL="https://cdn.example.com/maps/", CACHE_CONTROL={"max_age": 60})
+
+    def test_are_redirected_to(self, files: Files) -> None:
+        for name in files():
+            response = get(f"/{name}")
+            assert (response.status_code, response["Location"]) == (
+                302,
+                f"https://cdn.example.com/maps/{name}",
+            )
+            assert response["Cache-Control"] == "max-age=60"
+            assert response["X-Robots-Tag"] == "noindex, noodp, noarchive"
+
+    def test_are_not_redirected_to_if_they_do_not_exist(self, files: Files) -> None:
+        assert get("/sitemap-articles-1.xml").status_code == 200
+        assert get("/sitemap-articles-3.xml.gz").status_code == 404
+
+    def test_are_served_by_a_server_that_gets_requests_for_that_host(
+        self, files: Files, route: Callable[..., None]
+    ) -> None:
+        """A CDN that fetches the files from Django must not be redirected to itself."""
+        route(path("maps/", include("django_sitemaps09.urls")))
+        response = get(f"/maps{PAGE}", Host="CDN.example.com")
+        assert (response.status_code, response.body) == (200, files()[PAGE[1:]])
+
+    @pytest.mark.parametrize("url", [f"{BASE}/", f"{BASE}:443/", "http://www.example.com/"])
+    def test_of_its_own_redirect_no_request_to_itself(
+        self, folder: Path, configure: Callable[..., None], url: str
+    ) -> None:
+        """A proxy can change the scheme of a request, and a client does not send the default port."""
+        configure(ROOT=folder, FILES_URL=url)
+        export()
+        for host in ("www.example.com", "internal.example.com"):
+            response = get(PAGE, Host=host)
+            assert (response.status_code, response.body) == (200, (folder / PAGE[1:]).read_bytes())
+
+
+@pytest.mark.slow
+def test_files_on_s3_are_served(
+    bucket: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: Any,
+) -> None:
+    monkeypatch.setattr("django_sitemaps09.stores.exclusive_lock", lambda store: nullcontext(lambda: None))
+    made = bucket(location="maps")
+    export()
+    with django_assert_num_queries(0):
+        response = get(PAGE)
+    assert response.body == made.Object(f"maps{PAGE}").get()["Body"].read()
+    assert response["Content-Type"] == "application/gzip"
+    assert get(PAGE, If_None_Match=response["ETag"]).status_code == 304
+    assert get("/sitemap-articles-1.xml").status_code == 200
+    made.Object(f"maps{PAGE}").delete()
+    assert slugs(PAGE) == [f"s{key}" for key in range(1, 11)]

@@ -1,0 +1,233 @@
+"""Several live indexes, for more pages than one index can list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.urls import include, path, resolve, reverse
+
+from django_sitemaps09 import views
+from django_sitemaps09.export import export
+from django_sitemaps09.protocol import Limits
+from django_sitemaps09.views import caching, exported, live_indexes
+from tests.support.articles import Articles
+from tests.support.configuration import BASE
+from tests.support.native_views import found, get, locations, write_articles
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(MAX_URLS=1)]
+INDEXES = ["/sitemap.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
+
+
+class Failing(Numbers):
+    def items(self) -> Any:
+        raise ZeroDivisionError
+
+
+@pytest.fixture(autouse=True)
+def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]) -> None:
+    limits = Limits(3, 50_000)
+    monkeypatch.setattr(live_indexes, "LIMITS", limits)
+    monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", limits)
+    register(a=Numbers(4), b=Numbers(3))
+
+
+def announced() -> list[str]:
+    """Return the paths of the indexes in robots.txt."""
+    lines = get("/robots.txt").content.decode().splitlines()
+    return [line.removeprefix(f"Sitemap: {BASE}") for line in lines if line.startswith("Sitemap: ")]
+
+
+class TestTheIndexes:
+    def test_list_each_page_once_in_order(self) -> None:
+        assert [found(name) for name in INDEXES] == [
+            [f"/sitemap-a-{number}.xml.gz" for number in (1, 2, 3)],
+            ["/sitemap-a-4.xml.gz", "/sitemap-b-1.xml.gz", "/sitemap-b-2.xml.gz"],
+            ["/sitemap-b-3.xml.gz"],
+        ]
+
+    @pytest.mark.parametrize("number", [1, 4, 99_999_999, 100_000_000, "02", "0"])
+    def test_that_do_not_exist_are_404(self, number: int | str) -> None:
+        assert get(f"/sitemap-{number}.xml").status_code == 404
+
+    @pytest.mark.parametrize(("pages", "names"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+    def test_are_as_few_as_possible(self, register: Callable[..., None], pages: int, names: int) -> None:
+        register(a=Numbers(pages))
+        assert [get(name).status_code for name in INDEXES] == [200] * names + [404] * (3 - names)
+
+    @pytest.mark.parametrize("cascade", [False, True])
+    def test_are_those_of_an_export(
+        self, folder: Path, configure: Callable[..., None], cascade: bool
+    ) -> None:
+        configure(CASCADE=cascade, ROOT=folder)
+        export()
+        names = sorted(file.name for file in folder.glob("sitemap*.xml"))
+        assert len(names) == 3 + cascade
+        for name in names:
+            assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
+
+    def test_of_a_cascade_are_listed_by_the_first(self, configure: Callable[..., None]) -> None:
+        configure(CASCADE=True)
+        assert found() == ["/sitemap-1.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
+        assert [page for name in found() for page in found(name)] == [
+            f"/sitemap-{section}-{number + 1}.xml.gz"
+            for section, count in (("a", 4), ("b", 3))
+            for number in range(count)
+        ]
+        assert get("/sitemap-4.xml").status_code == 404
+
+    def test_of_a_cascade_with_few_pages_are_one(
+        self, configure: Callable[..., None], register: Callable[..., None]
+    ) -> None:
+        configure(CASCADE=True)
+        register(a=Numbers(3))
+        assert len(found()) == 3
+        assert get("/sitemap-1.xml").status_code == 404
+
+    def test_stay_within_the_bytes_of_the_protocol(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = len(get("/sitemap.xml").content)
+        for limit in (whole // 2, whole, 2 * whole, 3 * whole):
+            monkeypatch.setattr(live_indexes, "LIMITS", Limits(50_000, limit))
+            pages: list[str] = []
+            number = 1
+            while (
+                response := get(f"/sitemap-{number}.xml" if number > 1 else "/sitemap.xml")
+            ).status_code == 200:
+                part = locations(response.content)
+                assert len(response.content) <= limit or len(part) == 1
+                pages += part
+                number += 1
+            assert len(pages) == len({*pages}) == 7
+
+    def test_have_etags_of_their_own(self) -> None:
+        etags = [get(name)["ETag"] for name in INDEXES]
+        assert len({*etags}) == 3
+        assert [
+            get(name, If_None_Match=etag).status_code for name, etag in zip(INDEXES, etags, strict=True)
+        ] == [
+            304,
+            304,
+            304,
+        ]
+
+    def test_of_rows_are_read_without_a_query_once_their_bounds_are_known(
+        self, register: Callable[..., None], django_assert_num_queries: Any
+    ) -> None:
+        write_articles(*(f"s{number}" for number in range(5)))
+        register(articles=Articles)
+        pages = [page for name in INDEXES for page in (found(name) if get(name).status_code == 200 else [])]
+        assert len(pages) == len({*pages}) >= 5
+        with django_assert_num_queries(0):
+            assert found("/sitemap-2.xml") == pages[3:6]
+
+    def test_are_not_404_if_a_section_fails_that_could_fill_them(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(a=Numbers(4), broken=Failing(1))
+        assert [len(found(name)) for name in INDEXES[:2]] == [3, 1]
+        with pytest.raises(ZeroDivisionError):
+            get("/sitemap-3.xml")
+
+
+class TestTheNames:
+    @pytest.mark.parametrize("name", ["2", "2-3", "-2", "xml", "a-2"])
+    def test_are_never_those_of_a_page(self, register: Callable[..., None], name: str) -> None:
+        register(**{name: Numbers(2)})
+        assert found(f"/sitemap-{name}-2.xml") == ["/numbers/1/"]
+        assert resolve("/sitemap-2.xml").url_name == "numbered-index"
+        assert resolve(f"/sitemap-{name}-2.xml").url_name == "page"
+
+    def test_are_in_the_namespace_of_the_request(
+        self, route: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        configure(CASCADE=True)
+        route(path("maps/", include("django_sitemaps09.urls", namespace="shop")))
+        assert found("/maps/sitemap.xml")[1] == "/maps/sitemap-2.xml"
+        assert reverse("shop:numbered-index", kwargs={"number": 2}) == "/maps/sitemap-2.xml"
+
+
+class TestRobotsTxt:
+    def test_lists_the_further_indexes_as_soon_as_one_was_served(
+        self, register: Callable[..., None]
+    ) -> None:
+        assert announced() == ["/sitemap.xml"]
+        get("/sitemap.xml")
+        assert announced() == INDEXES
+        register(a=Numbers(4))
+        get("/sitemap.xml")
+        assert announced() == INDEXES[:2]
+        register(a=Numbers(1))
+        get("/sitemap.xml")
+        assert announced() == ["/sitemap.xml"]
+
+    def test_needs_neither_sections_nor_queries(
+        self, register: Callable[..., None], django_assert_num_queries: Any
+    ) -> None:
+        get("/sitemap.xml")
+        register(a=Failing(1))
+        with django_assert_num_queries(0):
+            assert announced() == INDEXES
+
+    def test_lists_the_first_alone_in_a_cascade(self, configure: Callable[..., None]) -> None:
+        configure(CASCADE=True)
+        get("/sitemap.xml")
+        assert announced() == ["/sitemap.xml"]
+
+    def test_keeps_its_lines_while_a_section_fails(self, register: Callable[..., None]) -> None:
+        get("/sitemap.xml")
+        register(a=Numbers(4), broken=Failing(1))
+        get("/sitemap.xml")
+        assert announced() == INDEXES
+
+    def test_lists_the_indexes_of_its_own_namespace(self, route: Callable[..., None]) -> None:
+        route(
+            path("a/", include("django_sitemaps09.urls", namespace="a")),
+            path("b/", include("django_sitemaps09.urls", namespace="b"), {"sitemaps": {"b": Numbers(1)}}),
+            path("robots.txt", views.robots_txt, {"sitemap_url_name": "a:index"}),
+        )
+        get("/b/sitemap.xml")
+        assert announced() == ["/a/sitemap.xml"]
+        get("/a/sitemap.xml")
+        assert announced() == [f"/a{name}" for name in INDEXES]
+
+    def test_lists_one_index_that_has_another_view(self, route: Callable[..., None]) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("mine.xml", views.sitemap_index, name="mine"),
+            path("robots.txt", views.robots_txt, {"sitemap_url_name": "mine"}),
+        )
+        get("/mine.xml")
+        assert announced() == ["/mine.xml"]
+
+    @pytest.mark.parametrize("value", ["x", None, [3], 0, -1, 10**12])
+    def test_ignores_a_foreign_value_in_the_cache(
+        self, monkeypatch: pytest.MonkeyPatch, value: object
+    ) -> None:
+        get("/sitemap.xml")
+        monkeypatch.setattr(caching, "get", lambda name: value)
+        assert announced() == ["/sitemap.xml"]
+
+    @pytest.mark.parametrize("cascade", [False, True])
+    def test_lists_the_exported_indexes_that_are_served(
+        self,
+        folder: Path,
+        configure: Callable[..., None],
+        register: Callable[..., None],
+        cascade: bool,
+    ) -> None:
+        configure(SERVE_EXPORTED=True, ROOT=folder, CASCADE=cascade)
+        export()
+        exported._exports.clear()
+        cache.clear()
+        register(a=Numbers(1))
+        assert announced() == (["/sitemap.xml"] if cascade else INDEXES)
+        for name in announced():
+            response: Any = get(name)
+            assert b"".join(response.streaming_content) == (folder / name[1:]).read_bytes()
+        (folder / ".sitemaps09" / "manifest.json").write_text("{")
+        exported._exports.clear()
+        assert announced() == ["/sitemap.xml"]

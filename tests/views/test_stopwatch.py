@@ -1,0 +1,230 @@
+"""Log lines about the steps of live requests: each result, once, in one form and on one logger."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.test import Client
+
+from django_sitemaps09.export import export
+from django_sitemaps09.views import caching, live_map, page_maps, rendered, validators
+from tests.docs.pages import PAGES
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.factories import ArticleFactory
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+LOGGER = "django_sitemaps09.views"
+LINE = re.compile(r"(.+): (.+) in \d+\.\d{4} seconds(?:, (\d+ [a-z]+))?")
+PAGE = "/sitemap-articles-1.xml"
+MAP = "Section 'articles', page map"
+FIRST = "Section 'articles', page 1"
+FILES = "django.core.cache.backends.filebased.FileBasedCache"
+
+
+@pytest.fixture(autouse=True)
+def _articles(
+    register: Callable[..., None],
+    settings: Any,
+    tmp_path: Path,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eight articles, and two caches that are shared without a server."""
+    for number in range(1, 9):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+    settings.CACHES = {
+        alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
+    }
+    configure(LIVE_SECONDS=0)
+    monkeypatch.setattr(rendered, "_paused_until", 0.0)
+
+
+@pytest.fixture
+def keep_pages(configure: Callable[..., None]) -> None:
+    configure(LIVE_CACHE="pages")
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
+    """Request a page, and return the log lines on a subject without their times."""
+
+    def request(subject: str, url: str = PAGE, **headers: str) -> list[str]:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, LOGGER):
+            # The file of a response is open until all of it has been read.
+            Client().get(url, headers=headers).getvalue()
+        records = [record for record in caplog.records if record.levelno == logging.DEBUG]
+        assert {record.name for record in records if record.name.startswith("django_s")} == {LOGGER}
+        found = [LINE.fullmatch(record.getMessage()) for record in records if record.name == LOGGER]
+        assert all(found)
+        return [
+            ", ".join(filter(None, match.groups()[1:])) for match in found if match and match[1] == subject
+        ]
+
+    return request
+
+
+class TestAPageMap:
+    def test_is_built_and_then_found(self, lines: Callable[..., list[str]]) -> None:
+        assert lines(MAP) == ["built, 1 page"]
+        assert lines(MAP) == ["hit, 1 page"]
+
+    def test_is_renewed_in_a_shared_cache(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines(MAP)
+        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + live_map.AGE))
+        assert lines(MAP) == ["renewed, 1 page"]
+
+    def test_is_outdated_while_another_request_renews_it(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines(MAP)
+        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + live_map.AGE))
+        add = caching.add
+        monkeypatch.setattr(caching, "add", lambda name, *rest: ":due" not in name and add(name, *rest))
+        assert lines(MAP) == ["outdated, 1 page"]
+
+    def test_is_outdated_while_another_request_builds_the_map_of_a_new_export(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, configure: Any, folder: Path
+    ) -> None:
+        lines(MAP)
+        configure(ROOT=folder)
+        export()
+        monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
+        assert lines(MAP) == ["outdated, 1 page"]
+
+    def test_is_waited_for_while_another_request_builds_it(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines(MAP)
+        read, is_built = live_map.read, iter([False, False])
+        # The first readings are from before the other request stored the map.
+        monkeypatch.setattr(live_map, "read", lambda name: read(name) if next(is_built, True) else None)
+        monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
+        assert lines(MAP) == ["waited, 1 page"]
+
+
+class TestAFingerprint:
+    def test_is_read_and_then_known(
+        self, lines: Callable[..., list[str]], configure: Callable[..., None]
+    ) -> None:
+        configure(LIVE_SECONDS=60)
+        etag = Client().get(PAGE).headers["ETag"]
+        validators._readings.clear()
+        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint read, 8 rows"
+        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint known"
+
+    def test_is_outdated_while_another_request_reads_it(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        etag = Client().get(PAGE).headers["ETag"]
+        monkeypatch.setattr(validators._readings, "add", lambda *arguments: False)
+        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint outdated"
+
+
+@pytest.mark.usefixtures("keep_pages")
+class TestARenderedPage:
+    def test_is_rendered_and_stored_and_then_found(self, lines: Callable[..., list[str]]) -> None:
+        document = Client().get(PAGE).content
+        compressed = Client().get(f"{PAGE}.gz").content
+        caches["pages"].clear()
+        stored = f"{len(compressed)} bytes"
+        assert lines(FIRST)[1:] == [
+            "fingerprint known",
+            f"rendered, {len(document)} bytes",
+            f"stored, {stored}",
+            "status 200",
+        ]
+        assert lines(FIRST)[1:] == [f"hit, {stored}", "status 200"]
+
+    def test_is_outdated_while_another_request_renders_it(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        size = len(Client().get(f"{PAGE}.gz").content)
+        Article.objects.filter(slug="s3").update(slug="other")
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: False)
+        assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
+
+    def test_is_waited_for_while_another_request_renders_it(
+        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        size = len(Client().get(f"{PAGE}.gz").content)
+        read, is_stored = rendered._read, iter([False])
+        acquired = iter([False, True])
+        monkeypatch.setattr(
+            rendered, "_read", lambda *names: read(*names) if next(is_stored, True) else None
+        )
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: next(acquired))
+        assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
+
+
+class TestAConditionalRequest:
+    def test_is_answered_by_the_fingerprint(self, lines: Callable[..., list[str]]) -> None:
+        etag = Client().get(PAGE).headers["ETag"]
+        assert lines(FIRST, if_none_match=etag)[1:] == ["status 304 by fingerprint"]
+        assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
+
+    def test_is_answered_by_the_content_without_a_fingerprint(
+        self, lines: Callable[..., list[str]], register: Callable[..., None]
+    ) -> None:
+        register(numbers=Numbers(3))
+        url = "/sitemap-numbers-1.xml"
+        etag = Client().get(url).headers["ETag"]
+        rendered_line, status_line = lines("Section 'numbers', page 1", url, if_none_match=etag)
+        assert rendered_line.startswith("rendered, ")
+        assert status_line == "status 304 by content"
+
+    def test_to_the_index_is_answered_by_the_content(self, lines: Callable[..., list[str]]) -> None:
+        etag = Client().get("/sitemap.xml").headers["ETag"]
+        assert lines("Index", "/sitemap.xml") == ["status 200"]
+        assert lines("Index", "/sitemap.xml", if_none_match=etag) == ["status 304 by content"]
+
+
+def test_an_exported_file_needs_one_step(
+    lines: Callable[..., list[str]], configure: Callable[..., None], folder: Path
+) -> None:
+    configure(ROOT=folder, SERVE_EXPORTED=True)
+    export()
+    response: Any = Client().get(f"{PAGE}.gz")
+    assert response.getvalue()
+    etag = response.headers["ETag"]
+    subject = "File 'sitemap-articles-1.xml.gz'"
+    assert lines(subject, f"{PAGE}.gz") == ["status 200"]
+    assert lines(subject, f"{PAGE}.gz", if_none_match=etag) == ["status 304 by file"]
+
+
+def test_every_result_is_documented() -> None:
+    """The table lists the results that the modules log, and no others."""
+    folder = Path(page_maps.__file__).parent
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    logged = {
+        result
+        for arguments in re.findall(r"stopwatch\.log\(([^\n]+)\)", code)
+        for result in re.findall(r'"((?:fingerprint )?[a-z]{3,})"(?!\))', f"{arguments},")
+    } - {"page", "row"}
+    text = PAGES["docs/explanation/requests.md"].partition("## Log lines")[2]
+    shown = text.split("```")[1].splitlines()[1:]
+    assert len(shown) == 4
+    assert all(map(LINE.fullmatch, shown))
+    rows = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
+    documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert {name for name in documented if not name.startswith("status")} == logged
+    assert {name for name in documented if name.startswith("status")} == {
+        "status 200",
+        "status 304 by fingerprint",
+        "status 304 by content",
+        "status 304 by file",
+    }
