@@ -6,9 +6,12 @@ For each function, a test fails if Django changes what the function needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from inspect import getattr_static
+from threading import RLock
 from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,8 +24,9 @@ from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query as Query
 from django.db.models.sql.where import AND, WhereNode
 from django.http import HttpRequest
-from django.urls import URLResolver
+from django.urls import URLResolver, reverse
 from django.urls.resolvers import get_ns_resolver
+from django.utils.functional import Promise
 
 # Rows of querysets.
 
@@ -236,6 +240,52 @@ def reverse_candidates(resolver: URLResolver, name: object) -> list[Any]:
 def reverse_names(resolver: URLResolver) -> list[str]:
     """Return the names that `reverse()` accepts. Loading the URLconf can raise any exception."""
     return [name for name in resolver.reverse_dict if isinstance(name, str)]
+
+
+class ReverseCall(NamedTuple):
+    """The arguments of a call of `reverse()`, and its `urlconf` and `current_app`."""
+
+    viewname: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    urlconf: Any
+    current_app: Any
+
+
+_intercept: ContextVar[Callable[[ReverseCall], Any] | None] = ContextVar("sitemaps09_reverse", default=None)
+_intercepting = RLock()
+
+
+@contextmanager
+def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[None]:
+    """Let `intercept` answer each call of `reverse()` in the block. Other threads are not affected.
+
+    Modules import `reverse()` by its name, so it cannot be replaced. Each call arrives at this method of a
+    resolver. Its arguments have no namespace, so the name of the view is read from the calling frame.
+    """
+    original = URLResolver._reverse_with_prefix  # type: ignore[attr-defined]
+
+    def _answer(resolver: Any, view: Any, prefix: str, /, *args: Any, **kwargs: Any) -> Any:
+        handler, frame = _intercept.get(), sys._getframe(1)
+        if handler is None or frame.f_code is not reverse.__code__:
+            return original(resolver, view, prefix, *args, **kwargs)
+        names = frame.f_locals
+        return handler(ReverseCall(names["viewname"], args, kwargs, names["urlconf"], names["current_app"]))
+
+    with _intercepting:
+        token = _intercept.set(intercept)
+        URLResolver._reverse_with_prefix = _answer  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            URLResolver._reverse_with_prefix = original  # type: ignore[attr-defined]
+            _intercept.reset(token)
+
+
+def evaluate_lazy(value: Promise) -> Any:
+    """Return the result of a lazy function, such as `reverse_lazy()`. `str()` would also convert it."""
+    _, (function, args, kwargs, *_) = value.__reduce__()  # type: ignore[misc]
+    return function(*args, **kwargs)
 
 
 # Requests.

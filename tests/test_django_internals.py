@@ -15,7 +15,9 @@ from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
 from django.http import HttpResponse
 from django.middleware.cache import CacheMiddleware
-from django.urls import get_resolver, reverse
+from django.shortcuts import resolve_url
+from django.urls import get_resolver, get_urlconf, reverse, reverse_lazy
+from django.utils.translation import gettext_lazy
 
 import django_sitemaps09
 from django_sitemaps09 import django_internals as internals
@@ -205,6 +207,38 @@ class TestPatterns:
 
     def test_reverse_names(self) -> None:
         assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
+
+    def test_intercepted_reverse(self) -> None:
+        """Every call arrives with its own arguments, except calls of other threads."""
+        calls: list[internals.ReverseCall] = []
+        others: list[str] = []
+        marker = object()
+
+        def intercept(call: internals.ReverseCall) -> Any:
+            calls.append(call)
+            return marker
+
+        thread = threading.Thread(target=lambda: others.append(reverse("about")))
+        with internals.intercepted_reverse(intercept):
+            assert reverse("article", kwargs={"slug": marker}) is marker
+            assert resolve_url("article", "a b") is marker
+            lazy = reverse_lazy("django_sitemaps09:index", urlconf="tests.urls", current_app="x")
+            assert internals.evaluate_lazy(lazy) is marker
+            thread.start()
+            thread.join()
+        assert others == ["/about/"]
+        assert [call[:3] for call in calls] == [
+            ("article", (), {"slug": marker}),
+            ("article", ("a b",), {}),
+            ("django_sitemaps09:index", (), {}),
+        ]
+        assert [call.current_app for call in calls] == [None, None, "x"]
+        assert [call.urlconf for call in calls] == [get_urlconf(), get_urlconf(), "tests.urls"]
+        assert reverse("article", kwargs={"slug": "a"}) == "/articles/a/"
+
+    def test_evaluate_lazy(self) -> None:
+        assert internals.evaluate_lazy(reverse_lazy("about")) == "/about/"
+        assert internals.evaluate_lazy(gettext_lazy("English")) == "English"
 
 
 def attributes_of_queries() -> set[str]:

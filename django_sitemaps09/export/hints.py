@@ -36,6 +36,7 @@ _CALLS: dict[Step, str] = {
     "languages": "get_languages_for_item()",
     "get_urls": "get_urls()",
 }
+_SUGGEST = "manage.py suggest_sitemaps looks for a declaration that has the same bytes."
 # Kinds of items for which no expression can be declared.
 _UNION, _LIST, _OBJECTS = "a union", "a list of rows", "a list"
 
@@ -110,8 +111,8 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     if not _has_columns(source):
         return problem, f"The items come from {_kind(source)}: expressions need a plain queryset."
     if step == "location":
-        return problem, 'Declare location = Route("viewname", ...) with F() expressions.'
-    return problem, f'Declare {step} = F("field"), another expression, or a constant.'
+        return problem, f'Declare location = Route("viewname", ...) with F() expressions. {_SUGGEST}'
+    return problem, f'Declare {step} = F("field"), another expression, or a constant. {_SUGGEST}'
 
 
 def _query_hint(step: Step, source: Source) -> tuple[str, str]:
@@ -136,6 +137,12 @@ def _get_urls_hint(sitemap: Any) -> tuple[str, str]:
     return problem, (
         "Without the override, a queryset is read by key ranges, and expressions are read as columns."
     )
+
+
+def opaque_reason(sitemap: object) -> tuple[str, str]:
+    """Return why a sitemap is opaque, and what to do, as two sentences."""
+    problem, advice = _get_urls_hint(sitemap)
+    return f"{problem[0].upper()}{problem[1:]}.", advice
 
 
 def _name(step: Step, source: Source) -> str:

@@ -27,6 +27,7 @@ from django_sitemaps09 import (
 )
 from django_sitemaps09.export import Report, SectionReport
 from django_sitemaps09.export.engines import Engine
+from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import PAGES, README, ROOT
 
 SETTINGS = PAGES["docs/reference/settings.md"]
@@ -40,10 +41,10 @@ PACKAGE = ROOT / "django_sitemaps09"
 
 def options(command: str) -> list[str]:
     parser = load_command_class("django_sitemaps09", command).create_parser("", "")
-    ours = [action for action in parser._actions if action.help and action.dest != "help"]
     common = BaseCommand().create_parser("", "")
     shared = {option for action in common._actions for option in action.option_strings}
-    return [option for action in ours for option in action.option_strings if option not in shared]
+    own = [option for action in parser._actions for option in action.option_strings]
+    return [option for option in own if option not in shared]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -76,22 +77,26 @@ def test_no_heading_names_an_unknown_setting() -> None:
     assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
 
 
-@pytest.mark.parametrize("command", ["export_sitemaps", "sitemaps_status"])
+@pytest.mark.parametrize("command", ["export_sitemaps", "sitemaps_status", "suggest_sitemaps"])
 def test_every_option_of_a_command_is_described(command: str) -> None:
     # The first column of the tables from its heading to that of the next command.
     [described] = re.findall(
         rf"^## `manage\.py {command} (.*?)(?=^## `manage\.py|\Z)", COMMANDS, re.MULTILINE | re.DOTALL
     )
     assert options(command)
-    # One option explains itself by its choices, and has no help.
     listed = {name.split()[0] for name in names(described) if name.startswith("--")}
-    assert listed == {*options(command), "--format"}
+    assert listed == {*options(command)}
 
 
 def test_every_key_of_a_report_is_described() -> None:
     described = section(COMMANDS, "Report")
     keys = {field.name for kind in (Report, SectionReport) for field in fields(kind)}
     assert [key for key in sorted({*keys, "urls", "bytes", "size"}) if f"`{key}`" not in described] == []
+
+
+def test_every_attribute_of_a_suggestion_is_described() -> None:
+    described = section(COMMANDS, "`manage.py suggest_sitemaps [section ...]`")
+    assert [field.name for field in fields(Suggestion) if f"| `{field.name}` |" not in described] == []
 
 
 def test_the_block_shown_is_the_block_written() -> None:
@@ -135,7 +140,7 @@ def test_every_public_name_is_described(name: str) -> None:
     assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
 
 
-@pytest.mark.parametrize("module", ["", ".views", ".export"])
+@pytest.mark.parametrize("module", ["", ".views", ".export", ".suggestions"])
 def test_the_public_names_are_those_that_modules_list(module: str) -> None:
     path = f"django_sitemaps09{module}"
     assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)

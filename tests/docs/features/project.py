@@ -53,6 +53,8 @@ SIGNAL = ("docs/reference/signals.md", "`django_sitemaps09.signals.published`")
 REPORT = ("docs/reference/commands.md", "Report")
 TESTING = ("docs/howto/ci.md", "Continuous integration")
 ROBOTS = ("docs/howto/robots.md", "Serve robots.txt live")
+SUGGESTED = ("docs/howto/from-contrib.md", "Let columns be suggested")
+SUGGEST = ("docs/reference/commands.md", "`manage.py suggest_sitemaps [section ...]`")
 NATIVE = ("docs/howto/from-contrib.md", "Add the native views")
 
 #: Snippets that tests have run, by place and number. `snippet_of` adds them.

@@ -7,22 +7,27 @@ import sys
 from ast import literal_eval
 from collections.abc import Callable
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import include, path, reverse
 from django.views.generic import RedirectView
 
 from django_sitemaps09 import (
+    register,
     views,
 )
 from tests.docs.features.project import (
     BASE,
     NATIVE,
     PRODUCT,
+    SUGGEST,
+    SUGGESTED,
     both,
     checked,
     declared,
@@ -31,8 +36,9 @@ from tests.docs.features.project import (
     shown,
     snippet_of,
 )
-from tests.docs.pages import PAGES, Snippet
+from tests.docs.pages import PAGES, Snippet, blocks
 from tests.shop.models import Product
+from tests.suggestions.blog.rows import KNOWS_CLASSES
 
 
 @snippet_of(NATIVE)
@@ -67,6 +73,31 @@ def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
     key, _, value = inline(NATIVE[0], "SITEMAPS09 = ").partition(" = ")
     setattr(settings, key, {"BASE_URL": BASE, **literal_eval(value)})
     assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]
+
+
+@snippet_of(SUGGESTED)
+def test_the_columns_of_the_example_are_suggested(
+    snippet: Snippet, can: Product, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The command reads the source of the class, so the snippet becomes a file."""
+    snippet.write(tmp_path / "suggested_sitemaps.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    snippet.modules.append("suggested_sitemaps")
+    register("products", import_module("suggested_sitemaps").Products)
+    out = StringIO()
+    call_command("suggest_sitemaps", stdout=out)
+    [shown_output] = blocks("text", *SUGGESTED)
+    text = (
+        shown_output.text if KNOWS_CLASSES else shown_output.text.replace("Products.priority", "priority")
+    )
+    assert out.getvalue() == text
+
+
+@snippet_of(SUGGEST)
+def test_suggestions_can_be_used_in_python(snippet: Snippet, can: Product) -> None:
+    register("products", declared('changefreq = lambda self, item: "daily"'))
+    code = snippet.run("suggestions").suggestions["products"]
+    assert 'changefreq = "daily"' in code
 
 
 @pytest.mark.parametrize("module", ["contrib.sitemaps", "contrib.sitemaps.views"])

@@ -1,0 +1,68 @@
+"""The management command `suggest_sitemaps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.suggestions import SAMPLE, Suggestion, suggest
+
+
+class Command(BaseCommand):
+    """Prints the suggestions. Nothing is changed."""
+
+    help = "Suggests columns for sections whose hooks are methods, and proves that the URLs are the same."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("sections", nargs="*", help="sections to look at (default: all sections)")
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--sample",
+            type=int,
+            default=SAMPLE,
+            metavar="N",
+            help=f"number of items to compare (default: {SAMPLE:,})",
+        )
+        parser.add_argument(
+            "--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)"
+        )
+        group.add_argument("--all", action="store_true", help="compare all items")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["sample"] < 1:
+            raise CommandError("--sample must be at least 1.")
+        try:
+            suggestions = suggest(
+                options["sections"],
+                sample=None if options["all"] else options["sample"],
+                base_url=options["base_url"],
+            )
+        except (SitemapError, ImproperlyConfigured) as error:
+            raise CommandError(str(error)) from error
+        if not suggestions:
+            self.stdout.write("There are no sections.")
+        for suggestion in suggestions:
+            for line in _lines(suggestion):
+                self.stdout.write(line)
+
+
+def _lines(suggestion: Suggestion) -> Iterator[str]:
+    section = suggestion.section
+    if suggestion.code is not None:
+        speed = ""
+        if suggestion.microseconds is not None:
+            before, after = suggestion.microseconds
+            speed = f", and {before:.1f} -> {after:.1f} microseconds per URL"
+        hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
+        items = pluralize(suggestion.items, "compared item")
+        yield f"{section}: declare {hooks}. Same bytes for {items}{speed}:"
+        yield ""
+        yield suggestion.code
+        yield ""
+    for note in suggestion.notes:
+        yield f"{section}: {note}"

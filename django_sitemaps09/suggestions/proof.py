@@ -1,0 +1,100 @@
+"""Compare two declarations of a section: the bytes of their entries, and the time that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import closing
+from copy import copy
+from itertools import islice, zip_longest
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from django_sitemaps09 import sources, writer
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
+from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import Base
+
+_EVERYTHING = Page(1, None, None)
+# The best of several times has the least noise.
+_ROUNDS = 3
+# With fewer rows, the queries take most of the time.
+_WORTH_TIMING = 100
+
+
+class DifferenceError(Exception):
+    """The declarations have different entries for an item."""
+
+
+class Pair(NamedTuple):
+    """A section's sitemap as it is, and a copy with declared hooks.
+
+    Each function of `parts` returns items to compare, or `None` for the items of the sitemap. At most
+    `most` items of a part are compared.
+    """
+
+    section: str
+    sitemap: Any
+    declared: Any
+    base: Base
+    parts: Sequence[Callable[[], Any] | None]
+    most: int | None = None
+
+    def compare(self) -> int:
+        """Return the number of compared items. Raise `DifferenceError` for the first difference."""
+        count = 0
+        for part in self.parts:
+            with (
+                closing(self._entries(self.sitemap, part)) as left,
+                closing(self._entries(self.declared, part)) as right,
+            ):
+                pairs = zip_longest(left, right)
+                for entry, declared_entry in islice(pairs, self.most):
+                    if entry != declared_entry:
+                        raise DifferenceError(_difference(entry, declared_entry))
+                    count += 1
+        return count
+
+    def microseconds(self) -> tuple[float, float] | None:
+        """Return the time per entry of both declarations; `None` for a small number of items."""
+        times = []
+        for sitemap in (self.sitemap, self.declared):
+            rounds = []
+            for _ in range(_ROUNDS):
+                start_time, urls = perf_counter(), 0
+                for part in self.parts:
+                    with closing(self._entries(sitemap, part)) as entries:
+                        urls += sum(text.count("<loc>") for _, text in islice(entries, self.most))
+                rounds.append((perf_counter() - start_time) / max(urls, 1) * 1e6)
+                if urls < _WORTH_TIMING:
+                    return None
+            times.append(min(rounds))
+        return times[0], times[1]
+
+    def _entries(self, sitemap: Any, part: Callable[[], Any] | None) -> Generator[tuple[Hashable, str]]:
+        """Yield the key and the text of each item, as in an export."""
+        if part is not None:
+            sitemap = copy(sitemap)
+            sitemap.items = part
+        source = sources.source(self.section, sitemap, self.base, conf.limits)
+        with closing(source.batches(_EVERYTHING)) as batches:
+            for batch in batches:
+                texts = writer.elements(writer.FORMATS["xml"], batch, str(self.base))
+                yield from zip(batch.keys, texts, strict=True)
+
+
+def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
+    """Return both texts of an item, or that only one of the declarations writes it."""
+    if entry and declared and entry[0] == declared[0]:
+        return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
+    if declared is None or (entry and _is_before(entry[0], declared[0])):
+        return f"item {entry[0]!r} is {_shown(entry)} now, but would be skipped"  # type: ignore[index, arg-type]
+    return f"item {declared[0]!r} is skipped now, but would be {_shown(declared)}"
+
+
+def _shown(entry: tuple[Hashable, str]) -> str:
+    return excerpt(entry[1].strip(), MAX_MESSAGE)
+
+
+def _is_before(key: Any, other: Any) -> bool:
+    return bool(key < other)

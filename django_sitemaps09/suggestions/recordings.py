@@ -1,0 +1,80 @@
+"""The recording of one call of a hook: which fields it uses, and where it cannot be traced."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, NoReturn
+
+from django.db.models import Model
+
+from django_sitemaps09.suggestions.places import (
+    UntraceableError,
+    callers,
+    describe,
+    is_django,
+    project_frame,
+)
+
+
+@dataclass
+class Recording:
+    """One call of a hook with a stand-in whose fields and relations in `nulls` are `None`.
+
+    `annotations` are the names of the annotations of the queryset, and `attributes` those of all attributes
+    that an instance has besides those of its class. `entry` is the frame that calls the
+    hook. `uses` has the code that first uses each field, by its path or key, and `nullable` the keys used.
+    `text_place` is the last place at which `str()` was called with a symbol.
+    """
+
+    model: type[Model]
+    annotations: frozenset[str]
+    attributes: frozenset[str]
+    nulls: frozenset[str]
+    entry: FrameType
+    failure: UntraceableError | None = None
+    text_place: str = ""
+    uses: dict[str, str] = field(default_factory=dict)
+    nullable: dict[str, str] = field(default_factory=dict)
+    stand_ins: dict[str, Any] = field(default_factory=dict)
+
+    def place(self) -> str:
+        """Return the line of the project's code that runs now."""
+        found = project_frame(callers(sys._getframe(1), self.entry))
+        return describe(found[0].f_code, found[1]) if found else self.model.__name__
+
+    def refuse(self, problem: str) -> NoReturn:
+        """End the call. The error is kept, since the project's code may catch every exception."""
+        error = UntraceableError(f"{self.place()}: {problem}")
+        self.failure = self.failure or error
+        raise error
+
+    def name(self, owner: Any, attribute: str) -> str:
+        """Return an attribute as the code that runs now writes it, such as `self.category`."""
+        found = project_frame(callers(sys._getframe(1), self.entry))
+        local_names: Mapping[str, Any] = found[0].f_locals if found else {}
+        path = vars(owner)["_sitemaps09_path"]
+        parts, trail = path.split("__") if path else [], [attribute]
+        while True:
+            stand_in = self.stand_ins["__".join(parts)]
+            name = next((name for name, value in local_names.items() if value is stand_in), None)
+            if name or not parts:
+                return f"`{'.'.join([name or 'item', *trail])}`"
+            trail.insert(0, parts.pop())
+
+    def refuse_use(self, name: str, problem: str) -> NoReturn:
+        """End the call because of the use of a value, or because Django's code uses it."""
+        frames = [frame for frame, _ in callers(sys._getframe(1), self.entry)]
+        found = project_frame((frame, frame.f_lineno) for frame in frames)
+        called = frames[: frames.index(found[0])] if found else []
+        self.refuse(f"passes {name} to Django" if called and is_django(called[-1]) else problem)
+
+    def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
+        """Record where a field or a relation is used first."""
+        self.uses.setdefault(key, self.place())
+        if is_nullable:
+            self.nullable.setdefault(
+                key, f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
+            )

@@ -1,0 +1,263 @@
+"""Suggest declarations for the sections whose hooks are methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from django.conf import settings
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db import DatabaseError, router, transaction
+from django.db.models import Model, QuerySet
+
+from django_sitemaps09 import sections
+from django_sitemaps09.checks import urlconf
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.django_internals import gives_instances
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.export.hints import opaque_reason
+from django_sitemaps09.export.options import export_base
+from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section
+from django_sitemaps09.sitemaps import has_same_languages
+from django_sitemaps09.sitemaps.models import can_filter
+from django_sitemaps09.sources import is_compiled
+from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.suggestions.class_code import class_code
+from django_sitemaps09.suggestions.places import UntraceableError
+from django_sitemaps09.suggestions.proof import DifferenceError, Pair
+from django_sitemaps09.suggestions.samples import parts, sample_keys
+from django_sitemaps09.suggestions.tracing import Trace, without_saving
+from django_sitemaps09.suggestions.values import Constant, Value
+
+#: The default number of items on which declarations are compared.
+SAMPLE = 1_000
+# By default, Django has a hundred languages.
+_OTHER_LANGUAGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a section can declare instead of its methods.
+
+    `code` is the class with its imports, or `None` if there is no suggestion; `hooks` are the names of the
+    hooks that it declares. `items` is the number of items for which both declarations have the same bytes.
+    `microseconds` is the time per URL now and with the suggestion. `notes` say what stays a method and why.
+    """
+
+    section: str
+    code: str | None = None
+    hooks: tuple[str, ...] = ()
+    items: int = 0
+    microseconds: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def suggest(
+    names: Sequence[str] = (),
+    *,
+    sample: int | None = SAMPLE,
+    base_url: str | None = None,
+    sitemaps: Mapping[str, Section] | None = None,
+) -> list[Suggestion]:
+    """Return a suggestion for each named section, by default for all sections.
+
+    Both declarations are compared on `sample` items, or on all items if it is `None`. All changes of the
+    database are rolled back. Without `sitemaps`, sections are those of an export, and those in dicts that
+    the URLconf passes to views. Raise `UnknownSectionError` for an unknown name.
+    """
+    declared_sections = _sections(sitemaps)
+    for name in names:
+        if name not in declared_sections:
+            raise sections.unknown_section(name, declared_sections)
+    base = export_base(base_url)
+    suggestions = []
+    for name in dict.fromkeys(names or declared_sections):
+        in_place = _is_edited_in_place(declared_sections, name)
+        with site_locale(), without_saving():
+            try:
+                sitemap = sections.bind(declared_sections[name], base.domain)
+                suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
+            except UntraceableError as error:
+                suggestions.append(Suggestion(name, notes=(f"A hook {error}.",)))
+            except ImproperlyConfigured as error:
+                suggestions.append(Suggestion(name, notes=(excerpt(error, MAX_MESSAGE),)))
+            except Exception as error:  # noqa: BLE001 a user's class can raise anything
+                suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
+    return suggestions
+
+
+def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
+    found = dict(sections.mapping(sitemaps).items())
+    if sitemaps is None:
+        passed = [view.sitemaps for view in urlconf.passed_sitemaps()]
+        for mapping in [*passed, *(view.sitemaps for view in urlconf.templates())]:
+            # Not isinstance(), which would evaluate a lazy object.
+            if issubclass(type(mapping), Mapping):
+                found = {**cast("Mapping[str, Section]", mapping), **found}
+    return found
+
+
+def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
+    """Return whether the class of a section can be changed without an effect on other sections."""
+    section = declared_sections[name]
+    if not isinstance(section, type):
+        return False
+    others = [other for other_name, other in declared_sections.items() if other_name != name]
+    return not any(
+        issubclass(other if isinstance(other, type) else type(other), section) for other in others
+    )
+
+
+def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool) -> Suggestion:
+    if not is_compiled(sitemap):
+        return Suggestion(name, notes=opaque_reason(sitemap))
+    methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
+    if not methods:
+        return Suggestion(name, notes=("All hooks are constants or columns.",))
+    items = sitemap.items()
+    if not isinstance(items, QuerySet) or not gives_instances(items, plainly=True):
+        is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
+        problem = _LIST if is_list else "items() does not return a queryset of model instances."
+        return Suggestion(name, notes=(problem,))
+    with _rolled_back(items):
+        proof = _Proof(name, sitemap, items, base, sample)
+        values, notes = proof.values(methods)
+        if not values:
+            return Suggestion(name, notes=notes)
+        notes += _needs_items(sitemap) if len(values) == len(methods) else ()
+        pair = proof.pair(values, proof.sample_parts)
+        try:
+            items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        except DifferenceError as error:
+            return Suggestion(name, notes=(*notes, f"The columns are not equal, because {error}."))
+        code = class_code(name, sitemap, values, in_place=in_place)
+        return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+
+
+def _needs_items(sitemap: Any) -> tuple[str, ...]:
+    """Return a note about other hooks that take items."""
+    names = [f"{name}()" for name in extensions.hooks(sitemap)]
+    names += ["extensions"] * bool(extensions.project_extensions(sitemap))
+    names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
+    names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
+    return (f"Model instances are still created for {' and '.join(names)}.",) if names else ()
+
+
+@contextmanager
+def _rolled_back(items: QuerySet[Any]) -> Iterator[None]:
+    """Roll back all changes in the databases of the items."""
+    with ExitStack() as transactions:
+        for alias in dict.fromkeys([items.db, router.db_for_write(items.model)]):
+            transactions.enter_context(transaction.atomic(using=alias))
+            transactions.callback(transaction.set_rollback, True, using=alias)
+        yield
+
+
+class _Proof:
+    """The comparison of a section with its declared hooks."""
+
+    def __init__(
+        self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, sample: int | None
+    ) -> None:
+        self.name = name
+        self.sitemap = sitemap
+        self.items = items
+        self.base = base
+        self.size = sample or SAMPLE
+        self.sample_parts: list[Callable[[], Any] | None] = [None]
+
+    def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
+        """Return the values of the hooks that can be declared, and notes about all others."""
+        values: dict[Field, Value] = {}
+        notes: list[str] = []
+        traces = {}
+        row = next(iter(self.items.all()[:1]), None)
+        if row is None or type(row) is not self.items.model:
+            return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
+        annotations = frozenset(self.items.query.annotation_select)
+        for hook in methods:
+            method = getattr(copy(self.sitemap), hook)
+            trace = Trace(
+                method, self.items.model, annotations, frozenset(vars(row)) - annotations, self._languages()
+            )
+            try:
+                values[hook] = _checked(hook, trace)
+                traces[hook] = trace
+            except UntraceableError as error:
+                notes.append(f"{hook} stays a method: {error}.")
+        if values:
+            self.sample_parts = self._sample_parts(traces.values(), values.values())
+        for hook in list(values):
+            # One hook at a time, so that a difference concerns only this hook.
+            pair = self.pair({hook: values[hook]}, self.sample_parts)
+            try:
+                # A query that fails would end the outer transaction.
+                with transaction.atomic(using=self.items.db):
+                    if not pair.compare():
+                        raise DifferenceError("there is no item to compare")
+            except (DifferenceError, FieldError, DatabaseError) as error:
+                code = values.pop(hook).code
+                notes.append(f"{hook} stays a method: {code} is not equal, because {error}.")
+                continue
+            if hook == "location":
+                notes += [
+                    _FAILING.format(key) for key in sorted(traces[hook].failing) if self._lacks_null(key)
+                ]
+        return values, tuple(notes)
+
+    def _lacks_null(self, key: str) -> bool:
+        """Return whether no item has NULL in a field or a relation."""
+        return can_filter(self.items) and not self.items.filter(**{f"{key}__isnull": True}).exists()
+
+    def _languages(self) -> list[str]:
+        """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
+        if self.sitemap.i18n:
+            codes = self.sitemap._languages()  # noqa: SLF001 contrib's hook
+        else:
+            codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
+        return list(dict.fromkeys([conf.language, *codes]))
+
+    def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
+        if not can_filter(self.items):
+            return [None]
+        nullable = {key for trace in traces for key in trace.nullable}
+        paths = {column.path for value in values for column in value.fields()}
+        keys = sample_keys(self.items, self.size, nullable, paths)
+        return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
+
+    def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
+        """Return the sitemap and a copy that declares these values."""
+        kind: Any = type(self.sitemap)
+        attributes: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
+        declared = copy(self.sitemap)
+        # A hook can be a property, or an attribute of the instance.
+        declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
+        for hook in attributes:
+            vars(declared).pop(hook, None)
+        # Items that cannot be filtered are only compared up to the size of the sample.
+        most = self.size if items is self.sample_parts and not can_filter(self.items) else None
+        return Pair(self.name, self.sitemap, declared, self.base, items, most)
+
+
+_LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
+_OTHER_CLASS = "The items are not instances of the model itself."
+_FAILING = (
+    "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
+    "skipped. The declaration would write None into its URL."
+)
+
+
+def _checked(hook: Field, trace: Trace) -> Value:
+    """Return the value of a hook. Raise `UntraceableError` for a constant that may not be one."""
+    value = trace.value()
+    if isinstance(value, Constant) and (
+        hook == "location" or (hook == "lastmod" and value.value is not None)
+    ):
+        raise UntraceableError(f"{trace.start()}: returns {value.code} for an item without values")
+    return value

@@ -1,0 +1,149 @@
+"""Stand-ins for the items of a section: methods run on them, and fields are symbols without a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Model
+
+from django_sitemaps09.suggestions.recordings import Recording
+from django_sitemaps09.suggestions.symbols import Symbol, refusal
+from django_sitemaps09.suggestions.values import FieldValue
+
+# A method that follows relations in a loop never reaches an end.
+_DEEPEST = 8
+_MISSING = object()
+_QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.contrib.contenttypes")
+
+
+class StandIn:
+    """Stand-in for an instance of a model: `isinstance()`, `super()`, methods and properties work.
+
+    It has none of the methods that every model has, such as `save()`, and no related managers. `path`
+    leads to a related object, and `keys` are the nullable relations on the path.
+    """
+
+    def __init__(self, recording: Recording, model: type[Model], path: str, keys: tuple[str, ...]) -> None:
+        vars(self).update(
+            _sitemaps09_recording=recording,
+            _sitemaps09_model=model,
+            _sitemaps09_path=path,
+            _sitemaps09_keys=keys,
+        )
+        recording.stand_ins[path] = self
+
+    @property
+    def __class__(self) -> Any:
+        return vars(self)["_sitemaps09_model"]
+
+    @__class__.setter
+    def __class__(self, value: object) -> None:
+        self._sitemaps09_recording.refuse("changes the class of the item")
+
+    def _sitemaps09_name(self) -> str:
+        recording: Recording = vars(self)["_sitemaps09_recording"]
+        return recording.name(self, "").replace(".`", "`")
+
+    def __bool__(self) -> bool:
+        model = vars(self)["_sitemaps09_model"]
+        if _attribute(model, "__bool__") is not _MISSING or _attribute(model, "__len__") is not _MISSING:
+            self._sitemaps09_recording.refuse("depends on the truth of an object")
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        own: Mapping[str, Any] = object.__getattribute__(self, "__dict__")
+        recording: Recording = own["_sitemaps09_recording"]
+        model: type[Model] = own["_sitemaps09_model"]
+        found = _field(self, name)
+        if found is not _MISSING:
+            return found
+        attribute = _attribute(model, name)
+        if attribute is _MISSING:
+            if not own["_sitemaps09_path"] and name in recording.annotations:
+                return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
+            # For example, prefetch_related() can set any attribute.
+            if name in recording.attributes or _attribute(model, "__getattr__") is not _MISSING:
+                recording.refuse(f"uses {recording.name(self, name)}")
+            raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
+        module = type(attribute).__module__
+        if attribute is vars(Model).get(name, _MISSING):
+            recording.refuse_use(self._sitemaps09_name(), f"uses {recording.name(self, name)}")
+        # Managers and relations to many objects query the database.
+        if module.startswith(_QUERYING):
+            recording.refuse(f"uses {recording.name(self, name)}")
+        get = getattr(type(attribute), "__get__", None)
+        return attribute if get is None else get(attribute, self, model)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        attribute = _attribute(vars(self)["_sitemaps09_model"], name)
+        if hasattr(type(attribute), "__set__") or name in _names(vars(self)["_sitemaps09_model"]):
+            self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
+        vars(self)[name] = value
+
+
+for _verb, _methods in (
+    ("compares", "eq ne hash lt le gt ge"),
+    ("makes text of", "str repr format"),
+    ("copies", "reduce_ex copy deepcopy"),
+):
+    for _name in _methods.split():
+        setattr(StandIn, f"__{_name}__", refusal(_verb))
+
+
+def _attribute(model: type[Model], name: str) -> Any:
+    """Return an attribute of a model's classes, without calling a descriptor."""
+    for base in model.__mro__:
+        if base is not object and name in vars(base):
+            return vars(base)[name]
+    return _MISSING
+
+
+def _names(model: type[Model]) -> set[str]:
+    fields = model._meta.concrete_fields
+    return {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
+
+
+def _field(owner: StandIn, name: str) -> Any:
+    """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
+    own = vars(owner)
+    recording: Recording = own["_sitemaps09_recording"]
+    options = own["_sitemaps09_model"]._meta
+    prefix = f"{own['_sitemaps09_path']}__" if own["_sitemaps09_path"] else ""
+    keys = own["_sitemaps09_keys"]
+    if name == "pk":
+        if len(options.pk_fields) > 1:
+            recording.refuse(f"uses {recording.name(owner, name)}, which has several columns")
+        return _symbol(owner, name, FieldValue(f"{prefix}pk", keys), is_nullable=False, column=options.pk)
+    for column in options.concrete_fields:
+        key = f"{prefix}{column.name}"
+        own_keys = (*keys, key) if column.null else keys
+        if name == column.attname:
+            value = FieldValue(f"{prefix}{name}", own_keys)
+            return _symbol(owner, name, value, is_nullable=column.null, key=key, column=column)
+        if name == column.name:
+            recording.use(owner, name, key, is_nullable=column.null)
+            if key in recording.nulls:
+                return None
+            if key.count("__") >= _DEEPEST:
+                recording.refuse(f"follows more than {_DEEPEST} relations")
+            return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
+    return _MISSING
+
+
+def _symbol(
+    owner: StandIn,
+    name: str,
+    value: FieldValue,
+    *,
+    is_nullable: bool,
+    key: str | None = None,
+    column: Any = None,
+) -> Symbol | None:
+    recording: Recording = vars(owner)["_sitemaps09_recording"]
+    key = key or value.path
+    recording.use(owner, name, key, is_nullable=is_nullable)
+    recording.uses.setdefault(value.path, recording.place())
+    if key in recording.nulls:
+        return None
+    return Symbol(recording, value, lambda: recording.name(owner, name), column=column)

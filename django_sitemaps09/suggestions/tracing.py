@@ -1,0 +1,222 @@
+"""Trace a hook: call it with a stand-in for the item, and return the value that it declares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import get_ident
+from typing import Any, NoReturn
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, pre_delete, pre_save
+from django.urls import get_urlconf
+from django.utils import translation
+from django.utils.functional import Promise
+
+from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
+from django_sitemaps09.suggestions.recordings import Recording
+from django_sitemaps09.suggestions.stand_ins import StandIn
+from django_sitemaps09.suggestions.symbols import MARK, Symbol, SymbolText
+from django_sitemaps09.suggestions.values import (
+    CoalescedValue,
+    Constant,
+    FieldValue,
+    RouteValue,
+    Value,
+)
+
+# Each nullable field that a hook uses is traced as a value and as None.
+_MAX_CALLS = 100
+
+
+class RaisedError(Exception):
+    """The hook raised an exception for the stand-in."""
+
+
+@dataclass
+class Trace:
+    """The trace of one hook, in each of the `languages`.
+
+    `attributes` are the names of all attributes that an instance has besides those of its class.
+    `nullable` has the keys of the nullable fields that it uses, and `failing` those with which it fails if
+    they are NULL.
+    """
+
+    hook: Callable[[Any], Any]
+    model: type[Model]
+    annotations: frozenset[str]
+    attributes: frozenset[str]
+    languages: Sequence[str]
+    calls: int = 0
+    nullable: set[str] = field(default_factory=set)
+    failing: set[str] = field(default_factory=set)
+
+    def value(self) -> Value:
+        """Return the value in all languages. Raise `UntraceableError` if there is no single one."""
+        with _without_queries():
+            values = []
+            for code in self.languages:
+                with translation.override(code):
+                    try:
+                        value, recording = self._value(frozenset())
+                    except RaisedError as error:
+                        raise UntraceableError(str(error)) from error
+                values.append(value)
+                if value != values[0]:
+                    paths = {column.path for column in values[0].fields()}
+                    others = [column.path for column in value.fields() if column.path not in paths]
+                    place = recording.uses[others[0]] if others else self.start()
+                    raise UntraceableError(f"{place}: depends on the active language")
+        return values[0]
+
+    def start(self) -> str:
+        """Return the first line of the hook."""
+        function: Any = getattr(self.hook, "__func__", self.hook)
+        code = getattr(function, "__code__", None)
+        return describe(code, code.co_firstlineno) if code else str(function)
+
+    def _value(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
+        """Return the value for items in which exactly these nullable fields are known to be NULL."""
+        self.calls += 1
+        if self.calls > _MAX_CALLS:
+            raise UntraceableError(f"{self.start()}: uses too many nullable fields")
+        raw_value, recording = self._call(nulls)
+        value = raw_value
+        for key, dependence in recording.nullable.items():
+            if key in nulls:
+                continue
+            self.nullable.add(key)
+            try:
+                other, _ = self._value(nulls | {key})
+            except RaisedError:
+                self.failing.add(key)
+                continue
+            if other == raw_value.without(key):
+                continue
+            if value is raw_value and isinstance(value, FieldValue) and value.keys == (key,):
+                if isinstance(other, (FieldValue, Constant)):
+                    value = CoalescedValue((value, other))
+                    continue
+                if isinstance(other, CoalescedValue):
+                    value = CoalescedValue((value, *other.values))
+                    continue
+            raise UntraceableError(dependence)
+        return value, recording
+
+    def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
+        recording = Recording(self.model, self.annotations, self.attributes, nulls, sys._getframe())
+        item = StandIn(recording, self.model, "", ())
+        token = _active.set(recording)
+        try:
+            with intercepted_reverse(lambda call: _reverse(recording, call)):
+                value = self._declared(self.hook(item), recording)
+        except Exception as error:
+            # The project's code can raise anything, but an error of the configuration concerns all hooks.
+            if isinstance(error, ImproperlyConfigured):
+                raise
+            if recording.failure:
+                raise recording.failure from error
+            found = project_frame(frames_of(error.__traceback__))
+            place = describe(found[0].f_code, found[1]) if found else self.start()
+            raise RaisedError(f"{place}: {reason_of(error)}") from error
+        finally:
+            _active.reset(token)
+        if recording.failure:
+            raise recording.failure
+        return value, recording
+
+    def _declared(self, result: Any, recording: Recording) -> Value:
+        """Return what a hook returned as a value that can be declared."""
+        while type(result) is not Symbol and isinstance(result, Promise):
+            result = evaluate_lazy(result)
+        value = _value_of(result)
+        if isinstance(value, Constant) and MARK in str(value.value):
+            raise UntraceableError(recording.text_place)
+        if value is None:
+            raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
+        return value
+
+
+_active: ContextVar[Recording | None] = ContextVar("sitemaps09_recording", default=None)
+
+
+def _value_of(result: Any) -> Value | None:
+    if type(result) is SymbolText:
+        result = result.symbol
+    if type(result) is Symbol:
+        return result._sitemaps09_value  # noqa: SLF001 our own object
+    if isinstance(result, str):
+        return Constant(str(result))
+    return Constant(result) if result is None or type(result) in (bool, int, float) else None
+
+
+def _kind(result: Any) -> str:
+    return f"an object of type {result.__class__.__name__}"
+
+
+def _reverse(recording: Recording, call: ReverseCall) -> Symbol:
+    """Return the symbol of a URL."""
+    if type(call.viewname) is not str or call.urlconf != get_urlconf() or call.current_app:
+        recording.refuse("calls reverse() with a view, a URLconf or a current_app")
+    arguments = []
+    for argument in (*call.args, *call.kwargs.values()):
+        value = _value_of(argument)
+        if isinstance(value, Constant) and MARK in str(value.value):
+            raise UntraceableError(recording.text_place)
+        if not isinstance(value, (FieldValue, Constant)):
+            recording.refuse(f"passes {_kind(argument)} to reverse()")
+        arguments.append(value)
+    count = len(call.args)
+    url = RouteValue(
+        call.viewname, tuple(arguments[:count]), tuple(zip(call.kwargs, arguments[count:], strict=True))
+    )
+    return Symbol(recording, url, lambda: "the URL from `reverse()`")
+
+
+def _refuse(problem: str) -> NoReturn:
+    if (recording := _active.get()) is not None:
+        recording.refuse(problem)
+    raise UntraceableError(problem)
+
+
+@contextmanager
+def _without_queries() -> Iterator[None]:
+    """Refuse all queries of this thread in the block."""
+
+    def refuse_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> NoReturn:
+        _refuse("queries the database")
+
+    with ExitStack() as wrappers:
+        for alias in connections:
+            try:
+                wrappers.enter_context(connections[alias].execute_wrapper(refuse_query))
+            except (ImproperlyConfigured, ImportError):
+                # The driver of the database is missing, so no hook can query it.
+                continue
+        yield
+
+
+@contextmanager
+def without_saving() -> Iterator[None]:
+    """Refuse to save and delete objects in the block, in this thread."""
+    thread = get_ident()
+
+    def refuse_change(signal: Any, sender: Any, **kwargs: Any) -> None:
+        if get_ident() == thread:
+            _refuse(f"saves or deletes {sender.__name__} objects")
+
+    signals = (pre_save, pre_delete, m2m_changed)
+    for signal in signals:
+        signal.connect(refuse_change, weak=False)
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.disconnect(refuse_change)

@@ -1,0 +1,44 @@
+"""URLs of the blog."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path, register_converter
+
+
+class DayConverter:
+    """Converter for dates, which only accepts a date."""
+
+    regex = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+    def to_python(self, value: str) -> date:
+        return date.fromisoformat(value)
+
+    def to_url(self, value: date) -> str:
+        return value.isoformat()
+
+
+register_converter(DayConverter, "sitemaps09_day")
+
+
+def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
+    """View of all locations."""
+    return HttpResponse()
+
+
+inner = [path("in/<slug:slug>/", nothing, name="entry")]
+
+urlpatterns = [
+    path("entries/<slug:slug>/", nothing, name="entry"),
+    path("numbers/<int:pk>/", nothing, name="number"),
+    path("by/<str:author>/<int:pk>/", nothing, name="author-entry"),
+    path("teams/<slug:team>/<int:pk>/", nothing, name="team-entry"),
+    path("sections/<str:section>/<slug:slug>/", nothing, name="section-entry"),
+    path("kinds/<slug:kind>/<slug:slug>/", nothing, name="kind-entry"),
+    path("uid/<uuid:uid>/", nothing, name="uid"),
+    path("days/<sitemaps09_day:day>/<slug:slug>/", nothing, name="day"),
+    path("archive/<int:year>/<int:month>/<int:day>/<slug:slug>/", nothing, name="archive"),
+    path("blog/", include((inner, "blog"), namespace="blog")),
+]

@@ -1,0 +1,142 @@
+"""The code of a class: methods are replaced, and everything else is kept."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.suggestions.class_code import class_code
+from django_sitemaps09.suggestions.values import Constant, FieldValue, RouteValue, Value
+
+URL = RouteValue("a", (FieldValue("pk"), Constant("it's")))
+NAMES: dict[str, Value] = {"location": URL, "lastmod": FieldValue("changed")}
+
+
+CONDITION = True
+
+
+def register(name: str) -> Callable[[Any], Any]:
+    return lambda kind: kind
+
+
+def decorated(method: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(method)(lambda *args: method(*args))
+
+
+class OnlyMethods(ModelSitemap[Any]):
+    def location(self, item: Any) -> str:
+        return "/"
+
+    @decorated
+    def lastmod(self, item: Any) -> Any:
+        return None
+
+
+class Attributes(ModelSitemap[Any]):
+    limit = 10
+    lastmod = lambda self, item: item  # noqa: E731
+    # Not often.
+    changefreq = "daily"
+
+    def location(self, item: Any) -> str:
+        return "/"
+
+    # A comment about the next method.
+    def get_queryset(self) -> Any:
+        return None
+
+
+@register("registered")
+class Registered(ModelSitemap[Any]):
+    def location(self, item: Any) -> str:
+        return "/"
+
+
+class Conditional(ModelSitemap[Any]):
+    if CONDITION:
+
+        def location(self, item: Any) -> str:
+            return "/"
+
+
+class Empty(ModelSitemap[Any]):
+    """Nothing else."""
+
+
+def lines(kind: type[Any], *, in_place: bool = True) -> list[str]:
+    """Return the code after its imports."""
+    code = class_code("things", kind(), NAMES, in_place=in_place)
+    compile(code, "code", "exec")
+    head, _, body = code.partition("\n\n\n")
+    assert head.splitlines()[0] == "from django.db.models import F"
+    return body.splitlines()
+
+
+DECLARATIONS = ["""    location = Route("a", F("pk"), "it's")""", '    lastmod = F("changed")']
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (OnlyMethods, ["class OnlyMethods(ModelSitemap[Any]):", *DECLARATIONS]),
+        (
+            Attributes,
+            [
+                "class Attributes(ModelSitemap[Any]):",
+                "    limit = 10",
+                "    # Not often.",
+                '    changefreq = "daily"',
+                *DECLARATIONS,
+                "",
+                "    # A comment about the next method.",
+                "    def get_queryset(self) -> Any:",
+                "        return None",
+            ],
+        ),
+        (
+            Registered,
+            ['@register("registered")', "class Registered(ModelSitemap[Any]):", *DECLARATIONS],
+        ),
+        (Conditional, ["class ThingsSitemap(Conditional):", *DECLARATIONS]),
+        (
+            Empty,
+            ["class Empty(ModelSitemap[Any]):", '    """Nothing else."""', *DECLARATIONS],
+        ),
+    ],
+)
+def test_declarations_replace_methods_above_the_other_methods(kind: type[Any], expected: list[str]) -> None:
+    assert lines(kind) == expected
+
+
+def test_a_class_in_a_function_is_indented_as_a_module() -> None:
+    class Inner(ModelSitemap[Any]):
+        def location(self, item: Any) -> str:
+            return "/"
+
+    assert lines(Inner) == ["class Inner(ModelSitemap[Any]):", *DECLARATIONS]
+
+
+@pytest.mark.parametrize("name", ["Generated", "Empty"])
+def test_a_class_without_source_gets_a_subclass(name: str) -> None:
+    kind = type(name, (ModelSitemap,), {"__module__": "elsewhere"})
+    assert lines(kind) == [f"class ThingsSitemap({name}):", *DECLARATIONS]
+    assert f"from elsewhere import {name}" in class_code("things", kind(), NAMES, in_place=True)
+
+
+def test_a_subclass_is_named_after_the_section() -> None:
+    assert lines(Attributes, in_place=False) == ["class ThingsSitemap(Attributes):", *DECLARATIONS]
+    code = class_code("news-2024 é", Attributes(), NAMES, in_place=False)
+    assert "class News2024Sitemap(Attributes):" in code
+    assert f"from {__name__} import Attributes\n" in code
+    assert "class Section2024Sitemap(" in class_code("2024", Attributes(), NAMES, in_place=False)
+
+
+def test_arguments_that_are_keywords_of_python_are_passed_as_a_dict() -> None:
+    value = RouteValue("a", kwargs=(("class", FieldValue("kind")), ("slug", FieldValue("slug"))))
+    names = {"F": F, "Route": Route}
+    assert repr(eval(value.code, names)) == repr(value.declaration)  # noqa: S307 our own code

@@ -1,0 +1,364 @@
+"""Suggestions for sections: which sections get one, the proof on rows, and the code to paste."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sitemaps import views as contrib_views
+from django.db import connection
+from django.db.models import F, Model, Prefetch, QuerySet
+from django.db.models.query import ModelIterable
+from django.test.utils import CaptureQueriesContext
+from django.urls import include, path
+
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
+from django_sitemaps09.exceptions import UnknownSectionError
+from django_sitemaps09.suggestions import samples, section_suggestions, suggest
+from tests.suggestions.blog import models as blog
+from tests.suggestions.blog.models import Entry, Label
+from tests.suggestions.blog.rows import entries, sitemap, suggestion
+from tests.support.sources import compiled, rendered
+
+__all__ = ["entries"]
+
+pytestmark = [
+    pytest.mark.urls("tests.suggestions.blog.urls"),
+    pytest.mark.sitemaps09(),
+    pytest.mark.django_db,
+]
+
+SLUG = Route("entry", slug=F("slug"))
+
+
+class BlogSitemap(Sitemap[Entry]):
+    """The entries."""
+
+    changefreq = "daily"  # often
+
+    def items(self) -> QuerySet[Entry]:
+        return Entry.objects.order_by("-pk")
+
+    def lastmod(self, item: Entry) -> Any:
+        return item.updated
+
+    @property
+    def priority(self) -> Any:
+        return lambda item: 0.5
+
+    def images(self, item: Entry) -> list[Any]:
+        return []
+
+
+def run(code: str | None) -> type[Any]:
+    """Return the class that pasted code defines."""
+    assert code is not None
+    names = dict(globals())
+    exec(code, names)  # noqa: S102 the code under test
+    found: type[Any] = names[code.rpartition("class ")[2].partition("(")[0]]
+    return found
+
+
+def text(section: Any) -> str:
+    return "".join(page.text for page in rendered(compiled(section)))
+
+
+class TestTheCode:
+    def test_is_the_class_with_declarations_instead_of_its_methods(self) -> None:
+        assert suggestion(BlogSitemap).code == (
+            "from django.db.models import F\n"
+            "from django_sitemaps09 import Route\n"
+            "\n"
+            "\n"
+            "class BlogSitemap(Sitemap[Entry]):\n"
+            '    """The entries."""\n'
+            "\n"
+            '    changefreq = "daily"  # often\n'
+            '    location = Route("entry", slug=F("slug"))\n'
+            '    lastmod = F("updated")\n'
+            "    priority = 0.5\n"
+            "\n"
+            "    def items(self) -> QuerySet[Entry]:\n"
+            '        return Entry.objects.order_by("-pk")\n'
+            "\n"
+            "    def images(self, item: Entry) -> list[Any]:\n"
+            "        return []"
+        )
+
+    def test_has_the_same_bytes_if_it_is_pasted(self) -> None:
+        assert text(run(suggestion(BlogSitemap).code)) == text(BlogSitemap)
+
+    def test_is_a_subclass_if_other_sections_use_the_class_or_the_section_is_an_instance(self) -> None:
+        queryset = {"queryset": Entry.objects.all(), "date_field": "created"}
+        generic = GenericSitemap(queryset, priority=0.3)
+        found = suggest(sitemaps={"a": BlogSitemap, "b-c": BlogSitemap, "generic": generic})
+        lines = [str(suggestion.code).splitlines() for suggestion in found]
+        assert [line for code in lines for line in code if line.startswith("class ")] == [
+            "class ASitemap(BlogSitemap):",
+            "class BCSitemap(BlogSitemap):",
+            "class GenericSitemap(BaseGenericSitemap):",
+        ]
+        assert "from django_sitemaps09 import GenericSitemap as BaseGenericSitemap, Route" in lines[2]
+        assert text(run(found[1].code)) == text(BlogSitemap)
+
+    def test_of_a_generic_sitemap_keeps_its_arguments(self) -> None:
+        arguments = {"queryset": Entry.objects.all(), "date_field": "created"}
+        generic = GenericSitemap(arguments, priority=0.3)
+        [found] = suggest(sitemaps={"old": generic})
+        assert found.hooks == ("location", "lastmod")
+        declared = run(found.code)(arguments, priority=0.3)
+        assert text(declared) == text(generic)
+        assert not compiled(declared).declaration.needs_items
+
+    def test_names_the_hooks_that_still_need_items(self) -> None:
+        assert suggestion(BlogSitemap).notes == ("Model instances are still created for images().",)
+        assert suggestion(sitemap(Entry)).notes == ()
+
+    def test_is_a_subclass_if_the_class_of_another_section_inherits_from_it(self) -> None:
+        class Child(BlogSitemap):
+            pass
+
+        first, second = suggest(sitemaps={"a": BlogSitemap, "b": Child})
+        assert "class ASitemap(BlogSitemap):" in str(first.code)
+        assert "class Child(BlogSitemap):" in str(second.code)
+
+
+class TestSections:
+    def test_are_also_those_of_dicts_in_the_urlconf(self, settings: Any) -> None:
+        urls = ModuleType("urls")
+        contribs = {"contrib": type("Old", (ContribSitemap,), {}), "other": sitemap(Entry)}
+        urls.urlpatterns = [  # type: ignore[attr-defined]
+            path("", include("django_sitemaps09.urls"), {"sitemaps": {"native": sitemap(Entry)}}),
+            path("sitemap.xml", contrib_views.sitemap, {"sitemaps": contribs}),
+        ]
+        settings.ROOT_URLCONF = urls
+        settings.SITEMAPS09 |= {"SITEMAPS": f"{__name__}.SECTIONS"}
+        found = suggest()
+        assert {suggestion.section for suggestion in found} == {"setting", "native", "contrib", "other"}
+        [native] = [suggestion for suggestion in found if suggestion.section == "setting"]
+        assert native.notes == ("All hooks are constants or columns.",)
+
+
+SECTIONS = {"setting": sitemap(Entry, location=SLUG)}
+
+
+class TestSectionsWithoutASuggestion:
+    @pytest.mark.parametrize(
+        ("section", "note"),
+        [
+            (sitemap(Entry, location=SLUG), "All hooks are constants or columns."),
+            (type("Pages", (StaticViewSitemap,), {"viewnames": []}), "items() does not return a queryset"),
+            (
+                sitemap(Entry, items=lambda self: list(Entry.objects.all())),
+                "items() returns a list of rows. Return the queryset instead",
+            ),
+            (
+                sitemap(Entry, items=lambda self: Entry.objects.values()),
+                "items() does not return a queryset",
+            ),
+            (
+                sitemap(Entry, get_urls=lambda self, *args, **kwargs: []),
+                "The section is read through get_urls(), because BlogSitemap overrides get_urls.",
+            ),
+            (
+                type("Old", (ContribSitemap,), {"items": lambda self: Entry.objects.all()}),
+                "because Old does not inherit from django_sitemaps09's Sitemap.",
+            ),
+            (
+                lambda: ContribGenericSitemap({"queryset": Entry.objects.all()}),
+                "because GenericSitemap does",
+            ),
+            (sitemap(Entry, items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
+            (ModelSitemap, "ModelSitemap has no queryset"),
+        ],
+    )
+    def test_say_why(self, section: Any, note: str) -> None:
+        found = suggestion(section)
+        assert found.code is None
+        assert note in " ".join(found.notes)
+
+    def test_a_queryset_with_rows_of_other_classes_has_none(self) -> None:
+        class Rows(QuerySet[Any]):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self._iterable_class = type("Iterable", (ModelIterable,), {})
+
+        found = suggestion(sitemap(Entry, queryset=Rows(Entry)))
+        assert found.notes == ("items() does not return a queryset of model instances.",)
+
+    def test_an_attribute_that_only_instances_have_is_not_known(self) -> None:
+        rows = Entry.objects.prefetch_related(Prefetch("labels", to_attr="all_labels"))
+        section = sitemap(
+            Entry,
+            location=SLUG,
+            queryset=rows,
+            priority=lambda self, item: 0.9 if getattr(item, "all_labels", None) else 0.1,
+        )
+        [note] = suggestion(section).notes
+        assert note.endswith(": uses `item.all_labels`.")
+
+    def test_an_unknown_name_is_an_error_as_in_an_export(self) -> None:
+        with pytest.raises(UnknownSectionError, match="Did you mean 'blog'"):
+            suggest(["blogs"], sitemaps={"blog": BlogSitemap})
+
+    def test_only_the_named_sections_are_read(self) -> None:
+        found = suggest(["b"], sitemaps={"a": sitemap(Entry), "b": BlogSitemap})
+        assert [suggestion.section for suggestion in found] == ["b"]
+
+
+def is_public(self: Any, item: Any) -> float:
+    # The code cannot see that the value is not known.
+    return 0.9 if item.public is True else 0.1
+
+
+class TestTheProof:
+    def test_a_difference_shows_both_values_with_the_key(self, entries: list[Entry]) -> None:
+        found = suggestion(sitemap(Entry, location=SLUG, priority=is_public))
+        assert found.code is None
+        [note] = found.notes
+        assert note.startswith("priority stays a method: 0.1 is not equal, because item ")
+        different = next(entry for entry in entries if entry.public)
+        assert f"item {different.pk} is <url><loc>" in note
+        now, would_be = note.split(" now, but would be ")
+        assert "<priority>0.9</priority>" in now
+        assert "<priority>0.1</priority>" in would_be
+
+    def test_a_hook_that_differs_does_not_prevent_the_others(self) -> None:
+        found = suggestion(sitemap(Entry, priority=is_public))
+        assert found.hooks == ("location",)
+        assert "priority stays a method" in found.notes[0]
+
+    def test_an_item_that_only_one_declaration_writes_is_a_difference(self, entries: list[Entry]) -> None:
+        """For an entry without a section, the method fails, but the URL of the column contains None."""
+        found = suggestion(sitemap(blog.SectionRequired))
+        assert found.code is None
+        [note] = found.notes
+        without = next(entry for entry in entries if entry.section is None)
+        assert f"because item {without.pk} is skipped now, but would be <url>" in note
+
+    def test_a_field_that_could_be_null_is_named_if_no_row_has_null(self) -> None:
+        rows = blog.SectionRequired.objects.filter(section__isnull=False)
+        found = suggestion(sitemap(blog.SectionRequired, queryset=rows))
+        assert found.hooks == ("location",)
+        assert found.notes == (
+            "No item has NULL in `section`. For such an item, the method raises an error, and the "
+            "item is skipped. The declaration would write None into its URL.",
+        )
+
+    def test_a_sample_always_has_rows_with_null_and_all_items_are_compared_on_request(self) -> None:
+        first = Entry.objects.get(slug="S-1")
+        fields = {name: getattr(first, name) for name in ("author", "section", "day", "created")}
+        Entry.objects.filter(section__isnull=True).delete()
+        rows = [Entry(slug=f"x-{number}", number=0, **fields) for number in range(400)]
+        Entry.objects.bulk_create(rows)
+        lone = Entry.objects.get(slug="x-200")
+        Entry.objects.filter(pk=lone.pk).update(section=None)
+        section = sitemap(blog.SectionRequired)
+        for options in ({"sample": 20}, {"sample": None}):
+            [note] = suggestion(section, **options).notes
+            assert f"item {lone.pk} is skipped now" in note
+        Entry.objects.filter(pk=lone.pk).delete()
+        assert suggestion(section, sample=20).items == 20
+        assert suggestion(section, sample=None).items == Entry.objects.count() > 400
+
+    def test_a_row_that_differs_outside_the_sample_is_found_among_all_items(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(samples, "_PARTS", 2)
+        monkeypatch.setattr(section_suggestions, "SAMPLE", 4)
+        Entry.objects.update(public=False)
+        different = Entry.objects.order_by("pk")[10]
+        Entry.objects.filter(pk=different.pk).update(public=True)
+        section = sitemap(Entry, location=SLUG, priority=is_public)
+        assert suggestion(section, sample=4).items == 4
+        found = suggestion(section, sample=None)
+        assert found.code is None
+        assert found.notes[0].startswith(f"The columns are not equal, because item {different.pk} is <url>")
+
+    def test_a_column_that_the_database_cannot_compute_does_not_prevent_the_others(self) -> None:
+        section = sitemap(
+            Entry,
+            lastmod=lambda self, item: item.day if item.updated is None else item.updated,
+            priority=lambda self, item: 0.5,
+        )
+        found = suggestion(section)
+        assert found.hooks == ("location", "priority")
+        assert found.notes[0].startswith(
+            'lastmod stays a method: Coalesce(F("updated"), F("day")) is not equal, because '
+        )
+
+    def test_nothing_is_suggested_without_rows(self) -> None:
+        found = suggestion(sitemap(Entry, queryset=Entry.objects.filter(number__gt=1_000)))
+        assert found.code is None
+        assert "There is no item to compare" in found.notes[0]
+
+    def test_a_slice_is_compared_up_to_the_size_of_the_sample(self) -> None:
+        section = sitemap(Entry, queryset=Entry.objects.order_by("pk")[:15])
+        assert [suggestion(section, sample=size).items for size in (5, None)] == [5, 15]
+
+    def test_the_time_per_url_is_measured_for_at_least_100_urls(self) -> None:
+        assert suggestion(BlogSitemap).microseconds is None
+        first = Entry.objects.get(slug="S-1")
+        fields = {name: getattr(first, name) for name in ("author", "section", "day", "created")}
+        Entry.objects.bulk_create(Entry(slug=f"x-{number}", number=0, **fields) for number in range(300))
+        before, after = suggestion(sitemap(Entry)).microseconds or (0, 0)
+        assert 0 < after < before
+
+
+class TestSideEffects:
+    def test_changes_are_rolled_back(self) -> None:
+        def lastmod(self: Any, item: Any) -> Any:
+            return item.updated
+
+        class Counting(ModelSitemap[Entry]):
+            model = Entry
+            location = SLUG
+
+            def get_queryset(self) -> QuerySet[Entry]:
+                return super().get_queryset()
+
+            def priority(self, item: Entry) -> float:
+                if item.number:
+                    Label.objects.filter(name="first").update(name="changed")
+                return 0.5
+
+        Counting.lastmod = lastmod  # type: ignore[method-assign, assignment]
+        found = suggestion(Counting)
+        assert found.hooks == ("lastmod",)
+        assert Label.objects.get().name == "first"
+
+    def test_a_hook_that_saves_a_row_ends_the_proof(self) -> None:
+        class Saving(ModelSitemap[Entry]):
+            model = Entry
+            location = SLUG
+
+            def lastmod(self, item: Entry) -> Any:
+                return item.updated
+
+            def priority(self, item: Entry) -> float:
+                if item.number:
+                    item.save()
+                return 0.5
+
+        found = suggestion(Saving)
+        assert found.code is None
+        assert found.notes == ("A hook saves or deletes Entry objects.",)
+
+    def test_tracing_queries_nothing_else(self) -> None:
+        """One query reads an item, to see which attributes it has."""
+        with CaptureQueriesContext(connection) as queries:
+            found = suggestion(sitemap(blog.Branch))
+        assert found.code is None
+        assert len([query["sql"] for query in queries if "blog_entry" in query["sql"]]) == 1
+
+
+def test_the_stand_in_is_an_instance_of_the_model_but_no_row() -> None:
+    def priority(self: Any, item: Any) -> float:
+        if isinstance(item, Model) and isinstance(item.author, blog.Author) and item:
+            return 0.5
+        return 0.1
+
+    assert "priority = 0.5" in str(suggestion(sitemap(Entry, location=SLUG, priority=priority)).code)

@@ -1,0 +1,325 @@
+"""Each way to write a hook is declared, with the same bytes for every row, or refused with its line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db.models import Count, F, Max
+from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
+
+from django_sitemaps09 import Route
+from tests.suggestions.blog import models as blog
+from tests.suggestions.blog.models import Entry, Label
+from tests.suggestions.blog.rows import KNOWS_CLASSES, NOON, entries, sitemap, suggestion
+from tests.support.sources import compiled, rendered
+
+__all__ = ["entries"]
+
+pytestmark = [pytest.mark.urls("tests.suggestions.blog.urls"), pytest.mark.sitemaps09()]
+
+NAMES = {
+    name.__name__: name
+    for name in (F, Route, Coalesce, ExtractYear, ExtractMonth, ExtractDay, TruncDate, ZoneInfo)
+}
+
+
+def declared_line(section: Any, hook: str) -> str:
+    """Return the expression that is suggested for a hook."""
+    found = suggestion(section)
+    assert found.code is not None, found.notes
+    [line] = [line for line in found.code.splitlines() if line.strip().startswith(f"{hook} = ")]
+    return str(line.partition(" = ")[2])
+
+
+def is_equal(section: Any, hook: str, code: str) -> bool:
+    """Return whether the declaration and the method have the same bytes, and columns are read."""
+    other = type("Declared", (section,), {hook: eval(code, NAMES)})  # noqa: S307 our own code
+    pages = [[page.text for page in rendered(compiled(declared))] for declared in (section, other)]
+    assert pages[0][0].count("<url>") >= 16
+    return pages[0] == pages[1]
+
+
+SLUG = 'Route("entry", slug=F("slug"))'
+LOCATIONS = {
+    Entry: SLUG,
+    blog.Args: 'Route("entry", F("slug"))',
+    blog.TextOfKey: 'Route("number", F("id"))',
+    blog.NestedRelation: 'Route("team-entry", team=F("author__team__slug"), pk=F("pk"))',
+    blog.OtherModel: 'Route("author-entry", F("author__name"), F("pk"))',
+    blog.OfProperty: SLUG,
+    blog.OfCachedProperty: SLUG,
+    blog.OfSuper: 'Route("entry", F("slug"))',
+    blog.Inherited: 'Route("entry", F("slug"))',
+    blog.Resolved: SLUG,
+    blog.Lazy: SLUG,
+    blog.OfFunction: SLUG,
+    blog.OfGetattr: 'Route("entry", F("slug"))',
+    blog.ForeignKeyValue: 'Route("number", F("author_id"))',
+    blog.Uid: 'Route("uid", uid=F("uid"))',
+    blog.ConstantArgument: 'Route("kind-entry", kind="blog", slug=F("slug"))',
+    blog.Namespaced: 'Route("blog:entry", slug=F("slug"))',
+    blog.Kept: SLUG,
+    blog.OfDay: 'Route("day", day=F("day"), slug=F("slug"))',
+    blog.DateParts: (
+        'Route("archive", ExtractYear("day"), ExtractMonth("day"), ExtractDay("day"), F("slug"))'
+    ),
+    blog.TimeParts: (
+        'Route("archive", ExtractYear("created", tzinfo=ZoneInfo("UTC")), '
+        'ExtractMonth("created", tzinfo=ZoneInfo("UTC")), ExtractDay("created", tzinfo=ZoneInfo("UTC")), '
+        'F("slug"))'
+    ),
+    blog.MaybeSection: 'Route("section-entry", section=F("section__slug"), slug=F("slug"))',
+    blog.SectionKey: 'Route("section-entry", section=F("section__slug"), slug=F("slug"))',
+    blog.Guarded: SLUG,
+    blog.OfClass: SLUG,
+    blog.Whole: 'F("path")',
+}
+
+REFUSED = {
+    blog.Branch: "depends on the value of `self.kind`",
+    blog.Truth: "depends on the value of `self.public`",
+    blog.Ternary: "depends on the value of `self.number`",
+    blog.TextOr: "depends on the value of `self.path`",
+    blog.FString: "makes text of `self.slug`",
+    blog.Formatted: "makes text of `self.slug`",
+    blog.Percent: "makes text of `self.slug`",
+    blog.Joined: "makes text of `self.slug`",
+    blog.TextPlus: "makes text of `self.slug`",
+    blog.TextPart: "makes text of `self.slug`",
+    blog.Lookup: "depends on the value of `self.kind`",
+    blog.Match: "depends on the value of `self.kind`",
+    blog.ViewOfField: "makes text of `self.kind`",
+    blog.Concatenated: "computes with the URL from `reverse()`",
+    blog.Lower: "uses `self.slug.lower`",
+    blog.Slice: "uses a part of `self.slug`",
+    blog.Slugified: "passes `self.title` to Django",
+    blog.Number: "computes with `self.number`",
+    blog.Display: "passes `self.kind` to Django",
+    blog.TextOfItem: "makes text of `self`",
+    blog.RelatedManager: "uses `self.labels`",
+    blog.Queries: "queries the database",
+    blog.Filters: "passes `self.slug` to Django",
+    blog.Saves: "uses `self.save`",
+    blog.SavesBySuper: "passes `self` to Django",
+    blog.Changes: "changes `self.number`",
+    blog.Creates: "saves or deletes Label objects",
+    blog.Language: "depends on the active language",
+    blog.Handled: "uses a part of `self.slug`",
+    blog.MissingRelation: "depends on whether `self.section` is None",
+    blog.Loop: "follows more than 8 relations",
+    blog.Cached: "compares `self`",
+    blog.Object: "passes an object of type Author to reverse()",
+    blog.Strftime: "uses `self.day.strftime`",
+    blog.Type: "depends on the type of `self.slug`",
+    blog.Fails: "NoReverseMatch: there is no page",
+}
+
+
+def marked_line(code: Any) -> int:
+    """Return the number of the line that is marked as refused."""
+    lines, start = inspect.getsourcelines(code)
+    [number] = [start + offset for offset, line in enumerate(lines) if line.rstrip().endswith("# here")]
+    return number
+
+
+@pytest.mark.parametrize("model", LOCATIONS, ids=lambda model: model.__name__)
+def test_a_location_that_is_declared_has_the_same_bytes_on_every_row(model: type[Entry]) -> None:
+    section = sitemap(model)
+    code = declared_line(section, "location")
+    assert code == LOCATIONS[model]
+    assert is_equal(section, "location", code)
+    declared = type("Declared", (section,), {"location": eval(code, NAMES)})  # noqa: S307 our own code
+    assert not compiled(declared).declaration.needs_items
+
+
+@pytest.mark.parametrize("model", REFUSED, ids=lambda model: model.__name__)
+def test_a_location_that_is_not_declared_is_refused_with_its_line(model: type[Entry]) -> None:
+    labels = Label.objects.count()
+    found = suggestion(sitemap(model))
+    assert found.code is None
+    [note] = found.notes
+    assert note.startswith("location stays a method: ")
+    assert note.endswith(f", line {marked_line(model)}: {REFUSED[model]}.")
+    assert (f": {model.__name__}." in note) == KNOWS_CLASSES
+    assert Label.objects.count() == labels
+
+
+# Other hooks, as methods of the sitemap.
+
+
+def updated(self: Any, item: Any) -> Any:
+    return item.updated
+
+
+def updated_or_created(self: Any, item: Any) -> Any:
+    return item.updated or item.created
+
+
+def updated_unless_none(self: Any, item: Any) -> Any:
+    if item.updated is not None:
+        return item.updated
+    return item.author.changed or item.created
+
+
+def changed_of_author(self: Any, item: Any) -> Any:
+    return item.author.changed
+
+
+def changed_of_section(self: Any, item: Any) -> Any:
+    return item.section.changed
+
+
+def changed_of_section_if_any(self: Any, item: Any) -> Any:
+    return item.section.changed if item.section is not None else None
+
+
+def changed_of_section_or_author(self: Any, item: Any) -> Any:
+    if item.section:
+        return item.section.changed
+    return item.author.changed
+
+
+def no_lastmod(self: Any, item: Any) -> Any:
+    return None
+
+
+def day(self: Any, item: Any) -> Any:
+    return item.day
+
+
+def date_of_time(self: Any, item: Any) -> Any:
+    return item.created.date()
+
+
+def date_of_update(self: Any, item: Any) -> Any:
+    return item.updated.date() if item.updated else None
+
+
+LASTMODS: dict[Callable[..., Any], str] = {
+    updated: 'F("updated")',
+    updated_or_created: 'Coalesce(F("updated"), F("created"))',
+    updated_unless_none: 'Coalesce(F("updated"), F("author__changed"), F("created"))',
+    changed_of_author: 'F("author__changed")',
+    changed_of_section: 'F("section__changed")',
+    changed_of_section_if_any: 'F("section__changed")',
+    changed_of_section_or_author: 'Coalesce(F("section__changed"), F("author__changed"))',
+    no_lastmod: "None",
+    day: 'F("day")',
+    date_of_time: 'TruncDate("created", tzinfo=ZoneInfo("UTC"))',
+    date_of_update: 'TruncDate("updated", tzinfo=ZoneInfo("UTC"))',
+}
+
+
+def next_week(self: Any, item: Any) -> Any:
+    return item.created.date() + timedelta(days=7)  # here
+
+
+def next_day(self: Any, item: Any) -> Any:
+    return item.day + timedelta(days=1)  # here
+
+
+def newer(self: Any, item: Any) -> Any:
+    return max(item.created, item.author.changed)  # here
+
+
+def by_number(self: Any, item: Any) -> Any:
+    return item.created if item.number else None  # here
+
+
+def newest_label(self: Any, item: Any) -> Any:
+    return item.labels.aggregate(newest=Max("pk"))["newest"]  # here
+
+
+def refreshed(self: Any, item: Any) -> Any:
+    item.refresh_from_db()  # here
+    return item.updated
+
+
+def author_without_section(self: Any, item: Any) -> Any:
+    if item.section:  # here
+        return item.created
+    return item.author.changed
+
+
+def now(self: Any, item: Any) -> Any:  # here
+    return NOON
+
+
+def unknown(self: Any, item: Any) -> Any:
+    return item.modified  # here
+
+
+REFUSED_LASTMODS: dict[Callable[..., Any], str] = {
+    next_week: "computes with `item.created.date`",
+    next_day: "computes with `item.day`",
+    newer: "depends on the value of `item.author.changed`",
+    by_number: "depends on the value of `item.number`",
+    newest_label: "uses `item.labels`",
+    refreshed: "uses `item.refresh_from_db`",
+    author_without_section: "depends on whether `item.section` is None",
+    now: "returns an object of type datetime, not a field or a URL",
+    unknown: "AttributeError: 'Entry' object has no attribute 'modified'",
+}
+
+
+@pytest.mark.parametrize("method", LASTMODS, ids=lambda method: method.__name__)
+def test_a_lastmod_that_is_declared_has_the_same_bytes_on_every_row(method: Callable[..., Any]) -> None:
+    section = sitemap(Entry, location=Route("entry", slug=F("slug")), lastmod=method)
+    code = declared_line(section, "lastmod")
+    assert code == LASTMODS[method]
+    assert is_equal(section, "lastmod", code)
+
+
+@pytest.mark.parametrize("method", REFUSED_LASTMODS, ids=lambda method: method.__name__)
+def test_a_lastmod_that_is_not_declared_is_refused_with_its_line(method: Callable[..., Any]) -> None:
+    found = suggestion(sitemap(Entry, location=Route("entry", slug=F("slug")), lastmod=method))
+    assert found.code is None
+    place = f"{method.__name__}, line {marked_line(method)}"
+    assert found.notes == (f"lastmod stays a method: {place}: {REFUSED_LASTMODS[method]}.",)
+
+
+def test_a_constant_a_field_and_a_default_are_declared_for_other_hooks() -> None:
+    section = sitemap(
+        Entry,
+        location=Route("entry", slug=F("slug")),
+        changefreq=lambda self, item: "daily",
+        priority=lambda self, item: 0.5 if item.weight is None else item.weight,
+    )
+    found = suggestion(section)
+    assert found.hooks == ("changefreq", "priority")
+    for hook, code in (("changefreq", '"daily"'), ("priority", 'Coalesce(F("weight"), 0.5)')):
+        assert declared_line(section, hook) == code
+        assert is_equal(section, hook, code)
+
+
+def test_an_annotation_of_the_queryset_is_a_field() -> None:
+    section = sitemap(
+        Entry,
+        queryset=Entry.objects.annotate(newest=Max("author__changed"), count=Count("labels")),
+        lastmod=lambda self, item: item.newest,
+    )
+    assert declared_line(section, "lastmod") == 'F("newest")'
+    assert is_equal(section, "lastmod", 'F("newest")')
+
+
+def test_a_hook_of_each_language_is_declared_once() -> None:
+    section = sitemap(Entry, i18n=True, alternates=True, lastmod=updated)
+    assert declared_line(section, "location") == SLUG
+    assert declared_line(section, "lastmod") == 'F("updated")'
+    assert is_equal(section, "location", SLUG)
+
+
+def test_every_call_of_reverse_is_answered_again_after_a_suggestion() -> None:
+    suggestion(sitemap(Entry))
+    assert Entry(slug="a").get_absolute_url() == "/entries/a/"
+
+
+def test_saving_is_possible_again_after_a_suggestion() -> None:
+    suggestion(sitemap(blog.Saves))
+    Entry.objects.first().save()
+    Label.objects.create(name="second").delete()
