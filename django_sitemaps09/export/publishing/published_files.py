@@ -234,7 +234,7 @@ def _read(file: BinaryIO, name: str, max_bytes: int) -> _Content:
         # The pattern can begin at the end of one chunk, and end in the next one.
         text = tail + data
         urls += text.count(pattern)
-        tail = text[len(text) - len(pattern) + 1 :]
+        tail = text[max(0, len(text) - len(pattern) + 1) :]
         bytes_ += len(data)
         if bytes_ > max_bytes:
             break
