@@ -25,7 +25,7 @@ from django_sitemaps09 import (
     robots,
     signals,
 )
-from django_sitemaps09.export import Report, SectionReport
+from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from tests.docs.pages import PAGES, README, ROOT
 
@@ -92,6 +92,12 @@ def test_every_key_of_a_report_is_described() -> None:
     described = section(COMMANDS, "Report")
     keys = {field.name for kind in (Report, SectionReport) for field in fields(kind)}
     assert [key for key in sorted({*keys, "urls", "bytes", "size"}) if f"`{key}`" not in described] == []
+
+
+def test_every_key_of_a_verification_is_described() -> None:
+    keys = {field.name for field in fields(Verification)} | {"failures"}
+    assert names(section(COMMANDS, "Verification")) == keys
+    assert all(f"`{name}`" in section(COMMANDS, "Verification") for name in DamagedFile._fields)
 
 
 def test_the_block_shown_is_the_block_written() -> None:
