@@ -243,6 +243,17 @@ class TestOtherFiles:
         truncate(folder / "sitemap.css")
         assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
         assert run(folder).damaged == []
+        delete(folder / "sitemap.css")
+        assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
+
+    def test_a_stylesheet_of_the_project_is_kept(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(STYLESHEET=True)
+        export(output=folder, sitemaps=sections())
+        (folder / "sitemap.css").write_text("urlset { color: green }")
+        assert run(folder, repair=True).damaged == []
+        assert (folder / "sitemap.css").read_text() == "urlset { color: green }"
 
     def test_a_robots_txt_without_the_index_is_found(self, public: Path, tmp_path: Path) -> None:
         path = tmp_path / "robots.txt"

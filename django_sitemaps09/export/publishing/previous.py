@@ -80,11 +80,11 @@ def load(
         names,
         recovered_names,
         journal is not None,
-        STYLESHEET in names and not _is_our_stylesheet(store),
+        STYLESHEET in names and not is_our_stylesheet(store),
     )
 
 
-def _is_our_stylesheet(store: Store) -> bool:
+def is_our_stylesheet(store: Store) -> bool:
     try:
         content = store.read(STYLESHEET, _MAX_STYLESHEET) or b""
     except ExportError:

@@ -8,6 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
@@ -20,10 +21,10 @@ from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.journal import Journal, read_journal
 from django_sitemaps09.export.publishing.ownership import check_owner
-from django_sitemaps09.export.publishing.previous import check_site
+from django_sitemaps09.export.publishing.previous import check_site, is_our_stylesheet
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import pluralize
-from django_sitemaps09.filenames import page_name
+from django_sitemaps09.filenames import STYLESHEET, page_name
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import Store
 
@@ -92,27 +93,28 @@ class PublishedState(NamedTuple):
 def read_state(store: Store, state: Store, host_options: HostOptions) -> PublishedState:
     """Read the manifest and the journal. Raise `ExportError` if there is no manifest that can be used."""
     check_owner(store, state)
+    # First the journal: a run that ends between the two readings has then changed the manifest.
+    journal = read_journal(state)
     manifest = _read_manifest(state)
     if manifest is None:
         raise ExportError(
             f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
         )
     check_site(store, state, manifest, host_options.url, str(host_options.base))
-    return PublishedState(manifest, read_journal(state))
+    return PublishedState(manifest, journal)
 
 
 def _read_manifest(state: Store) -> Manifest | None:
-    for attempt in range(_ATTEMPTS):
-        try:
-            return manifests.read(state)
-        except UnreadableError as error:
-            # Two exports may have ended since the root was read, and have removed its section files.
-            if attempt == _ATTEMPTS - 1:
-                raise UnreadableError(
-                    f"{error}. Without it, the published files cannot be verified. Run an export without "
-                    "--verify, which rebuilds all pages."
-                ) from error
-    return None
+    # Two exports may end after the root is read, and remove its section files. So try twice.
+    with suppress(UnreadableError):
+        return manifests.read(state)
+    try:
+        return manifests.read(state)
+    except UnreadableError as error:
+        raise UnreadableError(
+            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
+            "which rebuilds all pages."
+        ) from error
 
 
 class FilesCheck:
@@ -136,8 +138,7 @@ class FilesCheck:
         files = {file.name: file for file in self._check(published, names)}
         for _ in range(_ATTEMPTS):
             damaged = {name for name, file in files.items() if file.problem is not None}
-            current = self._read_state()
-            if not damaged or current.is_same_run(published):
+            if not damaged or (current := self._read_state()).is_same_run(published):
                 break
             published = current
             files = {name: file for name, file in files.items() if name not in damaged}
@@ -162,6 +163,9 @@ class FilesCheck:
         def check(file: ExpectedFile) -> CheckedFile:
             if file.name not in existing_names:
                 return CheckedFile(file.name, file.section, problem=_MISSING)
+            if file.name == STYLESHEET and not is_our_stylesheet(local.store):
+                # The project has replaced it by a stylesheet of its own.
+                return CheckedFile(file.name)
             return _check_file(local.store, file)
 
         files = (file for file in published.files(sections) if names is None or file.name in names)
