@@ -43,8 +43,8 @@ class Verification:
     """Result of verifying the published files of one host.
 
     `files` counts the files that were read, `urls` their URLs, and `bytes` their size before compression.
-    `unfinished` is true while a run replaces files, and after a run was killed while doing so. `repair` is
-    the report of the export that repaired files, `None` if there was nothing to repair.
+    `is_unfinished` is true while a run replaces files, and after a run was killed while doing so. `repair`
+    is the report of the export that repaired files, `None` if there was nothing to repair.
     """
 
     target: str
@@ -53,7 +53,7 @@ class Verification:
     urls: int
     bytes: int
     damaged: Sequence[DamagedFile]
-    unfinished: bool
+    is_unfinished: bool
     seconds: float
     repair: Report | None = None
 
@@ -203,7 +203,7 @@ def _verification(
             for file in files
             if file.problem is not None
         ],
-        unfinished=check.is_unfinished,
+        is_unfinished=check.is_unfinished,
         seconds=time.perf_counter() - started,
         repair=report,
     )

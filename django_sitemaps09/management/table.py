@@ -82,5 +82,5 @@ def verification_lines(verification: Verification) -> Iterator[str]:
     for file in verification.damaged:
         if file.repaired:
             yield f"{file.name} was repaired: {file.problem}"
-    if verification.unfinished:
+    if verification.is_unfinished:
         yield "A run is publishing, or was killed while publishing; the next run completes it."

@@ -87,7 +87,7 @@ class TestAnIntactExport:
         before = published.states(public, hidden=True)
         result = run(public)
         assert (result.damaged, result.failures, result.repair) == ([], [], None)
-        assert (result.files, result.urls, result.unfinished) == (6, 9, False)
+        assert (result.files, result.urls, result.is_unfinished) == (6, 9, False)
         assert result.bytes == sum(len(published.plain(*read(path))) for path in public.glob("*.xml*"))
         assert (result.target, result.index_url) == (str(public), f"{BASE}/sitemap.xml")
         assert published.states(public, hidden=True) == before
@@ -329,7 +329,7 @@ class TestAnExportMeanwhile:
         report = export(output=public, sitemaps={**sections(), "numbers": TwoOnAPage(9)})
         assert len(results) >= 2 * len(report.written) > 10
         assert [result.damaged for result in results] == [[]] * len(results)
-        assert all(result.unfinished for result in results)
+        assert all(result.is_unfinished for result in results)
 
     def test_that_is_killed_at_any_step_of_a_repair_is_finished(
         self, public: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -353,10 +353,10 @@ class TestAnExportMeanwhile:
                 with pytest.raises(KeyboardInterrupt):
                     run(folder, repair=True)
             result = run(folder)
-            assert result.unfinished
+            assert result.is_unfinished
             assert len(result.damaged) == 3 - steps
             result = run(folder, repair=True)
-            assert (result.failures, result.unfinished) == ([], False)
+            assert (result.failures, result.is_unfinished) == ([], False)
             assert paths(folder) == contents
             assert run(folder).damaged == []
 

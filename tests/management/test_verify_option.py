@@ -18,7 +18,7 @@ pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE", ENGI
 
 PAGE = "sitemap-a-1.xml.gz"
 KEYS = {
-    *("target", "index_url", "files", "urls", "bytes", "damaged", "failures", "unfinished"),
+    *("target", "index_url", "files", "urls", "bytes", "damaged", "failures", "is_unfinished"),
     *("seconds", "repair"),
 }
 

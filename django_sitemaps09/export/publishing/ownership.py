@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.publishing.journal import JOURNAL, read_journal
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.targets import owner
 
 
 def check_owner(store: Store, state: Store) -> None:
     """Raise `ExportError` if the manifest or the journal in `state` is that of another target."""
-    target = stores.owner(store, state)
+    target = owner(store, state)
     if not target:
         return
     for root in _roots(state):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09 import stores, writer
+from django_sitemaps09 import writer
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
@@ -22,6 +22,7 @@ from django_sitemaps09.export.publishing.steps import PublishTarget
 from django_sitemaps09.filenames import STYLESHEET, highest_numbers
 from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.targets import owner
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ def load(
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
     return PreviousState(
-        replace(_reserve_numbers(manifest, names), target=stores.owner(store, state)),
+        replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
         recovered_names,
         journal is not None,
