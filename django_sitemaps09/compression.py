@@ -26,7 +26,8 @@ LINKED_LEVEL = 3
 _ISAL_LEVEL = 2
 # Window bits that select gzip. The header then contains neither a file name nor a time.
 _GZIP = 31
-_GZIP_MAGIC = b"\x1f\x8b"
+#: The first bytes of every gzip file.
+GZIP_MAGIC = b"\x1f\x8b"
 # Maximum number of bytes to read or decompress at a time.
 _CHUNK = 1_000_000
 
@@ -60,16 +61,16 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
 def decompress(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a file in chunks. Decompress a gzip file.
 
-    Raise `zlib.error` or `EOFError` if it is damaged.
+    Raise `zlib.error` or `EOFError` if it is damaged, or if anything follows the compressed data.
     """
     data = file.read(_CHUNK)
     chunks = iter(partial(file.read, _CHUNK), b"")
-    if not data.startswith(_GZIP_MAGIC):
+    if not data.startswith(GZIP_MAGIC):
         yield data
         yield from chunks
         return
     stream = zlib.decompressobj(_GZIP)
-    while data:
+    while data and not stream.eof:
         while data:
             yield stream.decompress(data, _CHUNK)
             data = stream.unconsumed_tail
@@ -77,3 +78,5 @@ def decompress(file: BinaryIO) -> Iterator[bytes]:
     yield stream.flush()
     if not stream.eof:
         raise EOFError
+    if data or stream.unused_data:
+        raise zlib.error("there is data after the end of the gzip stream")

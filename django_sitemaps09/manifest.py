@@ -93,7 +93,9 @@ class Manifest:
     `url` is the URL of the published files, and `base` the base URL of the locations. `removed` has the
     names of files that no index lists any more, each with the time (in seconds since 1970) of its removal
     from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
-    file name of the stylesheet if pages and indexes refer to it, and is empty otherwise.
+    file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
+    identifies the target if the state is stored outside of it. It is empty if the state is in the target,
+    and in manifests of earlier versions.
     """
 
     run: str
@@ -104,6 +106,7 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     indexes: tuple[str, ...] = ()
     stylesheets: tuple[str, ...] = ()
+    target: str = ""
 
     def root(self) -> bytes:
         """Return the root document with the names of all section files."""
@@ -116,6 +119,7 @@ class Manifest:
             "removed": self.removed,
             "indexes": self.indexes,
             "stylesheets": self.stylesheets,
+            "target": self.target,
         }
         return seal(document)
 
@@ -189,8 +193,9 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             removed={name: _finite(document["removed"][name]) for name in removed},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
-            # The first version of this format had no stylesheets.
+            # The first versions of this format had no stylesheets and no target.
             stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
+            target=str(document.get("target", "")),
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

@@ -5,5 +5,18 @@ from __future__ import annotations
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.publishing.changes import Published, UrlChange
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
+from django_sitemaps09.export.verification import DamagedFile, Verification, verify, verify_hosts
 
-__all__ = ["PageFile", "Published", "Report", "SectionReport", "UrlChange", "export", "export_hosts"]
+__all__ = [
+    "DamagedFile",
+    "PageFile",
+    "Published",
+    "Report",
+    "SectionReport",
+    "UrlChange",
+    "Verification",
+    "export",
+    "export_hosts",
+    "verify",
+    "verify_hosts",
+]

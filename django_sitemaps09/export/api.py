@@ -89,7 +89,7 @@ def export(
         changes=changes,
     )
     listeners = Listeners(on_plan, on_page, progress)
-    [report] = _export_all([base_url], options, on_published, listeners, several=False)
+    [report] = export_all([base_url], options, on_published, listeners, several=False)
     return report
 
 
@@ -112,11 +112,11 @@ def export_hosts(
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
     listeners = Listeners(on_plan, on_page, progress)
-    reports = _export_all(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
+    reports = export_all(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
     return dict(zip(base_urls, reports, strict=True))
 
 
-def _export_all(
+def export_all(
     base_urls: Sequence[str | None],
     options: ExportOptions,
     on_published: Callable[[Published], object] | None,

@@ -123,6 +123,9 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         previous = previous_state.load(
             publish_target, host_options, started.timestamp(), dry_run=options.dry_run
         )
+        damaged = (options.damaged or {}).get(host_options.folder, ())
+        names = {name: size for name, size in previous.names.items() if name not in damaged}
+        previous = previous._replace(names=names)
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
         # A dry run stages no files that could be compared.
         spool = Spool() if options.changes and stage is not None else None

@@ -34,6 +34,12 @@ class ExportOptions(NamedTuple):
     workers: int | None = None
     sitemaps: Mapping[str, Section] | None = None
     changes: bool = False
+    #: The names of damaged files by host folder, in a repair. Only `names` are exported then.
+    damaged: Mapping[str, Collection[str]] | None = None
+
+    @property
+    def is_repair(self) -> bool:
+        return self.damaged is not None
 
 
 class HostsOptions(TypedDict, total=False):
@@ -80,6 +86,7 @@ class HostOptions(NamedTuple):
         if not all_sections:
             raise ExportError(_NO_SECTION)
         names = options.names
+        is_whole = not names and not options.is_repair
         for name in (*names, *options.force):
             if name not in all_sections:
                 raise sections.unknown_section(name, all_sections)
@@ -95,9 +102,9 @@ class HostOptions(NamedTuple):
         if several and conf.files_url is not None:
             url += f"{folder}/"
         return cls(
-            chosen_sections={name: all_sections[name] for name in names} if names else all_sections,
+            chosen_sections=all_sections if is_whole else {name: all_sections[name] for name in names},
             all_sections=all_sections,
-            is_whole=not names,
+            is_whole=is_whole,
             base=base,
             url=url,
             output=None if options.output is None else Path(options.output),

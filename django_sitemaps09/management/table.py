@@ -1,9 +1,10 @@
-"""Formatting of a report as text: a table of sections, and the result of the run."""
+"""Formatting of reports as text: a table of sections and the result of a run, or of a verification."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import Report, SectionReport, pluralize
 
 _ROW = "{:<20} {:>13} {:>6} {:>11} {:>9} {:>11} {:>15} {:>13} {:>8}"
@@ -72,3 +73,14 @@ def _end(report: Report) -> Iterator[str]:
     yield f"Published {report.index_url} to {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"
+
+
+def verification_lines(verification: Verification) -> Iterator[str]:
+    """Yield the lines of a verification: what was read, then the repaired files."""
+    files, urls = pluralize(verification.files, "file"), pluralize(verification.urls, "URL")
+    yield f"{verification.target}: verified {files} with {urls} in {verification.seconds:.2f} seconds"
+    for file in verification.damaged:
+        if file.repaired:
+            yield f"{file.name} was repaired: {file.problem}"
+    if verification.is_unfinished:
+        yield "A run is publishing, or was killed while publishing; the next run completes it."

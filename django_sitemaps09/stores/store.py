@@ -23,7 +23,7 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """A string that identifies the same store on all machines. It is not for messages."""
+        """A string that identifies the same store on all machines. Prefer `label` in messages."""
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
         """Return the content of a file, or `None` if it does not exist.

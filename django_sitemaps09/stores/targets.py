@@ -54,6 +54,18 @@ def state_store(target: Store, folder: str = "") -> Store:
         # If this is the target, too, private files need a separate folder.
         if store.identity != target.identity:
             return store
+    return _private_store(target)
+
+
+def owner(target: Store, state: Store) -> str:
+    """Return the identity of the target that a state belongs to. It is empty for a state in its target.
+
+    Such a state can be moved or copied with the target.
+    """
+    return "" if state == _private_store(target) else target.identity
+
+
+def _private_store(target: Store) -> Store:
     if isinstance(target, LocalStore):
         return LocalStore(target.folder / STATE, 0o600, own="")
     if isinstance(target, RemoteStore):

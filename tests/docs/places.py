@@ -37,6 +37,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/readable-in-a-browser.md", "Readable in a browser", "python"): 1,
         Place("docs/howto/readable-in-a-browser.md", "Readable in a browser", "xml"): 1,
         Place("docs/howto/readable-in-a-browser.md", "Use a stylesheet of your own", "python"): 1,
+        Place("docs/howto/verify.md", "In Python", "python"): 1,
         Place("docs/howto/ci.md", "Continuous integration", "python"): 1,
         Place("docs/howto/from-contrib.md", "Add the native views", "python"): 1,
         Place("docs/howto/from-contrib.md", "Let columns be suggested", "python"): 1,
@@ -69,6 +70,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
     "test_commands": {
         Place("docs/howto/schedule.md", "From cron", "text"): 1,
         Place("docs/howto/schedule.md", "From a deployment", "sh"): 2,
+        Place("docs/howto/verify.md", "Verify exported files", "sh"): 1,
         Place("docs/howto/large-sites.md", "What makes a section fast", "sh"): 1,
         Place("docs/howto/ci.md", "Continuous integration", "sh"): 1,
         Place("docs/explanation/changed-only.md", "What `--changed-only` can miss", "sh"): 1,

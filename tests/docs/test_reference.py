@@ -25,7 +25,7 @@ from django_sitemaps09 import (
     robots,
     signals,
 )
-from django_sitemaps09.export import Report, SectionReport
+from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import PAGES, README, ROOT
@@ -97,6 +97,12 @@ def test_every_key_of_a_report_is_described() -> None:
 def test_every_attribute_of_a_suggestion_is_described() -> None:
     described = section(COMMANDS, "`manage.py suggest_sitemaps [section ...]`")
     assert [field.name for field in fields(Suggestion) if f"| `{field.name}` |" not in described] == []
+
+
+def test_every_key_of_a_verification_is_described() -> None:
+    keys = {field.name for field in fields(Verification)} | {"failures"}
+    assert names(section(COMMANDS, "Verification")) == keys
+    assert all(f"`{name}`" in section(COMMANDS, "Verification") for name in DamagedFile._fields)
 
 
 def test_the_block_shown_is_the_block_written() -> None:

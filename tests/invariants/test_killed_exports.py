@@ -134,6 +134,9 @@ class TestAnExportThatIsKilledAtEachPoint:
     def test_is_rebuilt_if_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
         assert sqlite.run("everywhere", scenario, sqlite.folder, "losing") > 40
 
+    def test_of_a_repair_is_followed_by_one_that_repairs_everything(self, sqlite: Place) -> None:
+        assert sqlite.run("repairs", sqlite.folder) > 20
+
     def test_may_be_followed_by_others_that_are_killed_while_they_recover(self, sqlite: Place) -> None:
         assert sqlite.run("recovering", "tail", sqlite.folder) > 20
 

@@ -45,5 +45,6 @@ class Waiting(Numbers):
 FINE = {"a": Numbers(3), "products": Numbers(1_234)}
 LAME = {"a": Numbers(3), "bad": Bad(4)}
 HALF = {"a": Numbers(3), "broken": Broken(1)}
+PART = {"products": Numbers(1_234)}
 SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
 NONE: dict[str, Any] = {}

@@ -46,7 +46,7 @@ def engine(
     if problem is not None or (engine_name == "processes" and not is_requested and _connected()):
         return nullcontext()
     engine_type = engine_class(engine_name)
-    count = getattr(engine_type, "default_workers", _cores()) if workers is None else workers
+    count = getattr(engine_type, "default_workers", available_cores()) if workers is None else workers
     return nullcontext() if count == 1 and engine_name == "processes" else engine_type(count)
 
 
@@ -65,7 +65,7 @@ def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
     return engine_type
 
 
-def _cores() -> int:
+def available_cores() -> int:
     """Return how many cores this process may use, up to the maximum number of default workers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, _MAX_DEFAULT_WORKERS)

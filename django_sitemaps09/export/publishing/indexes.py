@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.filenames import INDEX, index_name, page_name
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.protocol import Limits
 
 #: Limits of one index.
@@ -19,6 +20,8 @@ LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
 _LASTMOD = "9999-12-31T23:59:59Z"
 
 Sections = Mapping[str, SectionRecord]
+# The index entries of each section, by index number.
+_EntriesByNumber: TypeAlias = "Mapping[str, Mapping[int, list[IndexEntry]]]"
 
 
 def _document(entries: Iterable[IndexEntry]) -> bytes:
@@ -90,19 +93,31 @@ def documents(
     return _documents(transition, url), _documents(final, url)
 
 
-def _documents(sections: Mapping[str, Mapping[int, list[IndexEntry]]], url: str) -> dict[str, bytes]:
+def published_entries(manifest: Manifest) -> dict[str, list[IndexEntry]]:
+    """Return the entries of each published index, by file name, from its manifest."""
+    final = {name: _entries(manifest.url, name, record) for name, record in manifest.sections.items()}
+    return _by_index(final, manifest.url, cascade=index_name(1, cascade=True) in manifest.indexes)
+
+
+def _documents(sections: _EntriesByNumber, url: str) -> dict[str, bytes]:
+    entries_by_index = _by_index(sections, url, cascade=conf.cascade)
+    return {name: _document(entries) for name, entries in entries_by_index.items()}
+
+
+def _by_index(sections: _EntriesByNumber, url: str, *, cascade: bool) -> dict[str, list[IndexEntry]]:
     numbers = sorted({number for entries in sections.values() for number in entries})
-    cascade = conf.cascade and len(numbers) > 1
-    contents = {
-        index_name(number, cascade=cascade): _document(
-            [entry for entries in sections.values() for entry in entries.get(number, ())]
-        )
+    cascade = cascade and len(numbers) > 1
+    entries_by_index = {
+        index_name(number, cascade=cascade): [
+            entry for entries in sections.values() for entry in entries.get(number, ())
+        ]
         for number in reversed(numbers)
     }
     if cascade:
-        root = [IndexEntry(f"{url}{index_name(number, cascade=True)}", None) for number in numbers]
-        contents[INDEX] = _document(root)
-    return contents
+        entries_by_index[INDEX] = [
+            IndexEntry(f"{url}{index_name(number, cascade=True)}", None) for number in numbers
+        ]
+    return entries_by_index
 
 
 def to_announce(names: Iterable[str]) -> list[str]:

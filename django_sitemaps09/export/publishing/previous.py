@@ -16,11 +16,13 @@ from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableE
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import adoption, indexes, promotion
 from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.ownership import check_owner
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import STYLESHEET, highest_numbers
 from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.targets import owner
 
 logger = logging.getLogger(__name__)
 
@@ -52,18 +54,20 @@ def load(
     Raise it also if an index cannot be read and the export does not rebuild all sections.
     """
     url, base = host_options.url, str(host_options.base)
-    journal = read_journal(publish_target.state)
+    store, state = publish_target.store, publish_target.state
+    check_owner(store, state)
+    journal = read_journal(state)
     recovered_names = None
     if journal is not None and not dry_run:
         update_robots = partial(_update_robots, host_options, publish_target)
         if promotion.roll_forward(publish_target, journal, update_robots):
             recovered_names = tuple(step.name for step in journal.steps)
             journal = None
-    names = publish_target.store.names()
+    names = store.names()
     manifest = _read(publish_target, url, base)
     if manifest is None or journal is not None:
         try:
-            adopted_manifest = adoption.adopt(publish_target.store, url, base, names)
+            adopted_manifest = adoption.adopt(store, url, base, names)
         except ExportError:
             if not host_options.is_whole:
                 raise
@@ -73,15 +77,15 @@ def load(
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
     return PreviousState(
-        _reserve_numbers(manifest, names),
+        replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
         recovered_names,
         journal is not None,
-        STYLESHEET in names and not _is_our_stylesheet(publish_target.store),
+        STYLESHEET in names and not is_our_stylesheet(store),
     )
 
 
-def _is_our_stylesheet(store: Store) -> bool:
+def is_our_stylesheet(store: Store) -> bool:
     try:
         content = store.read(STYLESHEET, _MAX_STYLESHEET) or b""
     except ExportError:
@@ -109,14 +113,19 @@ def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None
     except UnreadableError as error:
         logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         return None
-    if manifest is not None and (manifest.url, manifest.base) != (url, base):
-        raise ExportError(
-            f"{publish_target.store.label} contains an export of {manifest.base} with files at "
-            f"{manifest.url}, but this one is of {base} with files at {url}. Export to another target. "
-            f"If the site has moved, remove {manifests.ROOT} in {publish_target.state.label}. The next "
-            "export then rebuilds all pages."
-        )
+    if manifest is not None:
+        check_site(publish_target.store, publish_target.state, manifest, url, base)
     return manifest
+
+
+def check_site(store: Store, state: Store, manifest: Manifest, url: str, base: str) -> None:
+    """Raise `ExportError` if a manifest is that of another site."""
+    if (manifest.url, manifest.base) != (url, base):
+        raise ExportError(
+            f"{store.label} contains an export of {manifest.base} with files at {manifest.url}, but this "
+            f"one is of {base} with files at {url}. Export to another target. If the site has moved, "
+            f"remove {manifests.ROOT} in {state.label}. The next export then rebuilds all pages."
+        )
 
 
 def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manifest:

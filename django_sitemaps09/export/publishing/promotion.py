@@ -19,6 +19,7 @@ from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, Step, write_journal
+from django_sitemaps09.export.publishing.ownership import check_owner
 from django_sitemaps09.export.rendering.run import RUN
 from django_sitemaps09.filenames import INDEX, is_index
 from django_sitemaps09.manifest import Manifest
@@ -61,6 +62,8 @@ def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[b
     afterwards.
     """
     publish_target.check()
+    # Another target that shares the state may have been exported since this run started.
+    check_owner(publish_target.store, publish_target.state)
     # Staged files and their names must be on disk before the journal lists them.
     publish_target.store.sync()
     write_journal(publish_target.state, journal)

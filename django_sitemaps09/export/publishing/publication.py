@@ -85,7 +85,9 @@ class Publication:
         removed |= dict.fromkeys(removed_files, started)
         run = (stage or "").rpartition("/")[2]
         manifest = Manifest(run, old.url, old.base, sections, removed)
-        manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets))
+        manifest = replace(
+            manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), target=old.target
+        )
         return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
     def files_to_write(self, store: Store) -> list[str]:

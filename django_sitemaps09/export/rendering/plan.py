@@ -130,7 +130,8 @@ class SectionPages(NamedTuple):
         """Return the plan for new pages and for the published pages, merged if they fit on one page."""
         records = self.previous.pages
         # Pages of a paginator are not merged, since the next run would divide them again.
-        max_merged = max(_MERGED, len(records) // _MERGED_PART) if has_key_ranges(self.source) else 0
+        can_merge = has_key_ranges(self.source) and not self.run.options.is_repair
+        max_merged = max(_MERGED, len(records) // _MERGED_PART) if can_merge else 0
         groups = pages.merge(records, sources.page_limits(self.source, conf.limits), max_merged)
         bounds = [None, *(group[-1].until for group in groups)]
         ranges = [
@@ -144,25 +145,40 @@ class SectionPages(NamedTuple):
             closed_numbers=frozenset(page.number for page in closed_pages),
             merged_count=len(records) - len(groups),
         )
-        if (
-            self.run.options.changed_only
-            and self.source.can_fingerprint
-            and self.previous.declaration_digest == self.rows.declaration_digest
-        ):
-            fingerprints = [
-                (page, self._known_fingerprint(group[0]) if len(group) == 1 else None)
-                for page, group in zip(ranges, groups, strict=True)
-            ]
-            changed = pages.find_changed(fingerprints, self.rows.fingerprint)
-            plan.kept_numbers = frozenset(page.number for page in ranges if page.number not in changed)
-            plan.fingerprints = {
-                page: current for page in ranges if (current := changed.get(page.number)) is not None
-            }
+        if self._can_keep_pages():
+            self._keep_pages(plan, ranges, groups)
         if last_page.number not in plan.kept_numbers:
             last_numbers = chain([last_page.number], new_numbers)
             last_pages = pages.each_page(self.rows, rows_on_page, last_numbers, last_page.after)
             plan.pages = chain(closed_pages, last_pages)
         return plan
+
+    def _can_keep_pages(self) -> bool:
+        """Return whether published pages can be kept without rendering them."""
+        options, source = self.run.options, self.source
+        can_keep = (
+            has_key_ranges(source) if options.is_repair else options.changed_only and source.can_fingerprint
+        )
+        return can_keep and self.previous.declaration_digest == self.rows.declaration_digest
+
+    def _keep_pages(
+        self, plan: Plan, ranges: Sequence[Page], groups: Sequence[Sequence[PageRecord]]
+    ) -> None:
+        """Add the pages to keep to a plan: pages that are not damaged in a repair, else unchanged ones."""
+        if self.run.options.is_repair:
+            plan.kept_numbers = frozenset(
+                page.number for page in ranges if None not in self.digests(page.number)
+            )
+            return
+        fingerprints = [
+            (page, self._known_fingerprint(group[0]) if len(group) == 1 else None)
+            for page, group in zip(ranges, groups, strict=True)
+        ]
+        changed = pages.find_changed(fingerprints, self.rows.fingerprint)
+        plan.kept_numbers = frozenset(page.number for page in ranges if page.number not in changed)
+        plan.fingerprints = {
+            page: current for page in ranges if (current := changed.get(page.number)) is not None
+        }
 
     def _known_fingerprint(self, record: PageRecord) -> Fingerprint | None:
         """Return the published fingerprint of a page, or `None` if the page must be rendered."""

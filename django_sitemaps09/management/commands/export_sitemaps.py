@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -15,19 +15,32 @@ from django.db import DatabaseError
 
 from django_sitemaps09 import sections
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
-from django_sitemaps09.export import Report, SectionReport, export, export_hosts
+from django_sitemaps09.export import (
+    Report,
+    SectionReport,
+    Verification,
+    export,
+    export_hosts,
+    verify,
+    verify_hosts,
+)
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import LenientStream, flush_or_discard
-from django_sitemaps09.management.table import lines
+from django_sitemaps09.management.table import lines, verification_lines
 
 #: Options that are passed to `export()` under the same names.
 _PASSED_ON = (
     *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
     *("force", "remove", "engine", "workers", "changes"),
 )
+#: Options that are passed to `verify()`. Of the others above, none can be combined with `--verify`.
+_VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
+
+
+ResultT = TypeVar("ResultT", Report, Verification)
 
 
 class Command(BaseCommand):
@@ -74,6 +87,8 @@ class Command(BaseCommand):
         )
         add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
         add("--changes", action=flag, help="count the URLs that are added, removed and changed")
+        add("--verify", action=flag, help="read the published files back instead of exporting")
+        add("--repair", action=flag, help="with --verify, render files again that are damaged or missing")
         add("--format", choices=["table", "json"], default="table")
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
@@ -111,29 +126,66 @@ class Command(BaseCommand):
         super().check(*args, **kwargs)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        run = self._print_verification if options["verify"] else self._print_export
+        _check_combination(options)
         try:
-            reports = self._export(options)
+            failures = run(options)
         except ExportRunningError as error:
             # EX_TEMPFAIL of sysexits.h: try again later.
             raise CommandError(str(error), returncode=75) from error
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
-        if options["format"] == "json":
-            hosts = {url: report.as_dict() for url, report in reports.items()}
-            document = {"hosts": hosts} if len(hosts) > 1 else next(iter(hosts.values()))
-            self.stdout.write(json.dumps(document, indent=2))
-        elif options["verbosity"] > 0:
-            for report in reports.values():
-                for line in lines(report, hints=options["verbosity"] > 1):
-                    self.stdout.write(line)
-        # Flush here, so that a failure of the stream is reported before the end of the process.
-        self.stdout.flush()
+        if failures:
+            raise CommandError("\n".join(dict.fromkeys(failures)))
+
+    def _print_export(self, options: dict[str, Any]) -> list[str]:
+        """Export, print the reports and the warnings, and return the failures."""
+        reports = self._export(options)
+        verbosity = options["verbosity"]
+        self._print(options, reports, lambda report: lines(report, hints=verbosity > 1))
         warnings = [warning for report in reports.values() for warning in report.warnings]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
-        failures = dict.fromkeys(failure for report in reports.values() for failure in report.failures)
-        if failures:
-            raise CommandError("\n".join(failures))
+        return [failure for report in reports.values() for failure in report.failures]
+
+    def _print_verification(self, options: dict[str, Any]) -> list[str]:
+        """Verify the published files, print the results and the warnings, and return the failures."""
+        results = self._verify(options)
+        self._print(options, results, verification_lines)
+        reports = [result.repair for result in results.values() if result.repair is not None]
+        for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
+            self.stderr.write(self.style.WARNING(warning))
+        failures = [failure for result in results.values() for failure in result.failures]
+        if failures and not options["repair"]:
+            failures.append("To render and publish these files again, add --repair.")
+        return failures
+
+    def _print(
+        self,
+        options: dict[str, Any],
+        results: Mapping[Any, ResultT],
+        format_lines: Callable[[ResultT], Iterable[str]],
+    ) -> None:
+        """Print the results by host, as JSON or as lines of text."""
+        if options["format"] == "json":
+            hosts = {url: result.as_dict() for url, result in results.items()}
+            document = {"hosts": hosts} if len(hosts) > 1 else next(iter(hosts.values()))
+            self.stdout.write(json.dumps(document, indent=2))
+        elif options["verbosity"] > 0:
+            for result in results.values():
+                for line in format_lines(result):
+                    self.stdout.write(line)
+        # Flush here, so that a failure of the stream is reported before the end of the process.
+        self.stdout.flush()
+
+    def _verify(self, options: dict[str, Any]) -> Mapping[Any, Verification]:
+        arguments: Any = {name: options[name] for name in _VERIFIED}
+        arguments["gzip"] = False if options["no_gzip"] else None
+        base_urls = options["base_url"] or [None]
+        if len(base_urls) > 1:
+            return verify_hosts(base_urls, options["sections"], **arguments)
+        [base_url] = base_urls
+        return {base_url: verify(options["sections"], base_url=base_url, **arguments)}
 
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
         """Export with these options, and show the progress in a terminal."""
@@ -158,3 +210,13 @@ class Command(BaseCommand):
     def _line(self, section: SectionReport) -> None:
         self.stdout.write(f"{section.section}: {section.failure or pluralize(section.urls, 'URL')}")
         self.stdout.flush()
+
+
+def _check_combination(options: dict[str, Any]) -> None:
+    """Raise `CommandError` for options that cannot be combined."""
+    if options["repair"] and not options["verify"]:
+        raise CommandError("--repair is only valid with --verify.")
+    if options["verify"]:
+        for name in _PASSED_ON:
+            if options[name] and name not in _VERIFIED:
+                raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")

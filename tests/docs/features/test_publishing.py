@@ -25,6 +25,7 @@ from tests.docs.features.project import (
     SIGNAL,
     STORAGES,
     TESTING,
+    VERIFY,
     checked,
     declared,
     live,
@@ -134,6 +135,20 @@ def test_an_export_is_called_from_python(
     report = snippet.run("shop.exports").report
     assert (report.published, report.urls) == (True, 1)
     assert (tmp_path / "public" / "sitemap.xml").exists()
+
+
+@snippet_of(VERIFY)
+def test_an_export_is_verified_from_python(
+    snippet: Snippet, can: Product, tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("products", declared("pass"))
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": str(tmp_path)}
+    export()
+    (tmp_path / "sitemap-products-1.xml.gz").unlink()
+    result = snippet.run("shop.exports").result
+    assert result.failures == []
+    assert capsys.readouterr().out.startswith("sitemap-products-1.xml.gz it is missing")
+    assert (tmp_path / "sitemap-products-1.xml.gz").exists()
 
 
 @snippet_of(TESTING)

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09.export.engines import _cores
+from django_sitemaps09.export.engines import available_cores
 from tests.support.configuration import BASE
 from tests.support.engine_project import (
     PAGE,
@@ -189,7 +189,7 @@ class TestAWorkerThatIsKilled:
 class TestAutomaticWorkers:
     """No number of workers was given."""
 
-    @pytest.mark.skipif(_cores() == 1, reason="with one core there is nothing to gain")
+    @pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
     def test_are_several_if_they_can_be(self, project: Project, tmp_path: Path) -> None:
         parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
         assert parent not in renderers(tmp_path, "ranged")[0]

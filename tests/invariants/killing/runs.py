@@ -377,3 +377,49 @@ def disk_full(place: str, kind: str) -> list[int]:
         assert_files_are_whole(folder, {*named, *published.named(folder)})
         assert_is_current(folder, full)
     return [failed, went]
+
+
+def repairs(place: str) -> int:
+    """Kill a repair of damaged pages and a damaged index at each of its points, then repair again.
+
+    The number of points is returned.
+    """
+    from django_sitemaps09.export import verify
+
+    folder, broken = (Path(place) / part for part in ("public", "broken"))
+    run = Run(THIRTY)
+    fill(run.rows)
+    cleanly(run, folder)
+    whole = published.states(folder)
+    shutil.copytree(folder, broken)
+    for name in ("sitemap-a-1.xml.gz", "sitemap-a-3.xml.gz", "sitemap.xml"):
+        content = (broken / name).read_bytes()
+        (broken / name).write_bytes(content[: len(content) // 2])
+
+    def repaired() -> Any:
+        settings(run)
+        return verify(output=folder, sitemaps={"a": section("a")}, engine="serial", repair=True)
+
+    for point in count(1, KILL_STEP):
+        shutil.rmtree(folder)
+        shutil.copytree(broken, folder)
+
+        def work(point: int = point) -> None:
+            die_at(point, folder)
+            assert repaired().failures == []
+
+        died = was_killed(forked(work))
+        try:
+            assert repaired().failures == []
+            assert repaired().damaged == []
+            assert {name: state[2] for name, state in published.states(folder).items()} == {
+                name: state[2] for name, state in whole.items()
+            }
+            cleanly(run, folder)
+            assert_is_current(folder, run)
+        except BaseException:
+            sys.stderr.write(f"Killed at point {point}:\n")
+            raise
+        if not died:
+            return point - 1
+    raise AssertionError

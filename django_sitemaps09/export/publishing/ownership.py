@@ -1,0 +1,40 @@
+"""Check that a state belongs to the target, since several targets cannot share one `STATE`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09.export.publishing.journal import JOURNAL, read_journal
+from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.targets import owner
+
+
+def check_owner(store: Store, state: Store) -> None:
+    """Raise `ExportError` if the manifest or the journal in `state` is that of another target."""
+    target = owner(store, state)
+    if not target:
+        return
+    for root in _roots(state):
+        # Manifests of earlier versions name no target.
+        if root.target not in ("", target):
+            raise ExportError(
+                f"{state.label} has the state of the target {root.target}, so the target {target} cannot "
+                "share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the target has "
+                f"moved, remove {manifests.ROOT} in {state.label}, and {JOURNAL} if it exists. The next "
+                "export then rebuilds all pages."
+            )
+
+
+def _roots(state: Store) -> Iterator[Manifest]:
+    # A damaged manifest is reported and replaced elsewhere.
+    with suppress(UnreadableError):
+        root = manifests.read_root(state)
+        if root is not None:
+            yield root
+    journal = read_journal(state)
+    if journal is not None:
+        yield manifests.parse_root(journal.root, JOURNAL)

@@ -1,0 +1,245 @@
+"""Read published files back and compare them with the manifest, without a lock and without writing."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from hashlib import sha256
+from typing import BinaryIO, NamedTuple
+
+from django_sitemaps09 import manifest as manifests
+from django_sitemaps09 import protocol, writer
+from django_sitemaps09.compression import GZIP_MAGIC, decompress
+from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.publishing import indexes
+from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.ownership import check_owner
+from django_sitemaps09.export.publishing.previous import check_site, is_our_stylesheet
+from django_sitemaps09.export.publishing.robots_files import Robots
+from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.filenames import STYLESHEET, page_name
+from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.stores import Store
+
+# Attempts to read files that exports replace meanwhile.
+_ATTEMPTS = 10
+_MISSING = "it is missing, or is not a regular file"
+
+
+class ExpectedFile(NamedTuple):
+    """File that must exist. Its uncompressed content must have one of the `digests`.
+
+    `section` is empty unless the file is a page. Then `urls` and `bytes` are those of the manifest.
+    """
+
+    name: str
+    digests: frozenset[str]
+    section: str = ""
+    urls: int | None = None
+    bytes: int | None = None
+
+
+class CheckedFile(NamedTuple):
+    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size."""
+
+    name: str
+    section: str = ""
+    urls: int = 0
+    bytes: int = 0
+    problem: str | None = None
+
+
+class PublishedState(NamedTuple):
+    """Manifest of the published files, and the journal of a run that is replacing them."""
+
+    manifest: Manifest
+    journal: Journal | None
+
+    def is_same_run(self, other: PublishedState) -> bool:
+        """Return whether no run has begun or ended publishing between the two readings."""
+        runs = [(state.manifest.run, state.journal and state.journal.run) for state in (self, other)]
+        return runs[0] == runs[1]
+
+    def files(self, sections: Collection[str] | None) -> Iterator[ExpectedFile]:
+        """Yield the indexes, the stylesheet, and the pages of these sections, or of all sections."""
+        # While a run replaces files, they can be those of either run.
+        new_digests: dict[str, set[str]] = defaultdict(set)
+        for step in self.journal.steps if self.journal is not None else ():
+            new_digests[step.name].add(step.digest)
+        documents = {
+            name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
+            for name, entries in indexes.published_entries(self.manifest).items()
+        }
+        documents |= {name: [writer.stylesheet()] for name in self.manifest.stylesheets}
+        for name, contents in documents.items():
+            digests = frozenset(sha256(content).hexdigest() for content in contents)
+            yield ExpectedFile(name, digests | new_digests[name])
+        for section, record in self.manifest.sections.items():
+            for page in record.pages if sections is None or section in sections else ():
+                name = page_name(section, page.number, record.suffix)
+                # A page that was adopted from a published index has no digest.
+                digests = frozenset(filter(None, {page.digest, *new_digests[name]}))
+                urls = None if new_digests[name] else page.urls
+                yield ExpectedFile(name, digests, section, urls, page.bytes)
+
+
+def read_state(store: Store, state: Store, host_options: HostOptions) -> PublishedState:
+    """Read the manifest and the journal. Raise `ExportError` if there is no manifest that can be used."""
+    check_owner(store, state)
+    # First the journal: a run that ends between the two readings has then changed the manifest.
+    journal = read_journal(state)
+    manifest = _read_manifest(state)
+    if manifest is None:
+        raise ExportError(
+            f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
+        )
+    check_site(store, state, manifest, host_options.url, str(host_options.base))
+    return PublishedState(manifest, journal)
+
+
+def _read_manifest(state: Store) -> Manifest | None:
+    # Two exports may end after the root is read, and remove its section files. So try twice.
+    with suppress(UnreadableError):
+        return manifests.read(state)
+    try:
+        return manifests.read(state)
+    except UnreadableError as error:
+        raise UnreadableError(
+            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
+            "which rebuilds all pages."
+        ) from error
+
+
+class FilesCheck:
+    """Check of the published files of one host, in several threads.
+
+    Decompressing and hashing release the GIL, and so does waiting for a storage.
+    """
+
+    def __init__(self, store: Store, state: Store, host_options: HostOptions, workers: int) -> None:
+        self.store, self._state, self._host_options = store, state, host_options
+        self._workers = workers
+        self.is_unfinished = False
+
+    def check(self, names: Collection[str] | None = None) -> list[CheckedFile]:
+        """Check all files of the chosen sections, or only the files with these `names`.
+
+        A file that seems to be damaged may have been replaced while it was read. So it is read again if a
+        run has published files meanwhile.
+        """
+        published = self._read_state()
+        files = {file.name: file for file in self._check(published, names)}
+        for _ in range(_ATTEMPTS):
+            damaged = {name for name, file in files.items() if file.problem is not None}
+            if not damaged or (current := self._read_state()).is_same_run(published):
+                break
+            published = current
+            files = {name: file for name, file in files.items() if name not in damaged}
+            files |= {file.name: file for file in self._check(published, damaged)}
+        self.is_unfinished = published.journal is not None
+        return list(files.values())
+
+    def _read_state(self) -> PublishedState:
+        return read_state(self.store, self._state, self._host_options)
+
+    def _check(self, published: PublishedState, names: Collection[str] | None) -> Iterator[CheckedFile]:
+        """Yield the files as they are now, compared with what they should be in this state."""
+        host_options = self._host_options
+        sections = None if host_options.is_whole else host_options.chosen_sections
+        existing_names = self.store.names()
+        local = threading.local()
+
+        def begin() -> None:
+            # Each thread has a store with connections of its own.
+            local.store = copy.copy(self.store)
+
+        def check(file: ExpectedFile) -> CheckedFile:
+            if file.name not in existing_names:
+                return CheckedFile(file.name, file.section, problem=_MISSING)
+            if file.name == STYLESHEET and not is_our_stylesheet(local.store):
+                # The project has replaced it by a stylesheet of its own.
+                return CheckedFile(file.name)
+            return _check_file(local.store, file)
+
+        files = (file for file in published.files(sections) if names is None or file.name in names)
+        with ThreadPoolExecutor(self._workers, "sitemap-verify", begin) as pool:
+            yield from pool.map(check, files)
+        robots = self._robots(published)
+        if robots is not None and (names is None or robots.name in names):
+            yield robots
+
+    def _robots(self, published: PublishedState) -> CheckedFile | None:
+        """Check robots.txt, unless a run is updating it."""
+        path, manifest = self._host_options.robots, published.manifest
+        if path is None or not manifest.indexes or published.journal is not None:
+            return None
+        names = indexes.to_announce(manifest.indexes)
+        robots = Robots.for_host(self._host_options, names, manifest.indexes)
+        robots.update(write=False)
+        problem = None
+        if robots.state != "unchanged":
+            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+        return CheckedFile(str(path), problem=problem)
+
+
+def _check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
+    """Read a file, and compare its content with what is expected."""
+    name = expected.name
+    checked = CheckedFile(name, expected.section)
+    file = store.open(name)
+    if file is None:
+        return checked._replace(problem=_MISSING)
+    try:
+        with file:
+            content = _read(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+    except (zlib.error, EOFError) as error:
+        reason = excerpt(error) or "it is truncated"
+        return checked._replace(problem=f"it cannot be decompressed ({reason})")
+    except (ExportError, OSError):
+        raise
+    except Exception as error:
+        raise ExportError(f"Access to {name!r} in {store.label} failed: {reason_of(error)}") from error
+    checked = checked._replace(urls=content.urls, bytes=content.bytes)
+    if not expected.digests:
+        return checked._replace(problem="the manifest has no digest of it")
+    if content.digest not in expected.digests:
+        sizes = f": {content.bytes:,} bytes instead of {expected.bytes:,}" if expected.section else ""
+        return checked._replace(problem=f"its content is not what was published{sizes}")
+    if expected.urls not in (None, content.urls):
+        return checked._replace(
+            problem=f"it has {pluralize(content.urls, 'URL')}, but the manifest has {expected.urls:,}"
+        )
+    return checked
+
+
+class _Content(NamedTuple):
+    digest: str
+    urls: int
+    bytes: int
+
+
+def _read(file: BinaryIO, name: str, max_bytes: int) -> _Content:
+    """Read a file in chunks, up to `max_bytes`. Raise `zlib.error` or `EOFError` if it is damaged."""
+    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    if is_gzip != name.endswith(".gz"):
+        raise zlib.error("it must not be compressed" if is_gzip else "it is not a gzip file")
+    file.seek(0)
+    pattern = b"\n" if name.endswith(".txt") else b"<url>"
+    hash_, urls, bytes_, tail = sha256(), 0, 0, b""
+    for data in decompress(file):
+        hash_.update(data)
+        # The pattern can begin at the end of one chunk, and end in the next one.
+        text = tail + data
+        urls += text.count(pattern)
+        tail = text[max(0, len(text) - len(pattern) + 1) :]
+        bytes_ += len(data)
+        if bytes_ > max_bytes:
+            break
+    return _Content(hash_.hexdigest(), urls, bytes_)

@@ -1,0 +1,216 @@
+"""Verify published files, and repair them by an export that renders only the damaged pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.asyncio import async_unsafe
+
+from django_sitemaps09 import stores
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.api import export_all
+from django_sitemaps09.export.engines import available_cores
+from django_sitemaps09.export.options import ExportOptions, HostOptions
+from django_sitemaps09.export.publishing.published_files import CheckedFile, FilesCheck
+from django_sitemaps09.export.rendering.run import Listeners
+from django_sitemaps09.export.report import Report
+from django_sitemaps09.filenames import INDEX
+from django_sitemaps09.sections import Section
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class DamagedFile(NamedTuple):
+    """Published file that is damaged or missing. `section` is empty unless the file is a page.
+
+    `repaired` is true if a repair has published the file again, or has removed it from the index.
+    """
+
+    name: str
+    section: str
+    problem: str
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Result of verifying the published files of one host.
+
+    `files` counts the files that were read, `urls` their URLs, and `bytes` their size before compression.
+    `is_unfinished` is true while a run replaces files, and after a run was killed while doing so. `repair`
+    is the report of the export that repaired files, `None` if there was nothing to repair.
+    """
+
+    target: str
+    index_url: str
+    files: int
+    urls: int
+    bytes: int
+    damaged: Sequence[DamagedFile]
+    is_unfinished: bool
+    seconds: float
+    repair: Report | None = None
+
+    @property
+    def failures(self) -> list[str]:
+        """Messages about the files that are still damaged, and about failures of the repair."""
+        damaged = [
+            f"{file.name} in {self.target} is damaged: {file.problem}."
+            for file in self.damaged
+            if not file.repaired
+        ]
+        return damaged if self.repair is None else [*damaged, *self.repair.failures]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as a dict for JSON."""
+        damaged = [file._asdict() for file in self.damaged]
+        repair = None if self.repair is None else self.repair.as_dict()
+        return {**asdict(self), "damaged": damaged, "failures": self.failures, "repair": repair}
+
+
+class VerifyOptions(TypedDict, total=False):
+    """Keyword arguments that `verify_hosts()` shares with `verify()`."""
+
+    output: Path | str | None
+    robots: Path | str | None
+    gzip: bool | None
+    force: Collection[str]
+    engine: str | None
+    workers: int | None
+    sitemaps: Mapping[str, Section] | None
+    repair: bool
+
+
+@async_unsafe
+def verify(
+    names: Sequence[str] = (),
+    *,
+    output: Path | str | None = None,
+    robots: Path | str | None = None,
+    base_url: str | None = None,
+    gzip: bool | None = None,
+    force: Collection[str] = (),
+    engine: str | None = None,
+    workers: int | None = None,
+    sitemaps: Mapping[str, Section] | None = None,
+    repair: bool = False,
+) -> Verification:
+    """Read the published files back, and compare them with what the last export recorded.
+
+    Check the pages of the named sections, or of all sections, and the indexes, the stylesheet and
+    robots.txt. Nothing is written or locked, and an export can run meanwhile. `workers` is the number of
+    threads. The other arguments are those of `export()`.
+
+    With `repair`, an export then renders the pages that are damaged or missing and replaces them. It keeps
+    all other pages as they are, except in sections whose declaration has changed or that have no key
+    ranges. If nothing is damaged, nothing is written.
+
+    Raise `ExportError` if nothing is published, or if the manifest or the target cannot be read.
+    """
+    options: VerifyOptions = {
+        "output": output,
+        "robots": robots,
+        "gzip": gzip,
+        "force": force,
+        "engine": engine,
+        "workers": workers,
+        "sitemaps": sitemaps,
+        "repair": repair,
+    }
+    [verification] = _verify_all([base_url], names, options, several=False)
+    return verification
+
+
+@async_unsafe
+def verify_hosts(
+    base_urls: Sequence[str], names: Sequence[str] = (), **options: Unpack[VerifyOptions]
+) -> dict[str, Verification]:
+    """Verify the files of several hosts, and return a result for each of the `base_urls`.
+
+    The arguments are those of `verify()`, and the folders those of `export_hosts()`.
+    """
+    if not base_urls or isinstance(base_urls, str):
+        raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
+    return dict(zip(base_urls, _verify_all(base_urls, names, options, several=True), strict=True))
+
+
+def _verify_all(
+    base_urls: Sequence[str | None], names: Sequence[str], options: VerifyOptions, *, several: bool
+) -> list[Verification]:
+    started = time.perf_counter()
+    is_repair = options.get("repair", False)
+    arguments: Any = {name: value for name, value in options.items() if name != "repair"}
+    export_options = ExportOptions(names, **arguments)
+    hosts = [HostOptions.resolve(export_options, url, several=several) for url in base_urls]
+    checks = [_files_check(host, options.get("workers")) for host in hosts]
+    files = [check.check() for check in checks]
+    damaged = [{file.name: file for file in checked if file.problem is not None} for checked in files]
+    reports: Sequence[Report | None] = [None] * len(hosts)
+    if is_repair and any(damaged):
+        sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
+        repair_options = export_options._replace(
+            names=[name for name in hosts[0].all_sections if name in sections],
+            damaged={host.folder: set(names) for host, names in zip(hosts, damaged, strict=True)},
+        )
+        reports = export_all(base_urls, repair_options, None, _SILENT, several=several)
+    return [
+        _verification(host, check, checked, report, started)
+        for host, check, checked, report in zip(hosts, checks, files, reports, strict=True)
+    ]
+
+
+_SILENT = Listeners(lambda pages: None, lambda section, file: None, lambda section: None)
+
+
+def _files_check(host_options: HostOptions, workers: int | None) -> FilesCheck:
+    if workers is not None and workers < 1:
+        raise ImproperlyConfigured(f"A verification needs at least one worker, not {workers}.")
+    store = stores.target_store(host_options.output, host_options.folder)
+    state = stores.state_store(store, host_options.folder)
+    return FilesCheck(store, state, host_options, workers or available_cores())
+
+
+def _verification(
+    host_options: HostOptions,
+    check: FilesCheck,
+    files: Sequence[CheckedFile],
+    report: Report | None,
+    started: float,
+) -> Verification:
+    """Return the result for a host. After a repair, the files that were damaged are read again."""
+    still_damaged = {file.name for file in files if file.problem is not None}
+    if report is not None:
+        still_damaged = {file.name for file in check.check(still_damaged) if file.problem is not None}
+    return Verification(
+        target=check.store.label,
+        index_url=f"{host_options.url}{INDEX}",
+        files=len(files),
+        urls=sum(file.urls for file in files),
+        bytes=sum(file.bytes for file in files),
+        damaged=[
+            DamagedFile(
+                file.name,
+                file.section,
+                _with_advice(file.problem, file.section, host_options),
+                file.name not in still_damaged,
+            )
+            for file in files
+            if file.problem is not None
+        ],
+        is_unfinished=check.is_unfinished,
+        seconds=time.perf_counter() - started,
+        repair=report,
+    )
+
+
+def _with_advice(problem: str, section: str, host_options: HostOptions) -> str:
+    """Return the problem of a file, and what to do if a repair cannot render it."""
+    if not section or section in host_options.all_sections:
+        return problem
+    return f"{problem}, and section {section!r} is no longer declared. To remove it, use --remove {section}"

@@ -1,0 +1,128 @@
+"""Two targets that share one `STATE`: the second is refused, and both are named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Report, export, verify
+from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.manifest import ROOT, seal, unseal
+from django_sitemaps09.stores import STATE, LocalStore
+from tests.support import published
+from tests.support.exports import local_storage
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09(STATE="private")
+
+
+@pytest.fixture(autouse=True)
+def private(tmp_path: Path, declare: Callable[..., None]) -> Path:
+    declare(private=local_storage(tmp_path / "private"))
+    return tmp_path / "private"
+
+
+def run(folder: Path, **options: Any) -> Report:
+    return export(output=folder, **{"sitemaps": {"n": Numbers(3)}, **options})
+
+
+def refused(work: Callable[[], object]) -> str:
+    with pytest.raises(ExportError) as raised:
+        work()
+    return str(raised.value)
+
+
+class TestTwoTargets:
+    def test_that_share_a_state_are_refused_with_both_named(self, tmp_path: Path) -> None:
+        first, second = tmp_path / "first", tmp_path / "second"
+        run(first)
+        before = published.states(tmp_path / "private")
+        for work in (
+            lambda: run(second),
+            lambda: run(second, dry_run=True),
+            lambda: verify(output=second, sitemaps={"n": Numbers(3)}),
+        ):
+            message = refused(work)
+            assert str(first) in message
+            assert str(second) in message
+            assert "private" in message
+            assert "SITEMAPS09['STATE']" in message
+        assert published.states(tmp_path / "private") == before
+        assert not list(second.glob("*.xml*"))
+        assert run(first).written == ()
+        assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
+
+    def test_are_refused_even_if_the_first_publishes_while_the_second_renders(self, tmp_path: Path) -> None:
+        first, second = tmp_path / "first", tmp_path / "second"
+
+        class Meanwhile(Numbers):
+            def items(self) -> Sequence[int]:
+                if not first.exists():
+                    run(first)
+                return self.numbers
+
+        message = refused(lambda: run(second, sitemaps={"n": Meanwhile(3)}))
+        assert str(first) in message
+        assert not list(second.glob("*.xml*"))
+        assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
+
+    def test_are_refused_if_the_first_was_killed_while_publishing(
+        self, tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, second = tmp_path / "first", tmp_path / "second"
+
+        def dying(*arguments: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStore, "promote", dying)
+            with pytest.raises(KeyboardInterrupt):
+                run(first)
+        assert (private / JOURNAL).exists()
+        assert not (private / ROOT).exists()
+        assert str(first) in refused(lambda: run(second))
+        assert run(first).recovered
+
+    def test_of_which_neither_uses_the_setting_are_independent(self, tmp_path: Path, settings: Any) -> None:
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
+        for name in ("first", "second"):
+            assert run(tmp_path / name).failures == []
+
+
+class TestAMovedTarget:
+    def test_is_exported_to_after_the_manifest_is_removed(self, tmp_path: Path, private: Path) -> None:
+        first, second = tmp_path / "first", tmp_path / "second"
+        run(first)
+        first.rename(second)
+        assert f"remove {ROOT} in {private}" in refused(lambda: run(second))
+        (private / ROOT).unlink()
+        assert run(second).failures == []
+        assert run(second).written == ()
+        assert verify(output=second, sitemaps={"n": Numbers(3)}).damaged == []
+
+    def test_may_take_the_state_in_it_along(self, tmp_path: Path, settings: Any) -> None:
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
+        first, second = tmp_path / "first", tmp_path / "second"
+        run(first)
+        shutil.copytree(first, second)
+        assert (second / STATE / ROOT).exists()
+        assert run(second).written == ()
+
+    def test_is_not_detected_in_a_manifest_of_an_earlier_version(
+        self, tmp_path: Path, private: Path
+    ) -> None:
+        first = tmp_path / "first"
+        run(first)
+        document = unseal((private / ROOT).read_bytes())
+        assert document.pop("target") == str(first)
+        (private / ROOT).write_bytes(seal(document))
+        assert run(first).written == ()
+        assert "target" not in json.loads((private / ROOT).read_bytes())
+        run(first, sitemaps={"n": Numbers(4)})
+        assert json.loads((private / ROOT).read_bytes())["target"] == str(first)

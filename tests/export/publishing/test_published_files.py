@@ -1,0 +1,117 @@
+"""Reading one published file back: what counts as damage, the count of its URLs, and memory."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps09 import compression
+from django_sitemaps09.compression import compress
+from django_sitemaps09.export.publishing import published_files
+from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, _check_file
+from django_sitemaps09.stores import LocalStore
+
+NAME = "sitemap-a-1.xml.gz"
+CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
+
+
+def expected(content: bytes = CONTENT, name: str = NAME, urls: int = 9) -> ExpectedFile:
+    digests = frozenset([sha256(content).hexdigest()])
+    return ExpectedFile(name, digests, "a", urls, len(content))
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., CheckedFile]:
+    """Return a function that writes a file, and checks it."""
+
+    def written(content: bytes, file: ExpectedFile) -> CheckedFile:
+        (tmp_path / file.name).write_bytes(content)
+        return _check_file(LocalStore(tmp_path), file)
+
+    return written
+
+
+def test_every_bit_that_changes_the_content_is_found(check: Callable[..., CheckedFile]) -> None:
+    whole = compress(CONTENT)
+    harmless = 0
+    for bit in range(8 * len(whole)):
+        content = bytearray(whole)
+        content[bit // 8] ^= 1 << bit % 8
+        if check(bytes(content), expected()).problem is None:
+            assert gzip.decompress(content) == CONTENT
+            harmless += 1
+    # Bits of the time in the header, for example.
+    assert harmless < 10 * 8
+
+
+def test_every_truncation_is_found(check: Callable[..., CheckedFile]) -> None:
+    whole = compress(CONTENT)
+    assert check(whole, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
+    for length in range(len(whole)):
+        assert check(whole[:length], expected()).problem is not None, length
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (NAME, compress(CONTENT) + b"x"),
+        (NAME, compress(CONTENT) + compress(b"")),
+        (NAME, compress(CONTENT) + bytes(2_000_000)),
+        (NAME, CONTENT),
+        ("sitemap-a-1.xml", compress(CONTENT)),
+        ("sitemap-a-1.xml", CONTENT[:-1]),
+        ("sitemap-a-1.xml", b""),
+    ],
+)
+def test_other_damage_is_found(check: Callable[..., CheckedFile], name: str, content: bytes) -> None:
+    assert check(content, expected(name=name)).problem is not None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 36, 1_000])
+def test_urls_are_counted_across_chunks(
+    check: Callable[..., CheckedFile], monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(compression, "_CHUNK", size)
+    assert check(CONTENT, expected(name="sitemap-a-1.xml")).urls == 9
+    text = b"https://a/1/\nhttps://a/2/\n"
+    assert check(text, expected(text, "sitemap-a-1.txt", 2)) == CheckedFile("sitemap-a-1.txt", "a", 2, 26)
+
+
+def test_a_count_that_the_manifest_does_not_have_is_a_problem(check: Callable[..., CheckedFile]) -> None:
+    problem = check(compress(CONTENT), expected(urls=10)).problem
+    assert problem == "it has 9 URLs, but the manifest has 10"
+
+
+def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(
+    check: Callable[..., CheckedFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = zlib.compressobj(1, zlib.DEFLATED, 31)
+    whole = b"".join([*(stream.compress(bytes(1_000_000)) for _ in range(40)), stream.flush()])
+    read = 0
+
+    class Digest:
+        def update(self, data: bytes) -> None:
+            nonlocal read
+            read += len(data)
+
+        def hexdigest(self) -> str:
+            return ""
+
+    monkeypatch.setattr(published_files, "sha256", Digest)
+    file = ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
+    tracemalloc.start()
+    try:
+        assert check(whole, file).problem is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (read, peak < 8_000_000) == (40_000_000, True)
+    monkeypatch.setattr(published_files.protocol, "MAX_BYTES", 5_000_000)
+    assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
+    assert 40_000_000 < read < 50_000_000

@@ -1,0 +1,120 @@
+"""`manage.py export_sitemaps --verify` and `--repair`: output, errors and exit status."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemaps09.stores import LocalStore, exclusive_lock
+from tests.support import published
+from tests.support.configuration import BASE
+
+pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE", ENGINE="serial")
+
+PAGE = "sitemap-a-1.xml.gz"
+KEYS = {
+    *("target", "index_url", "files", "urls", "bytes", "damaged", "failures", "is_unfinished"),
+    *("seconds", "repair"),
+}
+
+
+def run(*arguments: object) -> tuple[str, str]:
+    """Return standard output and standard error of a command that succeeds."""
+    out, err = StringIO(), StringIO()
+    call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def failed(*arguments: object, status: int = 1) -> tuple[str, str]:
+    """Return standard output and the error of a command that fails with this exit status."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
+    assert (raised.value.returncode, err.getvalue()) == (status, "")
+    return out.getvalue(), str(raised.value)
+
+
+@pytest.fixture
+def public(folder: Path) -> Path:
+    run("--output", folder)
+    return folder
+
+
+def test_an_intact_export_is_counted(public: Path) -> None:
+    out, err = run("--output", public, "--verify")
+    assert out.startswith(f"{public}: verified 3 files with 1,237 URLs in ")
+    assert (out.count("\n"), err) == (1, "")
+
+
+def test_each_damaged_file_is_named_with_what_to_do(public: Path) -> None:
+    (public / PAGE).unlink()
+    (public / "sitemap.xml").write_bytes(b"")
+    before = published.states(public, hidden=True)
+    _, error = failed("--output", public, "--verify")
+    lines = error.splitlines()
+    assert [line.partition(" in ")[0] for line in lines[:-1]] == ["sitemap.xml", PAGE]
+    assert lines[-1].endswith("add --repair.")
+    assert published.states(public, hidden=True) == before
+
+
+def test_what_was_repaired_is_named_too(public: Path) -> None:
+    before = (public / PAGE).read_bytes()
+    (public / PAGE).write_bytes(before[:-1])
+    out, err = run("--output", public, "--verify", "--repair")
+    assert f"{PAGE} was repaired: " in out
+    assert err == ""
+    assert (public / PAGE).read_bytes() == before
+
+
+def test_damage_that_a_repair_leaves_is_named_without_advice_to_repair(public: Path, settings: Any) -> None:
+    (public / PAGE).unlink()
+    settings.SITEMAPS09 = {**settings.SITEMAPS09, "SITEMAPS": "tests.support.commands.PART"}
+    _, error = failed("--output", public, "--verify", "--repair")
+    assert "--repair" not in error
+    assert PAGE in error
+
+
+def test_json_has_the_documented_keys(public: Path) -> None:
+    out, _ = run("--output", public, "--verify", "--format", "json")
+    document = json.loads(out)
+    assert document.keys() == KEYS
+    assert (document["urls"], document["damaged"], document["repair"]) == (1_237, [], None)
+    (public / PAGE).unlink()
+    out, _ = failed("--output", public, "--verify", "--format", "json")
+    [damaged] = json.loads(out)["damaged"]
+    assert damaged.keys() == {"name", "section", "problem", "repaired"}
+    assert (damaged["name"], damaged["section"], damaged["repaired"]) == (PAGE, "a", False)
+    out, _ = run("--output", public, "--verify", "--repair", "--format", "json")
+    document = json.loads(out)
+    assert document["damaged"][0]["repaired"]
+    assert document["repair"]["written"] == [PAGE]
+
+
+def test_several_hosts_have_a_result_each(folder: Path) -> None:
+    hosts = ("--base-url", BASE, "--base-url", "https://b.example")
+    run("--output", folder, *hosts)
+    (folder / "b.example" / PAGE).unlink()
+    out, error = failed("--output", folder, *hosts, "--verify", "--format=json")
+    results = json.loads(out)["hosts"]
+    assert [len(result["damaged"]) for result in results.values()] == [0, 1]
+    assert str(folder / "b.example") in error
+
+
+@pytest.mark.parametrize("option", ["--rebalance", "--changed-only", "--dry-run", "--strict", "--changes"])
+def test_options_of_exports_are_refused(public: Path, option: str) -> None:
+    assert option in failed("--output", public, "--verify", option)[1]
+
+
+def test_repair_needs_verify(public: Path) -> None:
+    assert "--verify" in failed("--output", public, "--repair")[1]
+
+
+def test_a_repair_during_an_export_ends_with_75(public: Path) -> None:
+    (public / PAGE).unlink()
+    with exclusive_lock(LocalStore(public)):
+        failed("--output", public, "--verify", "--repair", status=75)
