@@ -198,7 +198,9 @@ def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
     make_readings(using, range(FIRST))
     kind = Kind(Reading, "amount", make_readings)
     if connections[using].vendor == "sqlite":
-        with pytest.raises(ImproperlyConfigured, match=r"tests\.Reading\.amount.*15 significant digits.*Set `key`"):
+        with pytest.raises(
+            ImproperlyConfigured, match=r"tests\.Reading\.amount.*15 significant digits.*Set `key`"
+        ):
             source_of(kind, using)
         return
     source = source_of(kind, using, 4)
