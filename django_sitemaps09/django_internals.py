@@ -260,6 +260,8 @@ _intercepting = RLock()
 def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[None]:
     """Let `intercept` answer each call of `reverse()` in the block. Other threads are not affected.
 
+    If it returns `NotImplemented`, `reverse()` goes on as usual.
+
     Modules import `reverse()` by its name, so it cannot be replaced. Each call arrives at this method of a
     resolver. Its arguments have no namespace, so the name of the view is read from the calling frame.
     """
@@ -270,7 +272,11 @@ def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[Non
         if handler is None or frame.f_code is not reverse.__code__:
             return original(resolver, view, prefix, *args, **kwargs)
         names = frame.f_locals
-        return handler(ReverseCall(names["viewname"], args, kwargs, names["urlconf"], names["current_app"]))
+        call = ReverseCall(names["viewname"], args, kwargs, names["urlconf"], names["current_app"])
+        result = handler(call)
+        if result is NotImplemented:
+            return original(resolver, view, prefix, *args, **kwargs)
+        return result
 
     with _intercepting:
         token = _intercept.set(intercept)

@@ -154,6 +154,8 @@ def _verify_all(
     reports: Sequence[Report | None] = [None] * len(hosts)
     if is_repair and any(damaged):
         sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
+        # A run that was killed has changed pages that the manifest does not know yet.
+        sections |= {section for check in checks for section in check.unfinished_sections}
         repair_options = export_options._replace(
             names=[name for name in hosts[0].all_sections if name in sections],
             damaged={host.folder: set(names) for host, names in zip(hosts, damaged, strict=True)},
@@ -183,10 +185,12 @@ def _verification(
     report: Report | None,
     started: float,
 ) -> Verification:
-    """Return the result for a host. After a repair, the files that were damaged are read again."""
-    still_damaged = {file.name for file in files if file.problem is not None}
+    """Return the result for a host. After a repair, all files are read again."""
+    still_damaged = {file.name: file for file in files if file.problem is not None}
     if report is not None:
-        still_damaged = {file.name for file in check.check(still_damaged) if file.problem is not None}
+        names = {file.name for file in files}
+        still_damaged = {file.name: file for file in check.check() if file.problem is not None}
+        files = [*files, *(file for name, file in still_damaged.items() if name not in names)]
     return Verification(
         target=check.store.label,
         index_url=f"{host_options.url}{INDEX}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db import DatabaseError, router, transaction
+from django.db import DatabaseError, connections, transaction
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09 import sections
@@ -79,7 +79,7 @@ def suggest(
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):
         in_place = _is_edited_in_place(declared_sections, name)
-        with site_locale(), without_saving():
+        with site_locale(), without_saving(), _rolled_back():
             try:
                 sitemap = sections.bind(declared_sections[name], base.domain)
                 suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
@@ -125,19 +125,18 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
         is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
         problem = _LIST if is_list else "items() does not return a queryset of model instances."
         return Suggestion(name, notes=(problem,))
-    with _rolled_back(items):
-        proof = _Proof(name, sitemap, items, base, sample)
-        values, notes = proof.values(methods)
-        if not values:
-            return Suggestion(name, notes=notes)
-        notes += _needs_items(sitemap) if len(values) == len(methods) else ()
-        pair = proof.pair(values, proof.sample_parts)
-        try:
-            items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
-        except DifferenceError as error:
-            return Suggestion(name, notes=(*notes, f"The columns are not equal, because {error}."))
-        code = class_code(name, sitemap, values, in_place=in_place)
-        return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+    proof = _Proof(name, sitemap, items, base, sample)
+    values, notes = proof.values(methods)
+    if not values:
+        return Suggestion(name, notes=notes)
+    notes += _needs_items(sitemap) if len(values) == len(methods) else ()
+    pair = proof.pair(values, proof.sample_parts)
+    try:
+        items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+    except DifferenceError as error:
+        return Suggestion(name, notes=(*notes, f"The columns are not equal, because {error}."))
+    code = class_code(name, sitemap, values, in_place=in_place)
+    return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
 
 
 def _needs_items(sitemap: Any) -> tuple[str, ...]:
@@ -150,12 +149,14 @@ def _needs_items(sitemap: Any) -> tuple[str, ...]:
 
 
 @contextmanager
-def _rolled_back(items: QuerySet[Any]) -> Iterator[None]:
-    """Roll back all changes in the databases of the items."""
+def _rolled_back() -> Iterator[None]:
+    """Roll back all changes in all databases."""
     with ExitStack() as transactions:
-        for alias in dict.fromkeys([items.db, router.db_for_write(items.model)]):
-            transactions.enter_context(transaction.atomic(using=alias))
-            transactions.callback(transaction.set_rollback, True, using=alias)
+        for alias in connections:
+            # No hook can reach a database that cannot be reached here.
+            with suppress(Exception):
+                transactions.enter_context(transaction.atomic(using=alias))
+                transactions.callback(transaction.set_rollback, True, using=alias)
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import Manager, Model
 
 from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.symbols import Symbol, refusal
@@ -118,6 +118,11 @@ def _field(owner: StandIn, name: str) -> Any:
     for column in options.concrete_fields:
         key = f"{prefix}{column.name}"
         own_keys = (*keys, key) if column.null else keys
+        # A project or a package can replace the descriptor, such as by one for translated fields.
+        if name in (column.attname, column.name) and (
+            type(_attribute(own["_sitemaps09_model"], column.attname)) is not column.descriptor_class
+        ):
+            recording.refuse(f"uses {recording.name(owner, name)}, which is not a plain field")
         if name == column.attname:
             value = FieldValue(f"{prefix}{name}", own_keys)
             return _symbol(owner, name, value, is_nullable=column.null, key=key, column=column)
@@ -125,6 +130,10 @@ def _field(owner: StandIn, name: str) -> Any:
             recording.use(owner, name, key, is_nullable=column.null)
             if key in recording.nulls:
                 return None
+            if type(column.related_model._meta.base_manager) is not Manager:
+                recording.refuse(
+                    f"uses {recording.name(owner, name)}, whose model has its own base manager"
+                )
             if key.count("__") >= _DEEPEST:
                 recording.refuse(f"follows more than {_DEEPEST} relations")
             return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
 from threading import get_ident
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, pre_delete, pre_save
-from django.urls import get_urlconf
+from django.urls import NoReverseMatch, get_urlconf
 from django.utils import translation
 from django.utils.functional import Promise
 
@@ -69,12 +70,37 @@ class Trace:
                     except RaisedError as error:
                         raise UntraceableError(str(error)) from error
                 values.append(value)
+                self._check_fallbacks()
                 if value != values[0]:
                     paths = {column.path for column in values[0].fields()}
                     others = [column.path for column in value.fields() if column.path not in paths]
                     place = recording.uses[others[0]] if others else self.start()
                     raise UntraceableError(f"{place}: depends on the active language")
         return values[0]
+
+    def _check_fallbacks(self) -> None:
+        """Raise `UntraceableError` if the hook returns a value although one of its URLs has no match."""
+        for failing in range(_MAX_CALLS):
+            numbers = count()
+            has_failed = False
+
+            def fail_once(
+                recording: Recording, call: ReverseCall, failing: int = failing, numbers: Any = numbers
+            ) -> Any:
+                nonlocal has_failed
+                url = _reverse(recording, call)
+                if url is not NotImplemented and next(numbers) == failing:
+                    has_failed = True
+                    raise NoReverseMatch
+                return url
+
+            with suppress(RaisedError, UntraceableError):
+                self._call(frozenset(), fail_once)
+                if has_failed:
+                    break
+            if not has_failed:
+                return
+        raise UntraceableError(f"{self.start()}: catches errors of reverse()")
 
     def start(self) -> str:
         """Return the first line of the hook."""
@@ -110,12 +136,15 @@ class Trace:
             raise UntraceableError(dependence)
         return value, recording
 
-    def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
+    def _call(
+        self, nulls: frozenset[str], answer: Callable[[Recording, ReverseCall], Any] | None = None
+    ) -> tuple[Value, Recording]:
+        answer = answer or _reverse
         recording = Recording(self.model, self.annotations, self.attributes, nulls, sys._getframe())
         item = StandIn(recording, self.model, "", ())
         token = _active.set(recording)
         try:
-            with intercepted_reverse(lambda call: _reverse(recording, call)):
+            with intercepted_reverse(lambda call: answer(recording, call)):
                 value = self._declared(self.hook(item), recording)
         except Exception as error:
             # The project's code can raise anything, but an error of the configuration concerns all hooks.
@@ -161,8 +190,10 @@ def _kind(result: Any) -> str:
     return f"an object of type {result.__class__.__name__}"
 
 
-def _reverse(recording: Recording, call: ReverseCall) -> Symbol:
-    """Return the symbol of a URL."""
+def _reverse(recording: Recording, call: ReverseCall) -> Any:
+    """Return the symbol of a URL; `NotImplemented` without symbols, since methods may cache this URL."""
+    if all(_is_plain(argument) for argument in (*call.args, *call.kwargs.values())):
+        return NotImplemented
     if type(call.viewname) is not str or call.urlconf != get_urlconf() or call.current_app:
         recording.refuse("calls reverse() with a view, a URLconf or a current_app")
     arguments = []
@@ -178,6 +209,11 @@ def _reverse(recording: Recording, call: ReverseCall) -> Symbol:
         call.viewname, tuple(arguments[:count]), tuple(zip(call.kwargs, arguments[count:], strict=True))
     )
     return Symbol(recording, url, lambda: "the URL from `reverse()`")
+
+
+def _is_plain(argument: Any) -> bool:
+    value = _value_of(argument)
+    return isinstance(value, Constant) and MARK not in str(value.value)
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +208,49 @@ class TestADamagedPage:
         assert damaged(run(public, repair=True)) == {PAGES[1]: True}
         assert PAGES[1] not in entries(public)
         assert run(public).damaged == []
+
+    def test_that_a_killed_export_had_replaced_leaves_no_other_page_without_a_digest(
+        self, public: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Article.objects.filter(pk__in=[2, 4]).update(slug="new")
+        changed = {**sections(), "numbers": TwoOnAPage(9)}
+        promote, promoted = LocalStore.promote, []
+
+        def dying(store: LocalStore, staged: str, name: str) -> None:
+            if len(promoted) == 2:
+                raise KeyboardInterrupt
+            promoted.append(name)
+            promote(store, staged, name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStore, "promote", dying)
+            with pytest.raises(KeyboardInterrupt):
+                export(output=public, sitemaps=changed)
+        flip(public / promoted[0])
+        assert run(public, sitemaps=changed, repair=True).failures == []
+        again = run(public, sitemaps=changed)
+        assert (again.failures, again.is_unfinished) == ([], False)
+
+    def test_that_the_disk_cannot_read_is_found_and_repaired(
+        self, public: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        inode = (public / PAGES[0]).stat().st_ino
+        truncate(public / PAGES[1])
+        opened = LocalStore.open
+
+        def failing(store: LocalStore, name: str) -> Any:
+            file = opened(store, name)
+            if file is not None and os.fstat(file.fileno()).st_ino == inode:
+                file.close()
+                raise OSError(errno.EIO, "Input/output error")
+            return file
+
+        monkeypatch.setattr(LocalStore, "open", failing)
+        found = run(public)
+        assert damaged(found) == {PAGES[0]: False, PAGES[1]: False}
+        assert "it cannot be read (" in found.failures[0]
+        assert "Input/output error" in found.failures[0]
+        assert run(public, repair=True).failures == []
 
 
 class TestOtherFiles:

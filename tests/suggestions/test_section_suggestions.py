@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -10,16 +11,16 @@ from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sitemaps import views as contrib_views
 from django.db import connection
-from django.db.models import F, Model, Prefetch, QuerySet
+from django.db.models import F, Manager, Model, Prefetch, QuerySet
 from django.db.models.query import ModelIterable
 from django.test.utils import CaptureQueriesContext
-from django.urls import include, path
+from django.urls import NoReverseMatch, include, path, reverse
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.suggestions import samples, section_suggestions, suggest
 from tests.suggestions.blog import models as blog
-from tests.suggestions.blog.models import Entry, Label
+from tests.suggestions.blog.models import Author, Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
 from tests.support.sources import compiled, rendered
 
@@ -209,12 +210,52 @@ class TestSectionsWithoutASuggestion:
         assert [suggestion.section for suggestion in found] == ["b"]
 
 
+class NotAllRows(Manager[Any]):
+    """A manager that hides rows."""
+
+
 def is_public(self: Any, item: Any) -> float:
     # The code cannot see that the value is not known.
     return 0.9 if item.public is True else 0.1
 
 
 class TestTheProof:
+    def test_a_second_url_for_items_without_a_first_one_is_not_overlooked(self) -> None:
+        """No item of a sample may need the second URL."""
+
+        class Fallback(ModelSitemap[Entry]):
+            model = Entry
+
+            def location(self, item: Entry) -> str:
+                try:
+                    return reverse("entry", kwargs={"slug": item.slug})
+                except NoReverseMatch:
+                    return reverse("number", args=[item.pk])
+
+        found = suggestion(Fallback)
+        assert found.code is None
+        assert "catches errors of reverse()" in found.notes[0]
+
+    def test_a_field_whose_instances_have_other_values_is_no_column(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Entry, "slug", property(lambda self: "another", lambda self, value: None))
+        found = suggestion(sitemap(Entry))
+        assert "uses `self.slug`, which is not a plain field" in found.notes[0]
+
+    def test_a_relation_that_can_hide_rows_is_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Named(ModelSitemap[Entry]):
+            model = Entry
+
+            def location(self, item: Entry) -> str:
+                return reverse("author-entry", args=(item.author.name, item.pk))
+
+        assert suggestion(Named).code is not None
+        monkeypatch.setattr(Author._meta, "base_manager", NotAllRows())
+        found = suggestion(Named)
+        assert found.code is None
+        assert "whose model has its own base manager" in found.notes[0]
+
     def test_a_difference_shows_both_values_with_the_key(self, entries: list[Entry]) -> None:
         found = suggestion(sitemap(Entry, location=SLUG, priority=is_public))
         assert found.code is None
@@ -329,6 +370,30 @@ class TestSideEffects:
         found = suggestion(Counting)
         assert found.hooks == ("lastmod",)
         assert Label.objects.get().name == "first"
+
+    def test_changes_in_items_are_rolled_back(self) -> None:
+        class Counting(BlogSitemap):
+            def items(self) -> QuerySet[Entry]:
+                Label.objects.update(name="changed")
+                return Entry.objects.order_by("pk")
+
+        assert suggestion(Counting).hooks
+        assert Label.objects.get().name == "first"
+
+    def test_what_a_method_keeps_is_no_symbol(self) -> None:
+        @lru_cache
+        def root() -> str:
+            return reverse("entry", kwargs={"slug": "root"})
+
+        class Rooted(ModelSitemap[Entry]):
+            model = Entry
+
+            def location(self, item: Entry) -> str:
+                return f"{root()}{item.slug}/"
+
+        assert suggestion(Rooted).code is None
+        assert root() == reverse("entry", kwargs={"slug": "root"})
+        assert root.cache_info().misses == 1
 
     def test_a_hook_that_saves_a_row_ends_the_proof(self) -> None:
         class Saving(ModelSitemap[Entry]):

@@ -26,7 +26,7 @@ from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import STYLESHEET, page_name
 from django_sitemaps09.manifest import Manifest
-from django_sitemaps09.stores import Store
+from django_sitemaps09.stores import LocalStore, Store
 
 # Attempts to read files that exports replace meanwhile.
 _ATTEMPTS = 10
@@ -127,15 +127,16 @@ class FilesCheck:
         self.store, self._state, self._host_options = store, state, host_options
         self._workers = workers
         self.is_unfinished = False
+        self.unfinished_sections: set[str] = set()
 
-    def check(self, names: Collection[str] | None = None) -> list[CheckedFile]:
-        """Check all files of the chosen sections, or only the files with these `names`.
+    def check(self) -> list[CheckedFile]:
+        """Check all files of the chosen sections.
 
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.
         """
         published = self._read_state()
-        files = {file.name: file for file in self._check(published, names)}
+        files = {file.name: file for file in self._check(published, None)}
         for _ in range(_ATTEMPTS):
             damaged = {name for name, file in files.items() if file.problem is not None}
             if not damaged or (current := self._read_state()).is_same_run(published):
@@ -144,6 +145,7 @@ class FilesCheck:
             files = {name: file for name, file in files.items() if name not in damaged}
             files |= {file.name: file for file in self._check(published, damaged)}
         self.is_unfinished = published.journal is not None
+        self.unfinished_sections = set(published.journal.sections if published.journal is not None else ())
         return list(files.values())
 
     def _read_state(self) -> PublishedState:
@@ -193,16 +195,20 @@ def _check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
     """Read a file, and compare its content with what is expected."""
     name = expected.name
     checked = CheckedFile(name, expected.section)
-    file = store.open(name)
-    if file is None:
-        return checked._replace(problem=_MISSING)
     try:
+        file = store.open(name)
+        if file is None:
+            return checked._replace(problem=_MISSING)
         with file:
             content = _read(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
     except (zlib.error, EOFError) as error:
         reason = excerpt(error) or "it is truncated"
         return checked._replace(problem=f"it cannot be decompressed ({reason})")
-    except (ExportError, OSError):
+    except OSError as error:
+        if not isinstance(store, LocalStore):
+            raise
+        return checked._replace(problem=f"it cannot be read ({reason_of(error)})")
+    except ExportError:
         raise
     except Exception as error:
         raise ExportError(f"Access to {name!r} in {store.label} failed: {reason_of(error)}") from error
