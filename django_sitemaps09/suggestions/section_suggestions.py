@@ -43,7 +43,7 @@ _OTHER_LANGUAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a section can declare instead of its methods.
+    """A suggestion of what a section can declare instead of its methods.
 
     `code` is the class with its imports, or `None` if there is no suggestion; `hooks` are the names of the
     hooks that it declares. `items` is the number of items for which both declarations have the same bytes.

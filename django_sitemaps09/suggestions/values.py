@@ -21,7 +21,7 @@ _EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay, "dat
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same string, number or `None` for all items."""
+    """A value that is the same for all items: a string, a number or `None`."""
 
     value: str | int | float | None
 

@@ -44,9 +44,12 @@ class _Reading(NamedTuple):
     thread: int
     fingerprint: Fingerprint | None
 
-    @property
-    def is_current(self) -> bool:
-        return 0 <= time.time() - self.read_at < conf.live_seconds
+    def is_valid(self, since: float | None) -> bool:
+        """Return whether it is at most `LIVE_SECONDS` old, or was read by the request begun at `since`."""
+        if since is None:
+            return 0 <= time.time() - self.read_at < conf.live_seconds
+        # Another thread may see newer rows than the transaction or the replica of this one.
+        return self.read_at >= since and self.thread == threading.get_ident()
 
 
 def of_page(source: Source, page: Page, since: float | None = None) -> str | None:
@@ -92,28 +95,20 @@ def _fingerprint(source: QuerySource, page: Page, name: str, since: float | None
     stopwatch = Stopwatch(page_subject(source.section, page.number))
     # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     name = caching.full_key(name)
-    thread = threading.get_ident()
     reading: _Reading | None = _readings.get(name)
-    if reading is None:
-        is_valid = False
-    elif since is None:
-        is_valid = reading.is_current
-    else:
-        # Another thread may see newer rows than the transaction or the replica of this one.
-        is_valid = reading.read_at >= since and reading.thread == thread
-    if reading is None or not is_valid:
-        # Other requests of this process use the previous fingerprint meanwhile.
-        is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
-        if reading is not None and since is None and not is_first:
-            stopwatch.log("fingerprint outdated")
-            return reading.fingerprint
-        reading = _Reading(time.time(), thread, _read(source, page))
-        _readings.set(name, reading)
-        _readings.delete(f"{name}:due")
-        rows = None if reading.fingerprint is None else reading.fingerprint.rows
-        stopwatch.log("fingerprint read", rows, "row")
-    else:
+    if reading is not None and reading.is_valid(since):
         stopwatch.log("fingerprint known")
+        return reading.fingerprint
+    # Other requests of this process use the previous fingerprint meanwhile.
+    is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
+    if reading is not None and since is None and not is_first:
+        stopwatch.log("fingerprint outdated")
+        return reading.fingerprint
+    reading = _Reading(time.time(), threading.get_ident(), _read(source, page))
+    _readings.set(name, reading)
+    _readings.delete(f"{name}:due")
+    rows = None if reading.fingerprint is None else reading.fingerprint.rows
+    stopwatch.log("fingerprint read", rows, "row")
     return reading.fingerprint
 
 

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from wsgiref.simple_server import make_server
 
 import pytest
 from django.core.cache import cache
@@ -22,7 +21,6 @@ from django.db import connection, connections
 
 from django_sitemaps09.export import Published
 from tests.docs.pages import Snippet, blocks
-from tests.docs.test_recipes import Quiet, recipe
 from tests.models import Article
 from tests.support import crawling
 from tests.support.crawling import (
@@ -36,6 +34,7 @@ from tests.support.crawling import (
     write_rows,
 )
 from tests.support.nginx import nginx, server
+from tests.support.wsgi import serve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -101,19 +100,17 @@ def origin() -> Iterator[Origin]:
 
         return handler(environ, started)
 
-    with make_server("127.0.0.1", 0, application, handler_class=Quiet) as wsgi_server:
-        views = Origin(f"http://127.0.0.1:{wsgi_server.server_port}")
-        views.gate.set()
-        shared.inc_thread_sharing()
-        thread = threading.Thread(target=wsgi_server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield views
-        finally:
+    shared.inc_thread_sharing()
+    try:
+        with serve(application) as address:
+            views = Origin(address)
             views.gate.set()
-            wsgi_server.shutdown()
-            thread.join(SECONDS)
-            shared.dec_thread_sharing()
+            try:
+                yield views
+            finally:
+                views.gate.set()
+    finally:
+        shared.dec_thread_sharing()
 
 
 class Cached(NamedTuple):
@@ -397,7 +394,8 @@ class TestACdn:
 
     def test_shows_exported_files_after_a_purge(self, cdn: Callable[..., str], tmp_path: Path) -> None:
         public = tmp_path / "public"
-        files = recipe("nginx").replace("/srv/example/public", str(public))
+        [block] = blocks("nginx", "docs/howto/serve.md")
+        files = block.text.replace("/srv/example/public", str(public))
         run_export(public)
         with nginx(server(files), tmp_path / "nginx") as web_server:
             address = cdn(web_server, "proxy_cache_valid 200 1d;")

@@ -8,14 +8,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 from django.core.cache import cache
@@ -39,6 +36,7 @@ from tests.support.crawling import (
 )
 from tests.support.nginx import nginx, server
 from tests.support.services import missing, require_packages
+from tests.support.wsgi import serve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -98,24 +96,6 @@ def test_nginx_without_compressed_files(tmp_path: Path) -> None:
 # WhiteNoise
 
 
-class Quiet(WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Print nothing."""
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    """Serve this project, as after a restart of its processes, and yield the address."""
-    with make_server("127.0.0.1", 0, WSGIHandler(), handler_class=Quiet) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(SECONDS)
-
-
 @pytest.fixture
 def white_noise(settings: Any) -> None:
     """Set the middleware in the order of the documentation."""
@@ -148,14 +128,14 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path: Path, settings: An
     first, second = (tmp_path / "releases" / name / "public" for name in ("1", "2"))
     copy_export(tmp_path / "export", first)
     settings.WHITENOISE_ROOT = first
-    with served() as earlier:
+    with serve(WSGIHandler()) as earlier:
         before = expected()
         assert crawl(over_http(earlier)) == before
         change_rows()
         run_export(tmp_path / "export")
         copy_export(tmp_path / "export", second)
         settings.WHITENOISE_ROOT = second
-        with served() as later:
+        with serve(WSGIHandler()) as later:
             assert crawl(over_http(later)) == expected() != before
             # Until they end, processes of the previous release serve the same complete files as before.
             assert crawl(over_http(earlier)) == before
@@ -169,7 +149,7 @@ def test_white_noise_with_autorefresh_serves_what_is_there(tmp_path: Path, setti
     settings.WHITENOISE_ROOT = tmp_path / "public"
     run_export(tmp_path / "export")
     copy_export(tmp_path / "export", tmp_path / "public")
-    with served() as address:
+    with serve(WSGIHandler()) as address:
         assert crawl(over_http(address)) == expected()
         change_rows()
         run_export(tmp_path / "export")
