@@ -62,10 +62,11 @@ def no_page_map_of_another_test() -> None:
     Unlike a database, a cache is not rolled back.
     """
     # At import, there are no models yet.
-    from django_sitemaps09.views import exported, validators
+    from django_sitemaps09.views import exported, known_pages, validators
 
     cache.clear()
     validators._readings.clear()
+    known_pages._pages.clear()
     exported._exports.clear()
 
 

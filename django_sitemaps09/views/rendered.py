@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from django.core.cache import caches
 from django.core.cache.backends.base import BaseCache
@@ -43,6 +44,21 @@ class RenderedPage(NamedTuple):
     rendered_at: float
     content: bytes
     is_compressed: bool = False
+
+
+class NotCachedError(Exception):
+    """The cache does not have a page; the argument is its cache key."""
+
+
+def read_page(name: str | None, etag: str, subject: str) -> RenderedPage:
+    """Return the page that has this ETag from the cache, or raise `NotCachedError`."""
+    stopwatch = Stopwatch(subject)
+    cache = None if name is None else _cache()
+    stored = None if cache is None or name is None else _read(cache, name)
+    if stored is None or stored.etag != etag:
+        raise NotCachedError(name)
+    stopwatch.log("hit", len(stored.content))
+    return stored
 
 
 def rendered_page(
@@ -109,12 +125,11 @@ def _store(cache: BaseCache, name: str, page: RenderedPage, subject: str) -> Ren
         return page
     stopwatch = Stopwatch(subject)
     content = compressed(page.content)
-    digest = _digest(content)
-    starts = range(0, len(content), _PART)
-    parts = {f"{name}:{digest}:{i}": content[start : start + _PART] for i, start in enumerate(starts)}
-    for part_name, part in parts.items():
-        _call(cache.set, part_name, part, _SECONDS)
-    _call(cache.set, name, (page.etag, page.rendered_at, digest, len(parts)), _SECONDS)
+    digest = blake2b(content, digest_size=16).hexdigest()
+    for part_name, start in _part_starts(name, digest, len(content)).items():
+        _call(cache.set, part_name, content[start : start + _PART], _SECONDS)
+    entry = (page.etag, page.rendered_at, digest, len(content), crc32(content))
+    _call(cache.set, name, entry, _SECONDS)
     if time.monotonic() >= _paused_until:
         stopwatch.log("stored", len(content))
     return page._replace(content=content, is_compressed=True)
@@ -122,11 +137,11 @@ def _store(cache: BaseCache, name: str, page: RenderedPage, subject: str) -> Ren
 
 def _read(cache: BaseCache, name: str) -> RenderedPage | None:
     try:
-        etag, rendered_at, digest, count = _call(cache.get, name)
-        part_names = [f"{name}:{digest}:{i}" for i in range(count)]
+        etag, rendered_at, digest, size, checksum = _call(cache.get, name)
+        part_names = list(_part_starts(name, digest, size))
         parts = _call(cache.get_many, part_names)
         content = b"".join(parts[part_name] for part_name in part_names)
-        if _digest(content) != digest:
+        if crc32(content) != checksum:
             return None
         return RenderedPage(str(etag), float(rendered_at), content, is_compressed=True)
     except (KeyError, OverflowError, TypeError, ValueError):
@@ -134,8 +149,12 @@ def _read(cache: BaseCache, name: str) -> RenderedPage | None:
         return None
 
 
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
+    """Return the position of each part of a compressed page, by its key.
+
+    Since keys contain the digest of the page, parts of different versions cannot be mixed.
+    """
+    return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}
 
 
 def _call(method: Callable[..., Any], *arguments: object) -> Any:

@@ -47,12 +47,23 @@ class _Reading(NamedTuple):
     def is_valid(self, since: float | None) -> bool:
         """Return whether it is at most `LIVE_SECONDS` old, or was read by the request begun at `since`."""
         if since is None:
-            return 0 <= time.time() - self.read_at < conf.live_seconds
+            return _is_recent(self.read_at)
         # Another thread may see newer rows than the transaction or the replica of this one.
         return self.read_at >= since and self.thread == threading.get_ident()
 
 
-def of_page(source: Source, page: Page, since: float | None = None) -> str | None:
+class PageETag(NamedTuple):
+    """The ETag of a page, and when its fingerprint was read, in seconds since 1970."""
+
+    value: str
+    read_at: float
+
+    def is_recent(self) -> bool:
+        """Return whether the fingerprint is at most `LIVE_SECONDS` old."""
+        return _is_recent(self.read_at)
+
+
+def of_page(source: Source, page: Page, since: float | None = None) -> PageETag | None:
     """Return the ETag of a page; `None` if only the content shows whether the page has changed.
 
     The fingerprint is at most `LIVE_SECONDS` old. With `since`, the time of a request, this request has
@@ -63,13 +74,13 @@ def of_page(source: Source, page: Page, since: float | None = None) -> str | Non
     # Different sections can have the same digest, because it does not contain times such as now.
     facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
     name = sources.digest(facts)
-    fingerprint = _fingerprint(source, page, name, since)
+    read_at, _, fingerprint = _reading(source, page, name, since)
     if fingerprint is None or drop_future(fingerprint.newest) != fingerprint.newest:
         # A lastmod in the future appears on the page later, although no row changes then.
         return None
     bases = list(map(str, source.bases))
     state = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
-    return f'W/"{sources.digest(state)[:32]}"'
+    return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at)
 
 
 def of_content(content: bytes) -> str:
@@ -90,26 +101,30 @@ def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) 
     return answer
 
 
-def _fingerprint(source: QuerySource, page: Page, name: str, since: float | None) -> Fingerprint | None:
-    """Return a page's fingerprint; `None` if it cannot be read."""
+def _is_recent(read_at: float) -> bool:
+    return 0 <= time.time() - read_at < conf.live_seconds
+
+
+def _reading(source: QuerySource, page: Page, name: str, since: float | None) -> _Reading:
+    """Return a page's fingerprint, from memory or from the database."""
     stopwatch = Stopwatch(page_subject(source.section, page.number))
     # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     name = caching.full_key(name)
     reading: _Reading | None = _readings.get(name)
     if reading is not None and reading.is_valid(since):
         stopwatch.log("fingerprint known")
-        return reading.fingerprint
+        return reading
     # Other requests of this process use the previous fingerprint meanwhile.
     is_first = _readings.add(f"{name}:due", True, _READ_SECONDS)
     if reading is not None and since is None and not is_first:
         stopwatch.log("fingerprint outdated")
-        return reading.fingerprint
+        return reading
     reading = _Reading(time.time(), threading.get_ident(), _read(source, page))
     _readings.set(name, reading)
     _readings.delete(f"{name}:due")
     rows = None if reading.fingerprint is None else reading.fingerprint.rows
     stopwatch.log("fingerprint read", rows, "row")
-    return reading.fingerprint
+    return reading
 
 
 def _read(source: QuerySource, page: Page) -> Fingerprint | None:

@@ -34,6 +34,8 @@ POSTGRESQL = "postgresql://postgres@127.0.0.1:5432"
 _HOST = {"Host": "testserver"}
 _DEADLINE = 600
 _CONCURRENT = 16
+# How often requests are sent that take a few milliseconds.
+_TIMES = 100
 GUNICORN = ["gunicorn", "--workers=2", f"--timeout={_DEADLINE}", "--log-level=warning"]
 GUNICORN += ["django.core.wsgi:get_wsgi_application()"]
 
@@ -158,7 +160,7 @@ def ours(database: str, rounds: int) -> dict[str, tuple[float, int]]:
             match[1].removesuffix(".gz")
             for match in re.finditer(r"<loc>https?://[^/]+([^<]+)</loc>", indexes[0][1].decode())
         ]
-        results["index, cached"] = seconds(lambda: request(port, "/sitemap.xml"), 20), 0
+        results["index, cached"] = seconds(lambda: request(port, "/sitemap.xml"), _TIMES), 0
         for name, path in {
             "first page": paths[0],
             "middle page": paths[len(paths) // 2],
@@ -177,9 +179,13 @@ def ours(database: str, rounds: int) -> dict[str, tuple[float, int]]:
             status, *_ = request(port, path, **{"If-None-Match": etag})
             assert status == 304
 
-        results["middle page, conditional, within LIVE_SECONDS"] = seconds(conditional, 20), urls
+        results["middle page, conditional, within LIVE_SECONDS"] = seconds(conditional, _TIMES), urls
         results["a number that no page has"] = (
-            seconds(lambda: request(port, "/sitemap-articles-123456789.xml"), 20),
+            seconds(lambda: request(port, "/sitemap-articles-123456789.xml"), _TIMES),
+            0,
+        )
+        results["a path that no URL pattern matches"] = (
+            seconds(lambda: request(port, "/no-such-page/"), _TIMES),
             0,
         )
     with server(OURS, database, cache, 0) as port:
@@ -187,11 +193,11 @@ def ours(database: str, rounds: int) -> dict[str, tuple[float, int]]:
     with server(OURS, database, f"{cache}+pages", 60) as port:
         request(port, path)
         results["middle page, in LIVE_CACHE"] = (
-            seconds(lambda: request(port, path, **{"Accept-Encoding": "gzip"}), 20),
+            seconds(lambda: request(port, path, **{"Accept-Encoding": "gzip"}), _TIMES),
             urls,
         )
         results["middle page, in LIVE_CACHE, .xml.gz"] = (
-            seconds(lambda: request(port, f"{path}.gz"), 20),
+            seconds(lambda: request(port, f"{path}.gz"), _TIMES),
             urls,
         )
         for number in range(500):

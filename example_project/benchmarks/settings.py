@@ -62,6 +62,8 @@ if _PREFIX:
             "KEY_PREFIX": _PREFIX,
         }
     }
+    # As in production, a worker keeps its connection to the database.
+    DATABASES["default"]["CONN_MAX_AGE"] = None
     SITEMAPS09["LIVE_SECONDS"] = int(os.environ["SITEMAPS09_BENCHMARK_LIVE_SECONDS"])
     SITEMAPS09["LIVE_CACHE"] = "default" if _PAGES else None
     SITEMAPS09["BASE_URL"] = "https://www.example.com"

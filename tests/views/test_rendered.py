@@ -15,7 +15,7 @@ from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from django.test import Client
 
-from django_sitemaps09.views import native, rendered
+from django_sitemaps09.views import live_pages, rendered
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
@@ -60,13 +60,13 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
 def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the number of each page that is rendered."""
     numbers = []
-    render = native._render
+    render = live_pages._render
 
     def noting(section: str, source: Any, page: Any, *arguments: Any) -> rendered.RenderedPage:
         numbers.append(page.number)
         return render(section, source, page, *arguments)
 
-    monkeypatch.setattr(native, "_render", noting)
+    monkeypatch.setattr(live_pages, "_render", noting)
     return numbers
 
 

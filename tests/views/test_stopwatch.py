@@ -14,7 +14,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, live_map, page_maps, rendered, validators
+from django_sitemaps09.views import caching, known_pages, live_map, page_maps, rendered, validators
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
@@ -124,6 +124,7 @@ class TestAFingerprint:
         configure(LIVE_SECONDS=60)
         etag = Client().get(PAGE).headers["ETag"]
         validators._readings.clear()
+        known_pages._pages.clear()
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint read, 8 rows"
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint known"
 

@@ -20,7 +20,7 @@ from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import views
 from django_sitemaps09.sources import QuerySource
-from django_sitemaps09.views import caching, native, validators
+from django_sitemaps09.views import caching, live_pages, validators
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
     monkeypatch.setattr(validators, "time", seconds_clock)
-    monkeypatch.setattr(native, "time", seconds_clock)
+    monkeypatch.setattr(live_pages, "time", seconds_clock)
     return seconds_clock.move
 
 
@@ -297,7 +297,7 @@ class TestAReading:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The other thread may see newer rows than the transaction of this one."""
-        render = native._render
+        render = live_pages._render
         readings: list[Any] = []
 
         def late(*arguments: Any) -> Any:
@@ -317,7 +317,7 @@ class TestAReading:
 
         first = get(PAGE).headers["ETag"]
         validators._readings.clear()
-        monkeypatch.setattr(native, "_render", late)
+        monkeypatch.setattr(live_pages, "_render", late)
         assert get(PAGE).headers["ETag"] == first
         assert readings
 

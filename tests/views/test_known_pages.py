@@ -1,0 +1,191 @@
+"""Pages that a process remembers for `LIVE_SECONDS`: whose requests find them, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+from django.urls import set_script_prefix, set_urlconf
+
+from django_sitemaps09 import sources
+from django_sitemaps09.views import caching, known_pages, rendered, validators
+from django_sitemaps09.views.validators import PageETag
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.clock import SecondsClock
+from tests.support.factories import ArticleFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=60)]
+
+PAGE = "/sitemap-articles-1.xml"
+SECTIONS = {"articles": Articles}
+
+
+@pytest.fixture(autouse=True)
+def _articles(register: Callable[..., None]) -> None:
+    for number in range(1, 9):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
+    monkeypatch.setattr(validators, "time", seconds_clock)
+    return seconds_clock.move
+
+
+def get(url: str = PAGE, **headers: str) -> Any:
+    return Client().get(url, headers=headers)
+
+
+def request(url: str = PAGE, **extra: Any) -> HttpRequest:
+    return RequestFactory().get(url, **extra)
+
+
+def remember(known_request: HttpRequest, sitemaps: Any = None) -> None:
+    known_pages.remember(known_request, sitemaps, None, PageETag("etag", time.time()))
+
+
+@pytest.fixture
+def no_compilation(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let every compilation of a section and every use of the default cache's data fail."""
+
+    def fail(*arguments: object) -> None:
+        pytest.fail("the section was compiled, or the cache was read")
+
+    def forbid() -> None:
+        monkeypatch.setattr(sources, "source", fail)
+        monkeypatch.setattr(caching, "get", fail)
+
+    return forbid
+
+
+class TestAnUnchangedPage:
+    @pytest.mark.parametrize("suffix", ["xml", "xml.gz", "txt"])
+    def test_is_recognized_without_compiling_its_section(
+        self, suffix: str, no_compilation: Callable[[], None]
+    ) -> None:
+        url = f"/sitemap-articles-1.{suffix}"
+        etag = get(url).headers["ETag"]
+        no_compilation()
+        response = get(url, if_none_match=etag)
+        assert response.status_code == 304
+        assert response.headers["ETag"] == etag
+
+    def test_is_served_from_the_live_cache_without_compiling_its_section(
+        self, configure: Callable[..., None], no_compilation: Callable[[], None]
+    ) -> None:
+        configure(LIVE_CACHE="default", LIVE_SECONDS=60)
+        content = get().content
+        no_compilation()
+        response = get()
+        assert response.content == content
+        assert response.headers["Vary"] == "Accept-Encoding"
+
+    def test_is_rendered_if_the_live_cache_has_lost_it(self, configure: Callable[..., None]) -> None:
+        configure(LIVE_CACHE="default", LIVE_SECONDS=60)
+        content = get().content
+        caches["default"].clear()
+        assert get().content == content
+
+    def test_is_not_served_from_the_live_cache_with_another_etag(
+        self, configure: Callable[..., None]
+    ) -> None:
+        """Another process may have stored a newer page, whose ETag this process does not know."""
+        configure(LIVE_CACHE="default", LIVE_SECONDS=60)
+        get()
+        [known] = known_pages._pages.values()
+        with pytest.raises(rendered.NotCachedError):
+            rendered.read_page(known.cache_key, "another", "Page")
+
+    def test_is_compiled_again_after_live_seconds(self, clock: Callable[[float], None]) -> None:
+        etag = get().headers["ETag"]
+        Article.objects.filter(pk=3).update(slug="other")
+        clock(59)
+        assert get(if_none_match=etag).status_code == 304
+        clock(2)
+        response = get(if_none_match=etag)
+        assert response.status_code == 200
+        assert b"/other/" in response.content
+
+    def test_is_not_known_longer_because_it_is_requested_again(
+        self, clock: Callable[[float], None]
+    ) -> None:
+        """The limit is the age of the fingerprint, and not the time since the last request."""
+        etag = get().headers["ETag"]
+        Article.objects.filter(pk=3).update(slug="other")
+        for _ in range(2):
+            clock(29)
+            assert get(if_none_match=etag).status_code == 304
+        clock(3)
+        assert get(if_none_match=etag).status_code == 200
+
+
+class TestAKnownPage:
+    def test_is_that_of_the_same_request(self) -> None:
+        remember(request())
+        assert known_pages.find(request(), None)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"HTTP_HOST": "other.example.com"},
+            {"SERVER_NAME": "other.example.com"},
+            {"secure": True},
+            {"url": "/sitemap-articles-2.xml"},
+            {"url": f"{PAGE}.gz"},
+        ],
+        ids=["host", "server name", "scheme", "number", "encoding"],
+    )
+    def test_is_not_that_of_another_one(self, other: dict[str, Any]) -> None:
+        remember(request())
+        assert known_pages.find(request(**other), None) is None
+
+    def test_is_not_that_of_other_sections(self) -> None:
+        """Two URLconfs can serve different sections at the same path."""
+        remember(request(), SECTIONS)
+        assert known_pages.find(request(), SECTIONS)
+        assert known_pages.find(request(), dict(SECTIONS)) is None
+
+    def test_is_not_that_of_another_urlconf_or_script_prefix(self) -> None:
+        remember(request())
+        set_urlconf("tests.shop.urls")
+        try:
+            assert known_pages.find(request(), None) is None
+        finally:
+            set_urlconf(None)
+        set_script_prefix("/app/")
+        try:
+            assert known_pages.find(request(), None) is None
+        finally:
+            set_script_prefix("/")
+        assert known_pages.find(request(), None)
+
+    def test_is_not_that_of_another_tenant(self, settings: Any) -> None:
+        tenants = ["a"]
+        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
+        settings.CACHES = {**settings.CACHES, "default": default}
+        remember(request())
+        assert known_pages.find(request(), None)
+        tenants[0] = "b"
+        assert known_pages.find(request(), None) is None
+
+    def test_is_forgotten_when_it_loses_its_etag(self) -> None:
+        remember(request())
+        known_pages.remember(request(), None, None, None)
+        known_pages.remember(request(), None, None, None)
+        assert known_pages.find(request(), None) is None
+
+
+def test_the_number_of_known_pages_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_pages, "_MAX_PAGES", 10)
+    for number in range(25):
+        remember(request(f"/sitemap-articles-{number}.xml"))
+    assert len(known_pages._pages) == 5
+    assert known_pages.find(request("/sitemap-articles-24.xml"), None)
