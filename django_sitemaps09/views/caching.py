@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
+from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 
@@ -24,8 +25,37 @@ _POLL = 0.05
 
 ValueT = TypeVar("ValueT")
 
-_fallback = LocMemCache("django_sitemaps09", {})
-_paused_until = 0.0
+
+class PausingCache:
+    """A cache of the project that is not used for `PAUSE` seconds after a failure.
+
+    Meanwhile, `fallback` is used. `consequence` completes the logged sentence "The cache failed, so ...".
+    """
+
+    def __init__(self, name: str, fallback: BaseCache, consequence: str) -> None:
+        self.name, self.fallback, self.consequence = name, fallback, consequence
+        self.paused_until = 0.0
+
+    def is_paused(self) -> bool:
+        """Return whether the cache failed recently."""
+        return time.monotonic() < self.paused_until
+
+    def call(self, cache: BaseCache, method: str, *arguments: object) -> Any:
+        """Call a method of the cache, or of the fallback."""
+        if not self.is_paused():
+            try:
+                return getattr(cache, method)(*arguments)
+            except Exception as error:  # noqa: BLE001 each backend raises its own errors
+                self.paused_until = time.monotonic() + PAUSE
+                logger.warning(
+                    "%s failed, so %s for %d seconds: %.200r", self.name, self.consequence, PAUSE, error
+                )
+        return getattr(self.fallback, method)(*arguments)
+
+
+default = PausingCache(
+    "The default cache", LocMemCache("django_sitemaps09", {}), "this process keeps its own page maps"
+)
 
 
 def get(name: str) -> Any:
@@ -55,7 +85,7 @@ def full_key(name: str) -> str:
 
 def is_failing() -> bool:
     """Return whether the cache failed recently. This process then caches values in its memory."""
-    return time.monotonic() < _paused_until
+    return default.is_paused()
 
 
 def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
@@ -123,15 +153,4 @@ def once(
 
 
 def _call(method: str, *arguments: object) -> Any:
-    global _paused_until
-    if not is_failing():
-        try:
-            return getattr(cache, method)(*arguments)
-        except Exception as error:  # noqa: BLE001 each backend raises its own errors
-            _paused_until = time.monotonic() + PAUSE
-            logger.warning(
-                "The default cache failed, so this process keeps its own page maps for %d seconds: %.200r",
-                PAUSE,
-                error,
-            )
-    return getattr(_fallback, method)(*arguments)
+    return default.call(cache, method, *arguments)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from django.core.cache import caches
-from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.dummy import DummyCache
 
 from django_sitemaps09.compression import compress
 from django_sitemaps09.conf import conf
 from django_sitemaps09.views import caching
+from django_sitemaps09.views.caching import PausingCache
 from django_sitemaps09.views.stopwatch import Stopwatch
 
 logger = logging.getLogger(__name__)
@@ -29,9 +30,7 @@ _RENDER_SECONDS = 60
 # Seconds to wait while another request renders a page, and seconds between two reads of the cache.
 _WAIT = 20
 _POLL = 0.05
-# Seconds to avoid the cache after a failure.
-_PAUSE = 60
-_paused_until = 0.0
+_live_cache = PausingCache("LIVE_CACHE", DummyCache("", {}), "it is not used")
 
 
 class RenderedPage(NamedTuple):
@@ -53,8 +52,7 @@ class NotCachedError(Exception):
 def read_page(name: str | None, etag: str, subject: str) -> RenderedPage:
     """Return the page that has this ETag from the cache, or raise `NotCachedError`."""
     stopwatch = Stopwatch(subject)
-    cache = None if name is None else _cache()
-    stored = None if cache is None or name is None else _read(cache, name)
+    stored = None if name is None else _read(name)
     if stored is None or stored.etag != etag:
         raise NotCachedError(name)
     stopwatch.log("hit", len(stored.content))
@@ -67,38 +65,36 @@ def rendered_page(
     """Return a page from the cache, or render it in one request. Others get an outdated page or wait.
 
     A cached page is valid if it has `known_etag`. If `known_etag` is `None`, it is valid for
-    `LIVE_SECONDS`. If `name` is `None` or there is no cache, the page is always rendered. Log lines
-    begin with `subject`.
+    `LIVE_SECONDS`. If `name` is `None`, the page is always rendered. Log lines begin with `subject`.
     """
-    cache = None if name is None else _cache()
-    if cache is None or name is None:
+    if name is None:
         return render()
     stopwatch = Stopwatch(subject)
-    stored = _read(cache, name)
+    stored = _read(name)
     if stored is not None and _is_valid(stored, known_etag):
         stopwatch.log("hit", len(stored.content))
         return stored
-    lock = caching.Lock(name, partial(_call, cache.add), partial(_call, cache.delete))
+    lock = caching.Lock(name, partial(_call, "add"), partial(_call, "delete"))
     waits_until = time.monotonic() + _WAIT
     is_first = True
     while not lock.acquire(_RENDER_SECONDS):
         if stored is not None:
             stopwatch.log("outdated", len(stored.content))
             return stored._replace(etag=None)
-        if time.monotonic() > waits_until or time.monotonic() < _paused_until:
+        if time.monotonic() > waits_until or _live_cache.is_paused():
             return render()
         is_first = False
         time.sleep(_POLL)
-        stored = _read(cache, name)
+        stored = _read(name)
     try:
-        stored = stored if is_first else _read(cache, name)
+        stored = stored if is_first else _read(name)
         if stored is not None and _is_valid(stored, known_etag):
             stopwatch.log("waited", len(stored.content))
             return stored
         if not is_first:
             # The other request could not cache its page. Do not make all others wait for this one.
             lock.release()
-        return _store(cache, name, render(), subject)
+        return _store(name, render(), subject)
     finally:
         lock.release()
 
@@ -109,17 +105,13 @@ def compressed(content: bytes) -> bytes:
     return compress(content, conf.gzip_level, linked=linked)
 
 
-def _cache() -> BaseCache | None:
-    return None if conf.live_cache is None else caches[conf.live_cache]
-
-
 def _is_valid(stored: RenderedPage, known_etag: str | None) -> bool:
     if known_etag is not None:
         return stored.etag == known_etag
     return 0 <= time.time() - stored.rendered_at < conf.live_seconds
 
 
-def _store(cache: BaseCache, name: str, page: RenderedPage, subject: str) -> RenderedPage:
+def _store(name: str, page: RenderedPage, subject: str) -> RenderedPage:
     """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
     if page.etag is None:
         return page
@@ -127,19 +119,19 @@ def _store(cache: BaseCache, name: str, page: RenderedPage, subject: str) -> Ren
     content = compressed(page.content)
     digest = blake2b(content, digest_size=16).hexdigest()
     for part_name, start in _part_starts(name, digest, len(content)).items():
-        _call(cache.set, part_name, content[start : start + _PART], _SECONDS)
+        _call("set", part_name, content[start : start + _PART], _SECONDS)
     entry = (page.etag, page.rendered_at, digest, len(content), crc32(content))
-    _call(cache.set, name, entry, _SECONDS)
-    if time.monotonic() >= _paused_until:
+    _call("set", name, entry, _SECONDS)
+    if not _live_cache.is_paused():
         stopwatch.log("stored", len(content))
     return page._replace(content=content, is_compressed=True)
 
 
-def _read(cache: BaseCache, name: str) -> RenderedPage | None:
+def _read(name: str) -> RenderedPage | None:
     try:
-        etag, rendered_at, digest, size, checksum = _call(cache.get, name)
+        etag, rendered_at, digest, size, checksum = _call("get", name)
         part_names = list(_part_starts(name, digest, size))
-        parts = _call(cache.get_many, part_names)
+        parts = _call("get_many", part_names)
         content = b"".join(parts[part_name] for part_name in part_names)
         if crc32(content) != checksum:
             return None
@@ -157,14 +149,5 @@ def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
     return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}
 
 
-def _call(method: Callable[..., Any], *arguments: object) -> Any:
-    """Call a method of the cache. After an error, do not use the cache for `_PAUSE` seconds."""
-    global _paused_until
-    if time.monotonic() < _paused_until:
-        return None
-    try:
-        return method(*arguments)
-    except Exception as error:  # noqa: BLE001 each backend raises its own errors
-        _paused_until = time.monotonic() + _PAUSE
-        logger.warning("LIVE_CACHE failed, so it is not used for %d seconds: %.200r", _PAUSE, error)
-        return None
+def _call(method: str, *arguments: object) -> Any:
+    return _live_cache.call(caches[str(conf.live_cache)], method, *arguments)

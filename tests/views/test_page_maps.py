@@ -47,9 +47,9 @@ def declare(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
 
 @pytest.fixture(autouse=True)
 def _no_cache_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "_paused_until", 0.0)
-    monkeypatch.setattr(caching, "_fallback", LocMemCache("of one test", {}))
-    caching._fallback.clear()
+    monkeypatch.setattr(caching.default, "paused_until", 0.0)
+    monkeypatch.setattr(caching.default, "fallback", LocMemCache("of one test", {}))
+    caching.default.fallback.clear()
 
 
 @pytest.fixture
@@ -389,7 +389,7 @@ class TestACacheThatFails:
         monkeypatch.setattr(caching, "cache", failing)
         self.crawl()
         assert failing.asked == 1
-        monkeypatch.setattr(caching, "_paused_until", 0.0)
+        monkeypatch.setattr(caching.default, "paused_until", 0.0)
         failing.refused = []
         self.crawl()
         assert failing.asked > 1

@@ -52,7 +52,7 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
     use()
     configure(LIVE_CACHE="pages", LIVE_SECONDS=0)
     caches["pages"].clear()
-    monkeypatch.setattr(rendered, "_paused_until", 0.0)
+    monkeypatch.setattr(rendered._live_cache, "paused_until", 0.0)
     return use
 
 

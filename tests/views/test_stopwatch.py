@@ -48,7 +48,7 @@ def _articles(
         alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
     configure(LIVE_SECONDS=0)
-    monkeypatch.setattr(rendered, "_paused_until", 0.0)
+    monkeypatch.setattr(rendered._live_cache, "paused_until", 0.0)
 
 
 @pytest.fixture
