@@ -59,7 +59,7 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
 
 
 def decompress(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a file in chunks. Decompress a gzip file.
+    """Yield the content of a file in chunks, decompressed if it is a gzip file.
 
     Raise `zlib.error` or `EOFError` if it is damaged, or if anything follows the compressed data.
     """

@@ -121,7 +121,7 @@ class Conf:
 
     @property
     def keep_removed(self) -> float:
-        """Seconds to keep a file after no index lists it any more. Default: 24 hours."""
+        """Seconds to keep a file that indexes no longer list. Default: 24 hours."""
         return self._seconds("KEEP_REMOVED", timedelta(hours=24))
 
     @property

@@ -37,7 +37,7 @@ def is_fetched(items: QuerySet[Any]) -> bool:
 
 
 def fetches_plainly(items: QuerySet[Any]) -> bool:
-    """Return whether Django's methods fetch the rows. Packages that cache queries override the methods."""
+    """Return whether Django's own methods fetch the rows. Packages that cache queries override them."""
     return all(
         getattr_static(items, name) is getattr_static(QuerySet, name)
         for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
@@ -56,9 +56,9 @@ def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[An
 
 
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
-    """Return whether items are model instances, and not the dicts or tuples of `values()`.
+    """Return whether items are model instances, and not the results of `values()` or `values_list()`.
 
-    With `plainly`, return `False` for an iterable class of a project, because it may skip rows.
+    With `plainly`, return `False` also for a project's own iterable class, because it may skip rows.
     """
     iterable_class = items._iterable_class
     return iterable_class is ModelIterable if plainly else issubclass(iterable_class, ModelIterable)
@@ -160,7 +160,7 @@ def _is_to_one(relation: Any) -> bool:
 
 
 def group_columns(query: Query) -> Iterator[Col]:
-    """Yield the columns of GROUP BY that are not from the model."""
+    """Yield the columns of GROUP BY, except those of the model."""
     own_columns = query.group_by if isinstance(query.group_by, tuple) else ()
     for part in (*query.annotation_select.values(), having_conditions(query), *own_columns):
         if part is not None:
@@ -182,7 +182,7 @@ def columns_in(expressions: Iterable[Any]) -> Iterator[Col]:
 
 @contextmanager
 def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let another thread use the connection in the block, which Django forbids by default."""
+    """Let other threads use the connection inside the block. Django forbids this by default."""
     connection.inc_thread_sharing()
     try:
         yield
@@ -243,7 +243,7 @@ def reverse_names(resolver: URLResolver) -> list[str]:
 
 
 class ReverseCall(NamedTuple):
-    """The arguments of a call of `reverse()`, and its `urlconf` and `current_app`."""
+    """The arguments of a call to `reverse()`, and its `urlconf` and `current_app`."""
 
     viewname: Any
     args: Sequence[Any]
@@ -258,12 +258,13 @@ _intercepting = RLock()
 
 @contextmanager
 def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[None]:
-    """Let `intercept` answer each call of `reverse()` in the block. Other threads are not affected.
+    """Let `intercept` answer each call to `reverse()` inside the block. Other threads are not affected.
 
-    If it returns `NotImplemented`, `reverse()` goes on as usual.
+    If it returns `NotImplemented`, `reverse()` continues as usual.
 
-    Modules import `reverse()` by its name, so it cannot be replaced. Each call arrives at this method of a
-    resolver. Its arguments have no namespace, so the name of the view is read from the calling frame.
+    `reverse()` itself cannot be replaced, since other modules have imported it by name. So the resolver
+    method that `reverse()` calls is replaced. The arguments of that method lack the namespace, so the name
+    of the view is read from the calling frame.
     """
     original = URLResolver._reverse_with_prefix  # type: ignore[attr-defined]
 
@@ -289,7 +290,7 @@ def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[Non
 
 
 def evaluate_lazy(value: Promise) -> Any:
-    """Return the result of a lazy function, such as `reverse_lazy()`. `str()` would also convert it."""
+    """Return the result of a lazy function, such as `reverse_lazy()`, without converting it to `str`."""
     _, (function, args, kwargs, *_) = value.__reduce__()  # type: ignore[misc]
     return function(*args, **kwargs)
 

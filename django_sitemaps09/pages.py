@@ -137,7 +137,7 @@ def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
 
 
 def fill(limit: int) -> int:
-    """Return 95% of a limit. New pages are filled only so far, to leave room for rows added later."""
+    """Return 95% of a limit. New pages are filled up to this, to leave room for rows added later."""
     return limit - limit // 20
 
 
@@ -146,7 +146,7 @@ def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tup
 
     At most `max_merged` pages are merged into previous pages. If fewer are merged, no two adjacent groups
     fit on one page. There are then at most twice as many groups as a new division would have pages. The
-    last page grows, so it is merged only if the result is at most half a page.
+    last page grows, so it is merged only if the resulting page is at most half full.
     """
     groups: list[tuple[FilledT, ...]] = []
     for position, page in enumerate(pages, 1):

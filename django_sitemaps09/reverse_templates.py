@@ -146,7 +146,7 @@ def _uuids(column: Sequence[Any]) -> SafeColumn | None:
 
 
 def _join_lines(column: Sequence[Any]) -> str | None:
-    """Join a column of strings. Return `None` if a value is not a string, is empty, or has a line end."""
+    """Join a column of strings. Return `None` if a value is not a string, is empty, or ends a line."""
     if {*map(type, column)} != {str} or "" in column:
         return None
     lines = "\n".join(column)

@@ -30,7 +30,7 @@ _MARK = re.compile(
 
 
 class _Parts(NamedTuple):
-    """A robots.txt, divided at the generated block. `tail` begins with the line end after the END line."""
+    """A robots.txt, divided at the generated block. `tail` begins with the line ending of the END line."""
 
     head: bytes
     block: bytes
@@ -73,13 +73,13 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
 
 
 def sitemap_line(url: str) -> str:
-    """Return a `Sitemap` line, without its line end, in the form that every known client can read."""
+    """Return a `Sitemap` line, without its line ending, in the form that every known client can read."""
     try:
         parts = urlsplit(url)
         is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_absolute = False
-    # A `#` would begin a comment. Unprintable characters include all line ends.
+    # A `#` would begin a comment. Unprintable characters include all line endings.
     if not is_absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(
             f"{url!r} is not allowed in robots.txt. The URL of a sitemap must begin with http:// or "
@@ -154,13 +154,13 @@ def _line_number(content: bytes, position: int) -> int:
 
 
 def _line_end(outside: bytes, content: bytes) -> str:
-    """Return the most frequent line end outside the block, or else in the whole file."""
+    """Return the most frequent line ending outside the block, or else in the whole file."""
     count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
     return max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
 
 
 def _gap(parts: _Parts, eol: str) -> str:
-    """Return the line ends to insert between the preceding content and the block."""
+    """Return the line endings to insert between the preceding content and the block."""
     head = parts.head
     if parts.block:
         # Many clients cannot read a line that begins with a BOM.

@@ -1,7 +1,7 @@
 """System checks of settings and declarations. The checks never query the database or call a project's code.
 
-If `django.contrib.sitemaps` accepts a declaration, a problem is an error only if the class declares
-expressions, or if the section cannot be served at all. Otherwise, the problem is a warning.
+A problem that `django.contrib.sitemaps` would accept is usually a warning. It is an error only if the class
+declares expressions, or if the section cannot be served at all. Other problems are errors.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def _check_limit(subject: Any) -> Iterator[CheckMessage]:
         # Only the project's code can compute the limit.
         return
     if limit is None and (own_init(subject) or not is_contribs(subject, "paginator")):
-        # __init__() may set another limit, and an overridden paginator may not use `limit`.
+        # __init__() may set another limit, and an overridden paginator might ignore `limit`.
         return
     try:
         size = sources.page_size(limit)

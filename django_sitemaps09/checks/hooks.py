@@ -16,7 +16,7 @@ from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap
 
-#: Attributes that are booleans in `django.contrib.sitemaps` and can be methods here, with check codes.
+#: Check codes of attributes that are booleans in `django.contrib.sitemaps`, but can be methods here.
 _SWITCHES = {"alternates": "W047", "x_default": "W048"}
 _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
 

@@ -15,7 +15,7 @@ def message(code: str, text: str, hint: str) -> CheckMessage:
 
 
 def error_text(kind: type[Exception], function: Callable[..., Any], *arguments: object) -> str | None:
-    """Call a function, and return the message of the error of this type that it raises, or `None`."""
+    """Call a function. Return the message if it raises an error of this type, otherwise `None`."""
     try:
         function(*arguments)
     except kind as error:

@@ -80,7 +80,7 @@ def _check_ignored_rows(subject: Any) -> Iterator[CheckMessage]:
 def _is_not_queryset(value: object) -> bool:
     """Return whether a raw attribute is certainly not a queryset.
 
-    A property, for example, may return one.
+    Return `False` for a property, for example, because it may return a queryset.
     """
     # Not isinstance(), which would evaluate a lazy object.
     if issubclass(type(value), (FunctionType, MethodType, type)):
@@ -89,7 +89,7 @@ def _is_not_queryset(value: object) -> bool:
 
 
 def _uses_queryset(subject: Any) -> bool:
-    """Return whether `queryset` and `model` determine the rows, since no method is overridden."""
+    """Return whether `queryset` or `model` determines the rows: no method for rows is overridden."""
     cls = class_of(subject)
     return all(raw(cls, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
 

@@ -16,7 +16,7 @@ _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
 class PassedSitemaps(NamedTuple):
-    """The `sitemaps` argument of a view, and whether the view uses the section names in our URLs.
+    """The `sitemaps` argument of a view, and whether section names are part of the view's URLs.
 
     `sitemaps` is `None` if the view serves the registered sections or the sections in `SITEMAPS`.
     """

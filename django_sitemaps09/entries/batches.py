@@ -37,7 +37,7 @@ class ItemError(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        # Declarations report a value that all items share with the key "any".
+        # The key "any" stands for all items, if a declaration reports a value that they share.
         subject = (
             f"{self.field} of all items" if self.key == "any" else f"item {excerpt(self.key)}, {self.field}"
         )
@@ -70,11 +70,11 @@ class TemplateColumn(NamedTuple):
     def fits(self, most: int) -> bool:
         """Return `True` only if each text fits in `most` characters.
 
-        `False` does not mean that one is longer.
+        `False` does not mean that a text is longer.
         """
         room = (most - len("".join(self.literals))) // (2 * len(self.columns))
-        # A line of `2 * room` characters fills at least one whole step. Searching each step for a line end
-        # is faster than measuring each line.
+        # A longer value would fill one of these steps completely. Searching each step for a line ending is
+        # faster than measuring each value.
         lines = map("\n".join, self.columns)
         return room > 0 and all(
             "\n" in column[start : start + room]
@@ -121,7 +121,7 @@ class Localization(NamedTuple):
 class Batch:
     """Hundreds or thousands of items of one page, as columns of unescaped strings.
 
-    An item has an entry for each of its listed locations, and at least one entry. The localizations of an
+    An item has one entry for each of its listed locations, and at least one. The localizations of an
     item link to each other and to the item's `alternates`. Keys can be any objects that the source can
     serialize. `foreign` contains results of `writer.extension_text()`. Their namespaces are those of the
     project's `extensions`.

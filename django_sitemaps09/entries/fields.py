@@ -36,7 +36,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
-    """Replace each field of a frozen value object by the result of its check, except an optional `None`."""
+    """Replace each field of a frozen value object with the result of its check; skip an optional `None`."""
     for field, check in checks.items():
         field_value = getattr(value, field)
         if field_value is not None or field in required:
@@ -77,7 +77,7 @@ def text(name: str, value: object, most: int = MAX_TEXT) -> str:
 
 
 def optional_location(name: str, value: object) -> str:
-    """Return a string with a URL or a path. The source, which has the hosts, validates it later."""
+    """Return a string with a URL or a path. The source knows the allowed hosts, and validates it later."""
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
@@ -89,7 +89,7 @@ def optional_location(name: str, value: object) -> str:
 
 
 def is_plain_location(value: object) -> bool:
-    """Return `True` only if `location` would return the value unchanged. This is much faster."""
+    """Return `True` only if `location()` would return the value unchanged. This check is much faster."""
     return (
         type(value) is str and 0 < len(value) <= _MAX_LOCATION and value.isprintable() and value[0] != " "
     )

@@ -18,7 +18,7 @@ _MAX_QUOTED = 100
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
-#: Types whose `str()` returns the `repr()`. It can be very long.
+#: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
 
 

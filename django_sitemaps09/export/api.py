@@ -124,7 +124,10 @@ def export_all(
     *,
     several: bool,
 ) -> list[Report]:
-    """Return the reports in the order of `base_urls`. If `several`, each host has a folder."""
+    """Export, and return the reports in the order of `base_urls`.
+
+    If `several` is true, each host has its own folder.
+    """
     started = time.perf_counter()
     # Reject invalid arguments before touching any file. Choose the engine before querying a database, since
     # the choice depends on the open connections.

@@ -85,7 +85,7 @@ def _min_share(step: Step, source: Source) -> float:
     kind = _kind(source)
     if step == "positions" or (step == "items" and kind in (_LIST, _OBJECTS)):
         return _SHARE_OF_READING
-    # If items() returns a queryset, it has not read rows yet. Only rows can have expressions.
+    # The step "items" reads no rows if items() returns a queryset. Only rows can have expressions.
     return _NEVER if step in ("items", *_WITHOUT_COLUMNS) or kind == _OBJECTS else _SHARE
 
 

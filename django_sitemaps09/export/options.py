@@ -34,7 +34,7 @@ class ExportOptions(NamedTuple):
     workers: int | None = None
     sitemaps: Mapping[str, Section] | None = None
     changes: bool = False
-    #: The names of damaged files by host folder, in a repair. Only `names` are exported then.
+    #: Names of damaged files by host folder, or `None` unless this export is a repair.
     damaged: Mapping[str, Collection[str]] | None = None
 
     @property

@@ -154,7 +154,7 @@ def _verify_all(
     reports: Sequence[Report | None] = [None] * len(hosts)
     if is_repair and any(damaged):
         sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
-        # A run that was killed has changed pages that the manifest does not know yet.
+        # A run that was killed may have published pages that the manifest does not list yet.
         sections |= {section for check in checks for section in check.unfinished_sections}
         repair_options = export_options._replace(
             names=[name for name in hosts[0].all_sections if name in sections],

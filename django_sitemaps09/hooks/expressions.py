@@ -115,7 +115,7 @@ def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] |
 
     Django cannot annotate unions and `distinct(fields)`, and an expression can change the rows of a slice.
     With a filter on a window, an aggregate needs all related rows. Return `None` for other items, and for
-    expressions that depend on the items by an annotation or a window.
+    expressions that depend on the items through an annotation or a window.
     """
     query = items.query if expressions and isinstance(items, QuerySet) else None
     if query is None or not gives_instances(items):

@@ -36,7 +36,7 @@ def ignored_templates() -> list[str]:
 def _names() -> Iterator[Any]:
     templates = urlconf.templates()
     if not templates:
-        # The project may have removed the URLs, or another package's view may call these views.
+        # No URL leads to these views. The URLs may be gone, or a view of another package may call them.
         yield from _DEFAULTS
     for template in templates:
         if _is_exported(template.sitemaps):

@@ -65,7 +65,7 @@ class ExportedSection:
 
 @dataclass(frozen=True, slots=True)
 class SectionStatus:
-    """A section. `hooks` is `None` for an opaque sitemap, `live` if the cache has no page map."""
+    """A section. `hooks` is `None` for an opaque sitemap. `live` is `None` if no page map is cached."""
 
     section: str
     sitemap: str | None = None

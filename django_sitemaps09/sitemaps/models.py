@@ -33,7 +33,7 @@ class ModelSitemap(Sitemap[ModelT]):
     model: type[ModelT] | None = None
     key: str = "pk"
     site_field: str | None = None
-    # Private attributes have a prefix, since a class of the project can have any other attribute.
+    # Private attributes have a prefix, since a project's class could use any other name.
     _sitemaps09_domain: str | None = None
 
     def get_queryset(self) -> QuerySet[ModelT]:

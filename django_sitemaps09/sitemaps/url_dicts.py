@@ -43,7 +43,7 @@ def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
 
 
 def is_path(text: object) -> bool:
-    """Return whether a string after a host cannot change the host, unlike `.evil.com/` and `@evil.com/`."""
+    """Return whether appending a string to a host keeps the host, unlike `.evil.com/` and `@evil.com/`."""
     return str(text)[:1] in ("", "/", "?")
 
 

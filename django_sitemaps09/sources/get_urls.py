@@ -80,7 +80,7 @@ class UrlsSource(UnrangedSource):
 
     @property
     def namespaces(self) -> Mapping[str, str]:
-        # Methods of `django.contrib.sitemaps` only write links with `i18n`; a project's methods always can.
+        # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
         is_own = not all(is_contribs(self.sitemap, name) for name in ("get_urls", "_urls"))
         return namespaces(self.sitemap, is_linked=bool(getattr(self.sitemap, "i18n", True) or is_own))
 
@@ -154,7 +154,7 @@ class UrlsSource(UnrangedSource):
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self.base.scheme))
             cost.items = len(urls)
             page_urls = _PageUrls(urls, skipped)
-        # After an exception other than EmptyPage, another page can be the first.
+        # Not set if get_urls() raises an error other than EmptyPage: begin() can then try another page.
         self._has_begun = True
         return page_urls
 

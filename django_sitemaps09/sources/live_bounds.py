@@ -91,7 +91,7 @@ def bound(
 def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
     """Return the key with the highest rank from `low` up to, but not including, `high`.
 
-    No row needs to have this key. Return `None` if the database orders keys differently from Python:
+    The key may not exist in the table. Return `None` if the database orders keys differently from Python:
     MariaDB compares UUIDs from their end.
     """
     if type(high) is not type(low) or low >= high:

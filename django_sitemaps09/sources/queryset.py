@@ -85,7 +85,7 @@ class QuerySource(CompiledSource):
 
     @property
     def map_cache_key(self) -> str:
-        """Digest of the query and the limit, without the host and without times that depend on now."""
+        """Digest of the query and the limit, without the host and without times such as now."""
         try:
             rows = self.members.filter_range(self.bare_rows, None, None)
             sql, parameters, _ = compile_query(rows, connections[self.bare_rows.db])

@@ -22,9 +22,9 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 
 logger = logging.getLogger(__name__)
 
-#: Seconds until a lease expires. After a run was killed, another export can start then.
+#: Seconds until a lease expires. If a run is killed, another export can start after this time.
 LEASE = 60
-#: Seconds between two renewals. Since `LEASE` is several times longer, a renewal may fail.
+#: Seconds between two renewals. `LEASE` is several times longer, so a single renewal may fail.
 RENEWAL = 15
 _KEY = "django_sitemaps09:lease:"
 

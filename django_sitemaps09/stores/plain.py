@@ -21,7 +21,7 @@ def create(path: Path, mode: int | None) -> BinaryIO:
     """Create a file with `mode`. By default, the umask sets the mode, so web servers can read the file."""
     file = path.open("xb")
     if mode is not None:
-        # By descriptor where possible, since the name could be a link by now.
+        # Use the descriptor where possible, since the name could be a link by now.
         os.chmod(file.fileno() if os.chmod in os.supports_fd else path, mode & 0o777)  # noqa: PTH101
     return file
 

@@ -40,17 +40,17 @@ class Store(Protocol):
     def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a new file for writing. The store has the complete file when the block ends.
 
-        The content is durable then, and the name after `sync()`. If the block fails, no file remains.
+        The content is durable then, and the name is after `sync()`. If the block fails, no file remains.
         """
 
     def promote(self, staged: str, name: str) -> None:
-        """Replace a file atomically by a staged file. The staged file may also remain.
+        """Replace a file atomically with a staged file. The staged file may also remain.
 
         Raise `FileNotFoundError` if the staged file does not exist.
         """
 
     def sync(self) -> None:
-        """Make all changes durable that this object has made since the last call."""
+        """Make durable all changes that this object has made since the last call."""
 
     def delete(self, name: str) -> None:
         """Remove a file if it exists."""
@@ -59,13 +59,13 @@ class Store(Protocol):
         """Remove a folder with its content, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the names of the regular files in a folder, with sizes if no further request is needed."""
+        """Return the regular files in a folder, by name. A size is `None` if it needs another request."""
 
     def folders(self, folder: str = "") -> list[str]:
         """Return the sorted names of the folders in a folder."""
 
     def is_blocked(self, name: str) -> bool:
-        """Return whether a folder has the name of a file."""
+        """Return whether a file cannot be written, because a folder has its name."""
 
     def check(self) -> None:
         """Raise `ExportError` if the store does not behave as required. This may write a test file."""

@@ -51,16 +51,16 @@ def state_store(target: Store, folder: str = "") -> Store:
     """
     if conf.state is not None:
         store = _from_storage(conf.state, "STATE", folder)
-        # If this is the target, too, private files need a separate folder.
+        # If this storage is also the target, private files need a separate folder.
         if store.identity != target.identity:
             return store
     return _private_store(target)
 
 
 def owner(target: Store, state: Store) -> str:
-    """Return the identity of the target that a state belongs to. It is empty for a state in its target.
+    """Return the identity of the target that a state belongs to.
 
-    Such a state can be moved or copied with the target.
+    It is empty for a state inside the target, which can be moved or copied with the target.
     """
     return "" if state == _private_store(target) else target.identity
 

@@ -1,4 +1,4 @@
-"""Find the declarations by columns that are equal to a section's methods, and prove them on rows."""
+"""Find declarations that can replace a section's methods, and prove on its rows that they are equal."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from django_sitemaps09.suggestions.values import Value
 def class_code(section: str, sitemap: object, values: Mapping[Any, Value], *, in_place: bool) -> str:
     """Return the class with its imports, ready to paste.
 
-    With `in_place`, it is the class of the sitemap itself. Otherwise it is a subclass for this section,
-    because other sections use the same class, or the section is an instance.
+    With `in_place`, it is the class of the sitemap itself, if its source is available. Otherwise, it is a
+    subclass for this section.
     """
     kind = type(sitemap)
     lines = [f"{name} = {value.code}" for name, value in values.items()]
@@ -47,7 +47,7 @@ def _merged(imports: Collection[str]) -> list[str]:
 
 
 def _edited(kind: type, names: Collection[str], declarations: list[str]) -> str | None:
-    """Return the source of a class with the declarations instead of these methods, if there is a source."""
+    """Return the source of a class, with these methods replaced; `None` if that is not possible."""
     try:
         source = textwrap.dedent(inspect.getsource(kind))
         [definition] = ast.parse(source).body

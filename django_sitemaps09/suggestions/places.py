@@ -47,14 +47,14 @@ def callers(frame: FrameType | None, entry: FrameType) -> Iterator[tuple[FrameTy
 
 
 def is_django(frame: FrameType) -> bool:
-    """Return whether a frame runs code of Django."""
+    """Return whether a frame runs Django's code."""
     return frame.f_code.co_filename.startswith(_DJANGO)
 
 
 def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, int] | None:
-    """Return the first frame that runs the project's code, or else that of another package.
+    """Return the first frame that runs code of the project or of a package, or else Django's code.
 
-    A model can be from Django itself, such as `FlatPage`.
+    Models can be Django's own, such as `FlatPage`.
     """
     other = None
     for frame, line in frames:

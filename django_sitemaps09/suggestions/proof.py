@@ -84,7 +84,7 @@ class Pair(NamedTuple):
 
 
 def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
-    """Return both texts of an item, or that only one of the declarations writes it."""
+    """Return a message with both texts of an item, or that only one of the declarations writes it."""
     if entry and declared and entry[0] == declared[0]:
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
     if declared is None or (entry and _is_before(entry[0], declared[0])):

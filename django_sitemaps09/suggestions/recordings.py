@@ -1,4 +1,4 @@
-"""The recording of one call of a hook: which fields it uses, and where it cannot be traced."""
+"""The recording of one call to a hook: which fields it uses, and where it cannot be traced."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from django_sitemaps09.suggestions.places import (
 
 @dataclass
 class Recording:
-    """One call of a hook with a stand-in whose fields and relations in `nulls` are `None`.
+    """One call to a hook with a stand-in whose fields and relations in `nulls` are `None`.
 
-    `annotations` are the names of the annotations of the queryset, and `attributes` those of all attributes
-    that an instance has besides those of its class. `entry` is the frame that calls the
-    hook. `uses` has the code that first uses each field, by its path or key, and `nullable` the keys used.
-    `text_place` is the last place at which `str()` was called with a symbol.
+    `annotations` has the names of the queryset's annotations. `attributes` has the names of all other
+    attributes that an instance has, and its class does not. `entry` is the frame that calls the hook.
+    `uses` has the line of code that first uses each field, by path or key. `nullable` has a message with
+    that line for each nullable field, by key. `text_place` has one for the last `str()` of a symbol.
     """
 
     model: type[Model]
@@ -41,7 +41,7 @@ class Recording:
     stand_ins: dict[str, Any] = field(default_factory=dict)
 
     def place(self) -> str:
-        """Return the line of the project's code that runs now."""
+        """Return the function and line of the project's code that is running."""
         found = project_frame(callers(sys._getframe(1), self.entry))
         return describe(found[0].f_code, found[1]) if found else self.model.__name__
 
@@ -52,7 +52,7 @@ class Recording:
         raise error
 
     def name(self, owner: Any, attribute: str) -> str:
-        """Return an attribute as the code that runs now writes it, such as `self.category`."""
+        """Return an attribute as it is written in the code that is running, such as `self.category`."""
         found = project_frame(callers(sys._getframe(1), self.entry))
         local_names: Mapping[str, Any] = found[0].f_locals if found else {}
         path = vars(owner)["_sitemaps09_path"]
@@ -65,14 +65,14 @@ class Recording:
             trail.insert(0, parts.pop())
 
     def refuse_use(self, name: str, problem: str) -> NoReturn:
-        """End the call because of the use of a value, or because Django's code uses it."""
+        """End the call because the project's code uses a value, or passes it to Django's code."""
         frames = [frame for frame, _ in callers(sys._getframe(1), self.entry)]
         found = project_frame((frame, frame.f_lineno) for frame in frames)
         called = frames[: frames.index(found[0])] if found else []
         self.refuse(f"passes {name} to Django" if called and is_django(called[-1]) else problem)
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
-        """Record where a field or a relation is used first."""
+        """Record where a field or a relation is first used."""
         self.uses.setdefault(key, self.place())
         if is_nullable:
             self.nullable.setdefault(

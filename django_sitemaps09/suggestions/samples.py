@@ -1,4 +1,4 @@
-"""Rows on which declarations are compared: from all parts of a section, and those with NULL."""
+"""Rows on which declarations are compared: rows from all parts of a section, and rows with NULL."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from django.core.exceptions import FieldError
 from django.db.models import CharField, QuerySet, TextField
 
-# Parts of a section that a sample is from: the first rows, the last rows, and random places in between.
+# Number of runs of rows in a sample: the first rows, the last rows, and rows at random places in between.
 _PARTS = 20
-# Additional rows with NULL, and with an empty string, for each field.
+# Maximum number of additional rows with NULL, and with an empty string, for each field.
 _WITHOUT_VALUE = 20
 # Some databases limit the parameters of a query.
 _KEYS_AT_A_TIME = 500
@@ -24,7 +24,7 @@ def sample_keys(
 ) -> list[Any]:
     """Return the primary keys of about `size` rows, and of rows with NULL or an empty string.
 
-    `nullable` are the lookups of fields and relations that can be NULL, and `paths` those of all fields.
+    `nullable` has the lookups of fields and relations that can be NULL, `paths` the lookups of all fields.
     """
     keys = rows.order_by("pk").values_list("pk", flat=True)
     count = keys.count()

@@ -37,7 +37,7 @@ from django_sitemaps09.suggestions.values import Constant, Value
 
 #: The default number of items on which declarations are compared.
 SAMPLE = 1_000
-# By default, Django has a hundred languages.
+# Without i18n, a hook is traced only in these many of the `LANGUAGES`: by default, Django has a hundred.
 _OTHER_LANGUAGES = 5
 
 
@@ -45,7 +45,7 @@ _OTHER_LANGUAGES = 5
 class Suggestion:
     """A suggestion of what a section can declare instead of its methods.
 
-    `code` is the class with its imports, or `None` if there is no suggestion; `hooks` are the names of the
+    `code` is the class with its imports, or `None` if there is no suggestion. `hooks` has the names of the
     hooks that it declares. `items` is the number of items for which both declarations have the same bytes.
     `microseconds` is the time per URL now and with the suggestion. `notes` say what stays a method and why.
     """
@@ -67,9 +67,10 @@ def suggest(
 ) -> list[Suggestion]:
     """Return a suggestion for each named section, by default for all sections.
 
-    Both declarations are compared on `sample` items, or on all items if it is `None`. All changes of the
-    database are rolled back. Without `sitemaps`, sections are those of an export, and those in dicts that
-    the URLconf passes to views. Raise `UnknownSectionError` for an unknown name.
+    A suggestion is compared with the current declaration on `sample` items, or on all items if `sample` is
+    `None`. All changes to the database are rolled back. Without `sitemaps`, the sections are those of an
+    export, and those in dicts that the URLconf passes to views. Raise `UnknownSectionError` for an unknown
+    name.
     """
     declared_sections = _sections(sitemaps)
     for name in names:
@@ -104,7 +105,7 @@ def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
 
 
 def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
-    """Return whether the class of a section can be changed without an effect on other sections."""
+    """Return whether the class of a section can be changed without affecting other sections."""
     section = declared_sections[name]
     if not isinstance(section, type):
         return False
@@ -153,7 +154,7 @@ def _rolled_back() -> Iterator[None]:
     """Roll back all changes in all databases."""
     with ExitStack() as transactions:
         for alias in connections:
-            # No hook can reach a database that cannot be reached here.
+            # If a database is not available here, no hook can use it either.
             with suppress(Exception):
                 transactions.enter_context(transaction.atomic(using=alias))
                 transactions.callback(transaction.set_rollback, True, using=alias)
@@ -255,7 +256,7 @@ _FAILING = (
 
 
 def _checked(hook: Field, trace: Trace) -> Value:
-    """Return the value of a hook. Raise `UntraceableError` for a constant that may not be one."""
+    """Return the value of a hook. Raise `UntraceableError` for a constant that is certainly unintended."""
     value = trace.value()
     if isinstance(value, Constant) and (
         hook == "location" or (hook == "lastmod" and value.value is not None)

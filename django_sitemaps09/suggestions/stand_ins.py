@@ -11,7 +11,7 @@ from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.symbols import Symbol, refusal
 from django_sitemaps09.suggestions.values import FieldValue
 
-# A method that follows relations in a loop never reaches an end.
+# Without a limit, a method that follows relations in a loop would never end.
 _DEEPEST = 8
 _MISSING = object()
 _QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.contrib.contenttypes")
@@ -20,8 +20,8 @@ _QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.cont
 class StandIn:
     """Stand-in for an instance of a model: `isinstance()`, `super()`, methods and properties work.
 
-    It has none of the methods that every model has, such as `save()`, and no related managers. `path`
-    leads to a related object, and `keys` are the nullable relations on the path.
+    It has none of the methods that every model has, such as `save()`, and no related managers. For a
+    related object, `path` is the path to it, and `keys` has the nullable relations on this path.
     """
 
     def __init__(self, recording: Recording, model: type[Model], path: str, keys: tuple[str, ...]) -> None:
@@ -62,7 +62,7 @@ class StandIn:
         if attribute is _MISSING:
             if not own["_sitemaps09_path"] and name in recording.annotations:
                 return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
-            # For example, prefetch_related() can set any attribute.
+            # An instance can have other attributes, for example from prefetch_related().
             if name in recording.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
             raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
@@ -92,7 +92,7 @@ for _verb, _methods in (
 
 
 def _attribute(model: type[Model], name: str) -> Any:
-    """Return an attribute of a model's classes, without calling a descriptor."""
+    """Return an attribute of a model or its base classes, without calling a descriptor."""
     for base in model.__mro__:
         if base is not object and name in vars(base):
             return vars(base)[name]
@@ -118,7 +118,7 @@ def _field(owner: StandIn, name: str) -> Any:
     for column in options.concrete_fields:
         key = f"{prefix}{column.name}"
         own_keys = (*keys, key) if column.null else keys
-        # A project or a package can replace the descriptor, such as by one for translated fields.
+        # A project or a package can replace the descriptor, for example for translated fields.
         if name in (column.attname, column.name) and (
             type(_attribute(own["_sitemaps09_model"], column.attname)) is not column.descriptor_class
         ):

@@ -1,4 +1,4 @@
-"""Symbols: values that are not known, because they differ from item to item."""
+"""Symbols: unknown values, which differ from item to item."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.db.models import AutoField, DateField, DateTimeField, ForeignKey, Ti
 from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.values import FieldValue, RouteValue
 
-#: Content of the text of a symbol. Some functions of Python do not call the methods of a text.
+#: Content of a `SymbolText`. Some functions read this content without calling a method that could refuse.
 MARK = "\x00sitemaps09\x00"
 
 
 class Symbol:
-    """A value that is not known. Code can only pass it to `reverse()`, or return it.
+    """An unknown value. Code can only pass it to `reverse()`, or return it.
 
-    `column` is the field of the value, if it has one.
+    `column` is the model field that the value is from, or `None`.
     """
 
     __slots__ = ("_sitemaps09_column", "_sitemaps09_name", "_sitemaps09_recording", "_sitemaps09_value")
@@ -77,10 +77,10 @@ class Symbol:
         column: Any = self._sitemaps09_column
         while isinstance(column, ForeignKey):
             column = column.target_field
-        # These values are never false.
+        # Values of these fields are never false.
         if not isinstance(column, (AutoField, DateField, TimeField, UUIDField)):
             self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
-        # NULL is traced as None.
+        # NULL needs no test here, since it is traced as None in a separate call.
         return True
 
 
@@ -94,7 +94,7 @@ def refusal(verb: str) -> Callable[..., NoReturn]:
 
 
 class SymbolText(str):
-    """The text of a symbol."""
+    """The result of `str()` for a symbol. It can only be passed to `reverse()`, or returned."""
 
     __slots__ = ("symbol",)
 
@@ -110,7 +110,7 @@ def _text_refusal(self: Any, *args: object, **kwargs: object) -> NoReturn:
     refusal("makes text of")(self.symbol)
 
 
-# What Python needs to create the text, and to read its symbol.
+# Methods that Python needs to create the text, and to read its symbol.
 _OWN = {"__new__", "__init__", "__getattribute__", "__setattr__", "__class__", "__doc__"}
 for _name in {*dir(str), "__radd__", "__rmod__", "__bool__", "__int__", "__float__", "__index__"} - _OWN:
     setattr(SymbolText, _name, _text_refusal)

@@ -1,4 +1,4 @@
-"""Trace a hook: call it with a stand-in for the item, and return the value that it declares."""
+"""Trace a hook: call it with a stand-in for the item, and return the value that can be declared instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from django_sitemaps09.suggestions.values import (
     Value,
 )
 
-# Each nullable field that a hook uses is traced as a value and as None.
+# Maximum number of calls to a hook: it is called with and without a value of each nullable field it uses.
 _MAX_CALLS = 100
 
 
@@ -45,9 +45,9 @@ class RaisedError(Exception):
 class Trace:
     """The trace of one hook, in each of the `languages`.
 
-    `attributes` are the names of all attributes that an instance has besides those of its class.
-    `nullable` has the keys of the nullable fields that it uses, and `failing` those with which it fails if
-    they are NULL.
+    `attributes` has the names of the attributes that an instance has, and its class does not. `nullable`
+    has the keys of the nullable fields that the hook uses. `failing` has the keys of those for which the
+    hook raises an exception if they are NULL.
     """
 
     hook: Callable[[Any], Any]
@@ -60,7 +60,7 @@ class Trace:
     failing: set[str] = field(default_factory=set)
 
     def value(self) -> Value:
-        """Return the value in all languages. Raise `UntraceableError` if there is no single one."""
+        """Return the value in all languages. Raise `UntraceableError` if there is no such value."""
         with _without_queries():
             values = []
             for code in self.languages:
@@ -79,7 +79,7 @@ class Trace:
         return values[0]
 
     def _check_fallbacks(self) -> None:
-        """Raise `UntraceableError` if the hook returns a value although one of its URLs has no match."""
+        """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
         for failing in range(_MAX_CALLS):
             numbers = count()
             has_failed = False
@@ -103,7 +103,7 @@ class Trace:
         raise UntraceableError(f"{self.start()}: catches errors of reverse()")
 
     def start(self) -> str:
-        """Return the first line of the hook."""
+        """Return the name of the hook's function, with its first line."""
         function: Any = getattr(self.hook, "__func__", self.hook)
         code = getattr(function, "__code__", None)
         return describe(code, code.co_firstlineno) if code else str(function)
@@ -147,7 +147,7 @@ class Trace:
             with intercepted_reverse(lambda call: answer(recording, call)):
                 value = self._declared(self.hook(item), recording)
         except Exception as error:
-            # The project's code can raise anything, but an error of the configuration concerns all hooks.
+            # The project's code can raise anything, but a configuration error affects all hooks.
             if isinstance(error, ImproperlyConfigured):
                 raise
             if recording.failure:
@@ -162,7 +162,7 @@ class Trace:
         return value, recording
 
     def _declared(self, result: Any, recording: Recording) -> Value:
-        """Return what a hook returned as a value that can be declared."""
+        """Convert the result of a hook to a value that can be declared."""
         while type(result) is not Symbol and isinstance(result, Promise):
             result = evaluate_lazy(result)
         value = _value_of(result)
@@ -191,7 +191,10 @@ def _kind(result: Any) -> str:
 
 
 def _reverse(recording: Recording, call: ReverseCall) -> Any:
-    """Return the symbol of a URL; `NotImplemented` without symbols, since methods may cache this URL."""
+    """Return a symbol for a URL. Return `NotImplemented` if no argument is a symbol.
+
+    `reverse()` then returns the actual URL, which a method may cache.
+    """
     if all(_is_plain(argument) for argument in (*call.args, *call.kwargs.values())):
         return NotImplemented
     if type(call.viewname) is not str or call.urlconf != get_urlconf() or call.current_app:

@@ -49,10 +49,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class FieldValue:
-    """The value of a field, of the item itself or of an object that it relates to.
+    """The value of a field of the item, or of a related object.
 
-    `keys` are the nullable fields and relations on the path. `part` is the year, month or day of a date, or
-    of a time if `is_time`. A time also has a date.
+    `keys` has the nullable fields and relations on the path. If only a part of a date or datetime is used,
+    `part` is `year`, `month`, `day` or `date`. `is_time` is true for an aware datetime.
     """
 
     path: str

@@ -79,7 +79,7 @@ def delete(name: str) -> None:
 
 
 def full_key(name: str) -> str:
-    """Return the key that the cache uses for a name. It has the prefix, or what `KEY_FUNCTION` returns."""
+    """Return the cache key of a name, with the prefix and version, or as `KEY_FUNCTION` returns it."""
     return str(_call("make_key", name))
 
 

@@ -100,7 +100,7 @@ def _find_export(folders: Sequence[str]) -> Export | None:
 
 
 def find(section: str, source: Source, *, again: bool = False) -> Published | None:
-    """Return where a section is published. The result is cached for seconds unless `again` is set."""
+    """Return where a section is published. The result is cached briefly; `again` ignores the cached one."""
     if not is_configured() or not has_key_ranges(source):
         return None
     folders = [stores.host_folder(source.bases[0]), ""]

@@ -1,8 +1,8 @@
 """Serve the files of an export from the native views, if `SERVE_EXPORTED` is set.
 
 An ETag is derived from the opened file, since an export replaces files before it replaces the manifest. It
-also contains what changes in the manifest with the file, because deployments can set all times of files to
-the same value.
+also depends on a value from the manifest that changes with the file, because a deployment can set the times
+of all files to the same value.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _response(
 
 
 def index_names(request: HttpRequest, path: str, sitemaps: Sitemaps) -> Sequence[str]:
-    """Return the file names of the exported indexes; none if the index at a path is live."""
+    """Return the file names of the exported indexes; an empty sequence if the index at `path` is live."""
     if not _serves(sitemaps):
         return ()
     base = current_base(request)

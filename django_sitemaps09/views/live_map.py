@@ -102,7 +102,7 @@ def _chain(first: int, following: int) -> Iterator[int]:
 
 
 def newest_name(name: str) -> str:
-    """Return the part of a map's cache key before the export: the key of the section's newest map."""
+    """Return the cache key of a section's newest map: a map's key without the part for the export."""
     return name.rpartition(":")[0]
 
 

@@ -41,7 +41,7 @@ def sitemap_index(
 ) -> HttpResponseBase:
     """Return an index of the pages of all sections. Log and skip sections that fail.
 
-    `number` is that of `sitemap-N.xml`, which exists only if the pages do not fit into one index.
+    `number` is the N of `sitemap-N.xml`, which exists only if the pages do not fit into one index.
     If no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     name = INDEX if number is None else index_name(int(number), cascade=True)
@@ -106,14 +106,14 @@ def robots_txt(
 ) -> HttpResponse:
     """Return a robots.txt with `rules` and the URL of each index. Without rules, everything is allowed.
 
-    Further indexes are listed if the views have served an index since they exist.
+    Live indexes after the first are listed only after a view has served one of the indexes.
     """
     base = current_base(request)
     path = reverse(sitemap_url_name)
     paths = [path]
     namespace = sitemap_url_name.rpartition(":")[0]
     for number in _further_indexes(request, base, path, sitemaps):
-        # There is no such view beside the compatibility index.
+        # The compatibility views have no numbered indexes.
         with suppress(NoReverseMatch):
             paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
     lines = "\n".join(robots.sitemap_line(f"{base}{path}") for path in paths)

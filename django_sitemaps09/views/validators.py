@@ -45,7 +45,10 @@ class _Reading(NamedTuple):
     fingerprint: Fingerprint | None
 
     def is_valid(self, since: float | None) -> bool:
-        """Return whether it is at most `LIVE_SECONDS` old, or was read by the request begun at `since`."""
+        """Return whether the reading is recent enough.
+
+        With `since`, it must be from the request that began then, else at most `LIVE_SECONDS` old.
+        """
         if since is None:
             return _is_recent(self.read_at)
         # Another thread may see newer rows than the transaction or the replica of this one.

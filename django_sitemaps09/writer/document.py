@@ -44,7 +44,7 @@ class Format(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """A function that writes the bytes of one document, and the base URL for its paths. It can be empty."""
+    """A function that writes the bytes of one document, and the (possibly empty) base URL of its paths."""
 
     write: Callable[[bytes], object]
     base: str = ""
@@ -99,8 +99,8 @@ class _Documents:
         counts = batch.counts()
         if limits is None or self._has_room(chunks, sum(counts), limits):
             if limits is not None:
-                # Without limits, the page is never split, so no keys are stored: they can be the items, and
-                # would use much memory.
+                # Without limits, the page is never split, so no keys are stored. A key can be a whole item,
+                # and all of them would use too much memory.
                 self._marks.add(batch.keys)
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         else:

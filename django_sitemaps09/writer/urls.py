@@ -7,7 +7,7 @@ from django_sitemaps09.writer.document import Format, Parts
 
 
 def _lines(batch: Batch, base: str) -> Parts:
-    """Return a line for each location. Locations are URIs and never contain line ends."""
+    """Return a line for each location. Locations are URIs and never contain line endings."""
     parts = []
     for localization in batch.listed_localizations:
         locations = localization.locations

@@ -28,8 +28,8 @@ def engine(
 ) -> AbstractContextManager[Engine | None]:
     """Return the named or configured engine, or a context manager that yields `None` to use this process.
 
-    Other processes may be unable to find the sections (`elsewhere` is false) or to see the rows. In this
-    case, raise `ImproperlyConfigured` if an engine or a number of workers is given.
+    Other processes may be unable to find the sections (`elsewhere` is false) or to see the rows. In both
+    cases, raise `ImproperlyConfigured` if an engine or a number of workers is given.
     """
     engine_name = name or conf.engine
     if workers is not None and workers < 1:

@@ -41,9 +41,9 @@ _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interv
 class Celery:
     """Engine that sends pages to the queue of the current Celery app, two at once for each worker.
 
-    A page is sent again if no worker replies within `patience` seconds, counted from sending it or from the
-    last reply for any page. After a second wait without reply, the page fails with `ExportError`. Later
-    pages fail at once if no page has got a reply by then, or if the broker does not accept messages. If no
+    A page is sent again if no worker replies within `patience` seconds after it was sent, or after the last
+    reply for any page. After a second wait without a reply, the page fails with `ExportError`. Later pages
+    fail at once if no page has received a reply by then, or if the broker does not accept messages. If no
     worker takes a page, a warning is logged after `notice` seconds, and then every minute.
     """
 
@@ -160,7 +160,7 @@ class Celery:
     def _give_up(self, reason: str, *, is_lasting: bool = True) -> ExportError:
         """Return an error, and stop waiting for pages that were already sent.
 
-        If the error `is_lasting`, later pages also raise it, until a reply for any page arrives.
+        If `is_lasting` is true, later pages also raise the error, until a reply for any page arrives.
         """
         self._gave_up_at = time.monotonic()
         self._lost_reason = reason if is_lasting else None

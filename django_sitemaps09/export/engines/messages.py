@@ -117,7 +117,7 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 
 def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
-    """Return a target; raise `ExportError` for an invalid folder or a different output."""
+    """Return a target; raise `ExportError` for an invalid folder, or an output other than `output`."""
     target = HostTarget(
         Base(*values["base"]),
         values["output"] and Path(values["output"]),
@@ -234,7 +234,7 @@ class Folder:
     def is_lost_again(self) -> bool:
         """Record a lost page, and return whether it was lost before.
 
-        Otherwise, it could crash workers forever.
+        Without this limit, a page that crashes its worker could be sent forever.
         """
         mark = f"{self.token}.again"
         if self._read(mark) is not None:

@@ -36,7 +36,8 @@ logger = logging.getLogger(__name__)
 class Processes:
     """Pool of worker processes, created for the first page and shut down after the export.
 
-    If a worker is killed, its page is submitted once more, to a new pool. After that, raise `ExportError`.
+    If a worker is killed, its page is submitted once more, to a new pool. If that also fails, raise
+    `ExportError`.
     """
 
     def __init__(self, workers: int) -> None:
@@ -157,6 +158,6 @@ def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection)
 
 
 def _end_with(sentinel: int, end_receiver: Connection) -> None:
-    """End this process when its parent ends. An idle worker would not detect the end."""
+    """End this process when its parent ends. Otherwise, an idle worker would not detect that."""
     wait([sentinel, end_receiver])
     os._exit(1)

@@ -14,7 +14,7 @@ from django_sitemaps09.stores.targets import owner
 
 
 def check_owner(store: Store, state: Store) -> None:
-    """Raise `ExportError` if the manifest or the journal in `state` is that of another target."""
+    """Raise `ExportError` if the manifest or the journal in `state` belongs to another target."""
     target = owner(store, state)
     if not target:
         return

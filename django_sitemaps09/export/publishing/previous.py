@@ -119,7 +119,7 @@ def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None
 
 
 def check_site(store: Store, state: Store, manifest: Manifest, url: str, base: str) -> None:
-    """Raise `ExportError` if a manifest is that of another site."""
+    """Raise `ExportError` if a manifest belongs to another site."""
     if (manifest.url, manifest.base) != (url, base):
         raise ExportError(
             f"{store.label} contains an export of {manifest.base} with files at {manifest.url}, but this "

@@ -73,7 +73,7 @@ def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[b
 def _take(
     publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None], steps_taken: int = 0
 ) -> None:
-    """Take all steps except the first `steps_taken`. A killed run has taken these."""
+    """Take all steps except the first `steps_taken`, which a killed run has already taken."""
     store, state, check = publish_target
     for number, step in enumerate(journal.steps):
         previous_step = journal.steps[number - 1] if number else None

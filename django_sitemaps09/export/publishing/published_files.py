@@ -63,13 +63,13 @@ class PublishedState(NamedTuple):
     journal: Journal | None
 
     def is_same_run(self, other: PublishedState) -> bool:
-        """Return whether no run has begun or ended publishing between the two readings."""
+        """Return whether no run has begun or ended publishing between the two states."""
         runs = [(state.manifest.run, state.journal and state.journal.run) for state in (self, other)]
         return runs[0] == runs[1]
 
     def files(self, sections: Collection[str] | None) -> Iterator[ExpectedFile]:
         """Yield the indexes, the stylesheet, and the pages of these sections, or of all sections."""
-        # While a run replaces files, they can be those of either run.
+        # While a run replaces files, each file can be from that run or from the previous one.
         new_digests: dict[str, set[str]] = defaultdict(set)
         for step in self.journal.steps if self.journal is not None else ():
             new_digests[step.name].add(step.digest)
@@ -93,7 +93,7 @@ class PublishedState(NamedTuple):
 def read_state(store: Store, state: Store, host_options: HostOptions) -> PublishedState:
     """Read the manifest and the journal. Raise `ExportError` if there is no manifest that can be used."""
     check_owner(store, state)
-    # First the journal: a run that ends between the two readings has then changed the manifest.
+    # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
     journal = read_journal(state)
     manifest = _read_manifest(state)
     if manifest is None:
@@ -105,7 +105,7 @@ def read_state(store: Store, state: Store, host_options: HostOptions) -> Publish
 
 
 def _read_manifest(state: Store) -> Manifest | None:
-    # Two exports may end after the root is read, and remove its section files. So try twice.
+    # Two exports may end after the root is read, and remove the section files that it lists. So try twice.
     with suppress(UnreadableError):
         return manifests.read(state)
     try:
@@ -166,7 +166,7 @@ class FilesCheck:
             if file.name not in existing_names:
                 return CheckedFile(file.name, file.section, problem=_MISSING)
             if file.name == STYLESHEET and not is_our_stylesheet(local.store):
-                # The project has replaced it by a stylesheet of its own.
+                # The project has replaced it with its own stylesheet.
                 return CheckedFile(file.name)
             return _check_file(local.store, file)
 

@@ -19,7 +19,7 @@ from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 
-# Maximum number of pages merged away in one run: one page in `_MERGED_PART`, but at least `_MERGED`.
+# Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
 _MERGED_PART, _MERGED = 10, 4
 # Pages with newer rows are always rendered, because an open transaction may still add older rows to them.
 _HOT = timedelta(minutes=10)
@@ -164,7 +164,7 @@ class SectionPages(NamedTuple):
     def _keep_pages(
         self, plan: Plan, ranges: Sequence[Page], groups: Sequence[Sequence[PageRecord]]
     ) -> None:
-        """Add the pages to keep to a plan: pages that are not damaged in a repair, else unchanged ones."""
+        """Add the pages to keep to a plan: in a repair, undamaged pages; otherwise, unchanged pages."""
         if self.run.options.is_repair:
             plan.kept_numbers = frozenset(
                 page.number for page in ranges if None not in self.digests(page.number)
@@ -198,7 +198,7 @@ class SectionPages(NamedTuple):
             return True
         hot_since = self.run.started - _HOT
         if "T" not in fingerprint.newest:
-            # Dates are compared as dates, in the time zone where they are earliest.
+            # A date has no time zone, so use the date in the zone that is furthest behind UTC.
             hot_since -= timedelta(hours=12)
         return fingerprint.newest >= w3c(hot_since, timezone.utc)[: len(fingerprint.newest)]
 

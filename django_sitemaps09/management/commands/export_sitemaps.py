@@ -36,7 +36,7 @@ _PASSED_ON = (
     *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
     *("force", "remove", "engine", "workers", "changes"),
 )
-#: Options that are passed to `verify()`. Of the others above, none can be combined with `--verify`.
+#: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
 _VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
 
 

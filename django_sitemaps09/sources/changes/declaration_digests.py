@@ -30,7 +30,7 @@ from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sources.columns.declaration import Declaration
 
-# A time in a query that is this close to now was computed when the query was built, like midnight today.
+# A time in a query that is this close to now was computed when the query was built, such as midnight today.
 _NOW, _DAY = timedelta(minutes=10), timedelta(days=1)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
 # Packages whose classes change only with the package's version, which is part of the digest.
@@ -72,7 +72,7 @@ def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
 
     For a compiled sitemap, `hosts` does not include the base, which never changes in a published section.
     Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
-    other attributes can be a cache.
+    others may only cache values.
     """
     return (
         django_sitemaps09.__version__,
@@ -162,7 +162,7 @@ def _stable_value(value: object) -> object:
 
 
 def _is_now(parameter: str) -> bool:
-    """Return whether a parameter is a computed time, such as now or today. Each run has other ones."""
+    """Return whether a parameter is a computed time, such as now or today. It differs in each run."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
@@ -173,6 +173,6 @@ def _is_now(parameter: str) -> bool:
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)
     if moment.time() == time.min:
-        # A day more on both sides: an export can continue after midnight with the query of its start.
+        # Allow one more day on both sides: an export can run past midnight with a query built before.
         return any(abs(now.astimezone(zone).date() - moment.date()) <= _DAY for zone in zones)
     return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)

@@ -18,9 +18,9 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
-# How PostgreSQL hashes a value of a type, with all of its bits. All other types are hashed as text, which
-# takes longer. A plain column is first looked up by its type in the database. The type of any other
-# expression can differ from its `output_field`, so it is only looked up by the name of a field.
+# SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other
+# types are hashed as text, which takes longer. Only a plain column is looked up by its database type: the
+# type of another expression can differ from its `output_field`.
 _POSTGRESQL_HASHES = {
     # The integer is the seed: the function uses all 64 bits of the seed, but folds its argument to 32.
     **dict.fromkeys(("smallint", "integer", "bigint"), "HASHINT8EXTENDED({place}, CAST({sql} AS bigint))"),
@@ -149,7 +149,7 @@ def _text(newest: object) -> str | None:
 def _postgresql_hash(source: Any, connection: Any) -> str:
     """Return the template of the SQL that hashes an expression."""
     while isinstance(source, (LastmodExpression, Ref)):
-        # Their SQL is that of the expression, or its name in a subquery.
+        # The SQL of these wrappers is that of their expression, or its name in a subquery.
         [source] = source.get_source_expressions()
     try:
         field = source.output_field

@@ -31,7 +31,8 @@ from django_sitemaps09.sources.profiling import step
 class Rows(NamedTuple):
     """Slice of a section's rows, with the values of the declared expressions in `columns`, by alias.
 
-    `lastmods` is `None` unless the database converted these values to text. `errors` has unreadable rows.
+    `lastmods` is `None` unless the database converted these values to text. `errors` has the unreadable
+    rows, each as an error.
     """
 
     keys: Sequence[Hashable]

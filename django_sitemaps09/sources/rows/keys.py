@@ -78,7 +78,7 @@ class KeyColumns(NamedTuple):
                 continue
             bounds = {f"{self.name}__{lookup}": key}
             if len(self.names) > 1:
-                # MariaDB cannot use an index range for a row of columns, only for the first column.
+                # MariaDB cannot use an index range for a row value, only for its first column.
                 bounds[f"{self.names[0]}__{lookup[:2]}e"] = key[0]
             rows = filter_first(rows, **bounds)
         return rows

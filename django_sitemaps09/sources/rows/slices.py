@@ -106,7 +106,7 @@ class Slices(NamedTuple):
         span: Span | None = first
         while span is not None:
             records, count, has_failed, last = self._query(rows, span, most), 0, False, span.after
-            # With chain(), the query of a whole slice runs in the first step, where it is measured.
+            # chain() delays the query until the first step, where its time is measured.
             with stream_items(
                 chain.from_iterable([records]) if reads_whole else records, size
             ) as instances:

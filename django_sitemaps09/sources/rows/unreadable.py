@@ -32,7 +32,7 @@ class UnreadableRow(NamedTuple):
 
 
 def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[ResultT | UnreadableRow]:
-    """Yield the results of `fetch` for a range of positions. Halve it to find unreadable rows.
+    """Yield the results of `fetch` for a range of positions. Halve the range to find unreadable rows.
 
     If `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
     database is broken, and a query for each row would take too long.
