@@ -49,8 +49,8 @@ def register(name: str, sitemap: Any = None) -> Any:
     if callable(name):
         class_name = getattr(name, "__qualname__", repr(name))
         raise ImproperlyConfigured(
-            'register() needs the name of a section first: write @register("products") above '
-            f'{class_name}, or register("products", {class_name}).'
+            "register() needs the name of a section as its first argument: write "
+            f'@register("products") above {class_name}, or register("products", {class_name}).'
         )
     if problem := name_problem(name):
         raise ImproperlyConfigured(f"register({name!r}): {problem}")

@@ -94,5 +94,6 @@ def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
             "W009",
             "SITEMAPS09['SERVE_EXPORTED'] is on, but the folder of the exported files is not set, so the "
             "views serve only live pages.",
-            "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to what export_sitemaps writes to.",
+            "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to the folder or storage that export_sitemaps "
+            "writes to.",
         )

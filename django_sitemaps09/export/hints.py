@@ -36,7 +36,7 @@ _CALLS: dict[Step, str] = {
     "languages": "get_languages_for_item()",
     "get_urls": "get_urls()",
 }
-_SUGGEST = "manage.py suggest_sitemaps looks for a declaration that has the same bytes."
+_SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same output."
 # Kinds of items for which no expression can be declared.
 _UNION, _LIST, _OBJECTS = "a union", "a list of rows", "a list"
 

@@ -84,8 +84,8 @@ class AllowedHosts:
         # A location is rendered for each base, and a URL cannot be on several of them.
         base_names = f"{'all of ' if len(self.bases) > 1 else ''}{', '.join(map(str, self.bases))}"
         raise ValueError(
-            f"{short_repr(text)} is not on {base_names}: use a path, or add its host to `hosts` of the "
-            "sitemap"
+            f"{short_repr(text)} is not on {base_names}: "
+            "use a path, or add its host to the sitemap's `hosts`"
         )
 
     def absolute_urls(self, location: str | None) -> list[str]:

@@ -120,7 +120,7 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
         return Suggestion(name, notes=opaque_reason(sitemap))
     methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
     if not methods:
-        return Suggestion(name, notes=("All hooks are constants or columns.",))
+        return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
     if not isinstance(items, QuerySet) or not gives_instances(items, plainly=True):
         is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
@@ -135,7 +135,7 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
     try:
         items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
     except DifferenceError as error:
-        return Suggestion(name, notes=(*notes, f"The columns are not equal, because {error}."))
+        return Suggestion(name, notes=(*notes, f"The columns cannot replace the methods: {error}."))
     code = class_code(name, sitemap, values, in_place=in_place)
     return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
 
@@ -205,7 +205,7 @@ class _Proof:
                         raise DifferenceError("there is no item to compare")
             except (DifferenceError, FieldError, DatabaseError) as error:
                 code = values.pop(hook).code
-                notes.append(f"{hook} stays a method: {code} is not equal, because {error}.")
+                notes.append(f"{hook} stays a method: {code} cannot replace it: {error}.")
                 continue
             if hook == "location":
                 notes += [

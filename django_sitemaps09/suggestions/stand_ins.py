@@ -48,7 +48,7 @@ class StandIn:
     def __bool__(self) -> bool:
         model = vars(self)["_sitemaps09_model"]
         if _attribute(model, "__bool__") is not _MISSING or _attribute(model, "__len__") is not _MISSING:
-            self._sitemaps09_recording.refuse("depends on the truth of an object")
+            self._sitemaps09_recording.refuse("depends on whether an object is true")
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +84,7 @@ class StandIn:
 
 for _verb, _methods in (
     ("compares", "eq ne hash lt le gt ge"),
-    ("makes text of", "str repr format"),
+    ("creates a string from", "str repr format"),
     ("copies", "reduce_ex copy deepcopy"),
 ):
     for _name in _methods.split():

@@ -70,7 +70,7 @@ class Symbol:
     def __str__(self) -> str:
         # reverse() also calls str(), so many projects call it first.
         recording = self._sitemaps09_recording
-        recording.text_place = f"{recording.place()}: makes text of {self._sitemaps09_name()}"
+        recording.text_place = f"{recording.place()}: creates a string from {self._sitemaps09_name()}"
         return SymbolText(self)
 
     def __bool__(self) -> bool:
@@ -107,7 +107,7 @@ class SymbolText(str):
 
 
 def _text_refusal(self: Any, *args: object, **kwargs: object) -> NoReturn:
-    refusal("makes text of")(self.symbol)
+    refusal("creates a string from")(self.symbol)
 
 
 # Methods that Python needs to create the text, and to read its symbol.
@@ -117,7 +117,7 @@ for _name in {*dir(str), "__radd__", "__rmod__", "__bool__", "__int__", "__float
 
 _OPERATIONS = {
     "depends on the value of": "lt le gt ge eq ne hash len contains",
-    "makes text of": "repr format bytes fspath",
+    "creates a string from": "repr format bytes fspath",
     "uses a part of": "getitem iter next reversed",
     "calls": "call",
     "copies": "reduce_ex copy deepcopy",

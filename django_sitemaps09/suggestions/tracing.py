@@ -100,7 +100,7 @@ class Trace:
                     break
             if not has_failed:
                 return
-        raise UntraceableError(f"{self.start()}: catches errors of reverse()")
+        raise UntraceableError(f"{self.start()}: catches errors from reverse()")
 
     def start(self) -> str:
         """Return the name of the hook's function, with its first line."""

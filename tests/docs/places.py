@@ -40,8 +40,8 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/verify.md", "In Python", "python"): 1,
         Place("docs/howto/ci.md", "Continuous integration", "python"): 1,
         Place("docs/howto/from-contrib.md", "Add the native views", "python"): 1,
-        Place("docs/howto/from-contrib.md", "Let columns be suggested", "python"): 1,
-        Place("docs/howto/from-contrib.md", "Let columns be suggested", "text"): 1,
+        Place("docs/howto/from-contrib.md", "Replace methods with columns", "python"): 1,
+        Place("docs/howto/from-contrib.md", "Replace methods with columns", "text"): 1,
     },
     "test_recipes": {
         Place("docs/howto/serve.md", "nginx", "nginx"): 1,

@@ -129,7 +129,7 @@ class TestASitemapsModule:
         [
             (
                 "@register\nclass Products(ModelSitemap): model = Product",
-                "register() needs the name of a section first: write "
+                "register() needs the name of a section as its first argument: write "
                 '@register("products") above Products, or register("products", Products).',
             ),
             ("Prodcut.objects.all()", "NameError: name 'Prodcut' is not defined"),

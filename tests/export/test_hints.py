@@ -344,7 +344,7 @@ class TestAStepThatTakesLong:
             "location calls get_absolute_url() for each item: this takes 400.0 of the 1000.0 microseconds "
             "spent per item. "
             'Declare location = Route("viewname", ...) with F() expressions. '
-            "manage.py suggest_sitemaps looks for a declaration that has the same bytes.",
+            "manage.py suggest_sitemaps looks for a declaration with the same output.",
             "model instances are created, because location is a method: "
             "this takes 300.0 of the 1000.0 microseconds spent per item. "
             "If every hook is a constant or an expression, only columns are read.",
@@ -354,7 +354,7 @@ class TestAStepThatTakesLong:
         assert slow(source_of(Prefetched), instances=0.01, location=0.01, priority=0.2) == (
             "priority is a method: this takes 200.0 of the 1000.0 microseconds spent per item. "
             'Declare priority = F("field"), another expression, or a constant. '
-            "manage.py suggest_sitemaps looks for a declaration that has the same bytes.",
+            "manage.py suggest_sitemaps looks for a declaration with the same output.",
         )
         (hint,) = slow(source_of(Related), instances=0.01, location=0.2)
         assert hint.startswith("location is a method: ")

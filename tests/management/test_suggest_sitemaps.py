@@ -74,7 +74,7 @@ def test_each_section_has_its_suggestion_or_the_reason_why_it_has_none() -> None
         f"articles: priority stays a method: {'ArticleSitemap.' * KNOWS_CLASSES}priority, line {LINE}: "
         "depends on the value of `item.published`.\n"
         "pages: items() does not return a queryset of model instances.\n"
-        "plain: All hooks are constants or columns.\n"
+        "plain: All hooks are constants or expressions.\n"
     )
 
 
@@ -89,7 +89,7 @@ def test_the_time_per_url_is_shown_if_it_was_measured() -> None:
 
 
 def test_only_the_named_sections_are_shown() -> None:
-    assert said("plain", "plain") == "plain: All hooks are constants or columns.\n"
+    assert said("plain", "plain") == "plain: All hooks are constants or expressions.\n"
 
 
 def test_the_sample_has_a_size_or_is_everything() -> None:

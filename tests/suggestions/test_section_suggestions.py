@@ -140,7 +140,7 @@ class TestSections:
         found = suggest()
         assert {suggestion.section for suggestion in found} == {"setting", "native", "contrib", "other"}
         [native] = [suggestion for suggestion in found if suggestion.section == "setting"]
-        assert native.notes == ("All hooks are constants or columns.",)
+        assert native.notes == ("All hooks are constants or expressions.",)
 
 
 SECTIONS = {"setting": sitemap(Entry, location=SLUG)}
@@ -150,7 +150,7 @@ class TestSectionsWithoutASuggestion:
     @pytest.mark.parametrize(
         ("section", "note"),
         [
-            (sitemap(Entry, location=SLUG), "All hooks are constants or columns."),
+            (sitemap(Entry, location=SLUG), "All hooks are constants or expressions."),
             (type("Pages", (StaticViewSitemap,), {"viewnames": []}), "items() does not return a queryset"),
             (
                 sitemap(Entry, items=lambda self: list(Entry.objects.all())),
@@ -234,7 +234,7 @@ class TestTheProof:
 
         found = suggestion(Fallback)
         assert found.code is None
-        assert "catches errors of reverse()" in found.notes[0]
+        assert "catches errors from reverse()" in found.notes[0]
 
     def test_a_field_whose_instances_have_other_values_is_no_column(
         self, monkeypatch: pytest.MonkeyPatch
@@ -260,7 +260,7 @@ class TestTheProof:
         found = suggestion(sitemap(Entry, location=SLUG, priority=is_public))
         assert found.code is None
         [note] = found.notes
-        assert note.startswith("priority stays a method: 0.1 is not equal, because item ")
+        assert note.startswith("priority stays a method: 0.1 cannot replace it: item ")
         different = next(entry for entry in entries if entry.public)
         assert f"item {different.pk} is <url><loc>" in note
         now, would_be = note.split(" now, but would be ")
@@ -278,7 +278,7 @@ class TestTheProof:
         assert found.code is None
         [note] = found.notes
         without = next(entry for entry in entries if entry.section is None)
-        assert f"because item {without.pk} is skipped now, but would be <url>" in note
+        assert f"cannot replace it: item {without.pk} is skipped now, but would be <url>" in note
 
     def test_a_field_that_could_be_null_is_named_if_no_row_has_null(self) -> None:
         rows = blog.SectionRequired.objects.filter(section__isnull=False)
@@ -317,7 +317,9 @@ class TestTheProof:
         assert suggestion(section, sample=4).items == 4
         found = suggestion(section, sample=None)
         assert found.code is None
-        assert found.notes[0].startswith(f"The columns are not equal, because item {different.pk} is <url>")
+        assert found.notes[0].startswith(
+            f"The columns cannot replace the methods: item {different.pk} is <url>"
+        )
 
     def test_a_column_that_the_database_cannot_compute_does_not_prevent_the_others(self) -> None:
         section = sitemap(
@@ -328,7 +330,7 @@ class TestTheProof:
         found = suggestion(section)
         assert found.hooks == ("location", "priority")
         assert found.notes[0].startswith(
-            'lastmod stays a method: Coalesce(F("updated"), F("day")) is not equal, because '
+            'lastmod stays a method: Coalesce(F("updated"), F("day")) cannot replace it: '
         )
 
     def test_nothing_is_suggested_without_rows(self) -> None:

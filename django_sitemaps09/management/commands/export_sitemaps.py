@@ -88,7 +88,7 @@ class Command(BaseCommand):
         add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
         add("--changes", action=flag, help="count the URLs that are added, removed and changed")
         add("--verify", action=flag, help="read the published files back instead of exporting")
-        add("--repair", action=flag, help="with --verify, render files again that are damaged or missing")
+        add("--repair", action=flag, help="with --verify, render damaged or missing files again")
         add("--format", choices=["table", "json"], default="table")
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:

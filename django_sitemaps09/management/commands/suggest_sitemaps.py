@@ -16,7 +16,9 @@ from django_sitemaps09.suggestions import SAMPLE, Suggestion, suggest
 class Command(BaseCommand):
     """Prints the suggestions. Nothing is changed."""
 
-    help = "Suggests columns for sections whose hooks are methods, and proves that the URLs are the same."
+    help = (
+        "Suggests columns for sections whose hooks are methods, and proves that the output stays the same."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sections", nargs="*", help="sections to look at (default: all sections)")

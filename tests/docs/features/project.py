@@ -54,7 +54,7 @@ REPORT = ("docs/reference/commands.md", "Report")
 VERIFY = ("docs/howto/verify.md", "In Python")
 TESTING = ("docs/howto/ci.md", "Continuous integration")
 ROBOTS = ("docs/howto/robots.md", "Serve robots.txt live")
-SUGGESTED = ("docs/howto/from-contrib.md", "Let columns be suggested")
+SUGGESTED = ("docs/howto/from-contrib.md", "Replace methods with columns")
 SUGGEST = ("docs/reference/commands.md", "`manage.py suggest_sitemaps [section ...]`")
 NATIVE = ("docs/howto/from-contrib.md", "Add the native views")
 
