@@ -152,7 +152,7 @@ def check(seen: dict[str, Any], scheme: str) -> None:
 @pytest.mark.parametrize(
     ("name", "title"), [("sitemap.xml", "Sitemap index"), ("sitemap-rich-1.xml", "Sitemap")]
 )
-def test_rows_do_not_overlap_and_nothing_runs_out_of_the_window(
+def test_rows_do_not_overlap_and_nothing_extends_beyond_the_window(
     browser: Browser, site: str, name: str, title: str, width: int, scheme: str
 ) -> None:
     browser.size(width)
@@ -164,7 +164,7 @@ def test_rows_do_not_overlap_and_nothing_runs_out_of_the_window(
     check(seen, scheme)
 
 
-def test_a_phone_which_lays_out_xml_at_980_px_shows_text_of_a_readable_size(
+def test_a_phone_that_lays_out_xml_at_980_px_shows_text_at_a_readable_size(
     browser: Browser, site: str
 ) -> None:
     browser.size(360, phone=True)

@@ -378,7 +378,7 @@ NEWS: list[Declared] = [
 ]
 
 
-def test_a_site_field_and_an_overridden_items_exclude_each_other() -> None:
+def test_a_site_field_with_an_overridden_items_is_an_error() -> None:
     assert ids(
         type("Made", (ModelSitemap,), {"model": FlatPage, "site_field": "sites", "items": unread})
     ) == ["E055"]
@@ -398,7 +398,7 @@ def test_an_aggregate_without_grouping_is_an_error() -> None:
 
 
 @pytest.mark.services
-def test_an_aggregate_beside_which_mariadb_does_not_find_a_column_is_an_error() -> None:
+def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error() -> None:
     require("mariadb")
     counted = Article.objects.annotate(n=Count("tags")).filter(Q(n__gt=0) | Q(updated__year=2026))
     assert ids(declaration(location=SLUG, queryset=counted.using("mariadb"))) == ["E065"]

@@ -86,7 +86,7 @@ SILENT: Mapping[str, Any] = {
 
 @pytest.mark.parametrize("name", HOOKS)
 @pytest.mark.parametrize("case", SILENT)
-def test_a_hook_that_may_take_the_item_is_silent_and_not_called(name: str, case: str) -> None:
+def test_a_hook_that_may_take_the_item_is_neither_reported_nor_called(name: str, case: str) -> None:
     assert ids(declaration(**{name: SILENT[case]})) == []
 
 

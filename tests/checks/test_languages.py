@@ -70,7 +70,7 @@ def test_languages_are_codes_and_switches_have_an_effect(
     assert ids(declaration(location=SLUG, **attributes)) == expected
 
 
-def test_an_x_default_needs_its_language_among_those_of_the_settings() -> None:
+def test_an_x_default_needs_language_code_among_the_languages() -> None:
     declared = declaration(location=SLUG, i18n=True, alternates=True, x_default=True)
     with override_settings(LANGUAGE_CODE="en-us"):
         assert ids(declared) == ["W046"]

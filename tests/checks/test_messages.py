@@ -126,7 +126,7 @@ def test_an_id_has_one_meaning_since_it_is_created_in_one_place() -> None:
     assert len({*CODES}) == len(CODES)
 
 
-def test_an_error_and_a_warning_of_one_number_are_one_rule() -> None:
+def test_an_error_and_a_warning_with_one_number_report_the_same_rule() -> None:
     numbers = Counter(code[1:] for code in CODES)
     both = {number for number, count in numbers.items() if count > 1}
     assert both == {"010", "011", "012", "013", "040", "050", "051", "054", "056"}

@@ -74,7 +74,7 @@ def test_what_is_passed_in_a_urlconf_is_checked_once(patterns: list[Any]) -> Non
         [path("", INCLUDED, {"sitemaps": {"made": unread, "object": object()}})],
     ],
 )
-def test_what_is_passed_to_others_and_what_is_created_at_each_access_is_not(patterns: list[Any]) -> None:
+def test_sections_for_other_views_or_created_at_each_access_are_not_checked(patterns: list[Any]) -> None:
     assert checked(*patterns) == []
 
 

@@ -45,38 +45,38 @@ URLS = [url for name in CASES for url in urls_of(name)]
 
 class TestEveryAnswer:
     @pytest.mark.parametrize("url", URLS)
-    def test_is_contribs(self, url: str) -> None:
+    def test_equals_contribs(self, url: str) -> None:
         for page in ("", "?p=2", "?p=3", "?p=99"):
             assert compat_answer(f"{url}{page}") == contrib_answer(f"{url}{page}")
 
     @pytest.mark.parametrize("url", URLS)
-    def test_is_contribs_to_the_byte_under_templates_of_the_project(self, url: str) -> None:
+    def test_equals_contribs_byte_for_byte_with_templates_of_the_project(self, url: str) -> None:
         for page in ("", "?p=2"):
             ours = answer(COMPAT, f"{url}{page}", folders=[PROJECT_TEMPLATES])
             assert ours == answer(projects.CONTRIB, f"{url}{page}", folders=[PROJECT_TEMPLATES])
 
     @pytest.mark.parametrize("name", CASES)
-    def test_over_https_is_contribs(self, name: str) -> None:
+    def test_over_https_equals_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             url = f"/{name}/{path}"
             assert compat_answer(url, secure=True) == contrib_answer(url, secure=True)
 
     @pytest.mark.parametrize("language", ["de", "pt-br", "fr"])
     @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("languages")])
-    def test_under_another_active_language_is_contribs(self, name: str, language: str) -> None:
+    def test_in_another_active_language_equals_contribs(self, name: str, language: str) -> None:
         with translation.override(language):
             for path in ("index.xml", "sitemap.xml"):
                 assert compat_answer(f"/{name}/{path}") == contrib_answer(f"/{name}/{path}")
 
     @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("languages")])
     @override_settings(LANGUAGE_CODE="de", LANGUAGES=[("de", "German"), ("it", "Italian")])
-    def test_under_other_settings_of_languages_is_contribs(self, name: str) -> None:
+    def test_with_other_language_settings_equals_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             assert compat_answer(f"/{name}/{path}") == contrib_answer(f"/{name}/{path}")
 
     @pytest.mark.parametrize("name", CASES)
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]})
-    def test_without_the_sites_framework_is_contribs(self, name: str) -> None:
+    def test_without_the_sites_framework_equals_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             url = f"/{name}/{path}"
             ours = compat_answer(url, HTTP_HOST="shop.example.org:8000")
@@ -84,7 +84,7 @@ class TestEveryAnswer:
             assert ours.status != 200 or b"//example.com/leaf" not in ours.body
 
     @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml", "sitemap-two.xml"])
-    def test_without_a_row_for_the_site_is_contribs_refusal(self, path: str) -> None:
+    def test_without_a_row_for_the_site_is_the_same_error_as_in_contrib(self, path: str) -> None:
         Site.objects.all().delete()
         ours = compat_answer(f"/limits/{path}")
         assert ours.refusal is not None
@@ -106,7 +106,7 @@ class TestEveryAnswer:
         assert b"//shop.example.org:8443/" in compat_answer(url, HTTP_HOST="evil.example").body
 
     @pytest.mark.parametrize("method", ["head", "post", "put", "delete", "options"])
-    def test_to_any_method_is_contribs(self, method: str) -> None:
+    def test_to_any_method_equals_contribs(self, method: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             url = f"/limits/{path}"
             assert compat_answer(url, method=method) == contrib_answer(url, method=method)
@@ -144,7 +144,7 @@ class TestEveryAnswer:
             "/types/sitemap.xml",
         ],
     )
-    def test_on_every_way_of_routing_is_contribs(self, url: str) -> None:
+    def test_with_every_kind_of_url_pattern_equals_contribs(self, url: str) -> None:
         assert compat_answer(url) == contrib_answer(url)
 
     @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ class TestEveryAnswer:
             "/types/latin.xml",
         ],
     )
-    def test_by_a_template_given_as_argument_is_contribs_to_the_byte(self, url: str) -> None:
+    def test_with_a_template_argument_equals_contribs_byte_for_byte(self, url: str) -> None:
         theirs = answer(projects.CONTRIB, url)
         assert theirs.status == 200
         assert answer(COMPAT, url) == theirs
@@ -195,7 +195,7 @@ class TestPage:
         found = compat_answer(url)
         assert (found.status, found.context) == (404, text)
 
-    def test_is_read_by_index_as_by_contribs_not_at_all(self) -> None:
+    def test_is_not_read_by_the_index_as_in_contrib(self) -> None:
         assert compat_answer("/limits/index.xml?p=9") == contrib_answer("/limits/index.xml?p=9")
 
     def test_covers_the_items_in_their_order_once(self) -> None:
@@ -300,7 +300,7 @@ class TestPriority:
                 assert found
                 assert set(found) <= {"0.5", "0.3"}
 
-    def test_as_a_number_in_an_entry_that_others_wrote_is_never_localized(self) -> None:
+    def test_as_a_number_in_a_third_party_entry_is_never_localized(self) -> None:
         """Deviation 9: contrib writes 0,5 in languages with a decimal comma."""
         with translation.override("fr"):
             found = answer(COMPAT, "/tree_as_class_and_instance/sitemap-class.xml").body
@@ -319,7 +319,7 @@ class TestPriority:
 
 
 class TestThirdPartyObjects:
-    def test_may_be_subclasses_of_nothing(self) -> None:
+    def test_may_lack_a_base_class(self) -> None:
         made = views.sitemap(RequestFactory().get("/"), {"tree": Tree}).render()
         assert projects.texts(made.content, "loc") == [
             "https://root.example.net/?a=1&b=2",
@@ -344,7 +344,7 @@ class TestThirdPartyObjects:
         with pytest.raises(ImproperlyConfigured, match=r"requires django\.contrib\.sites"):
             views.sitemap(RequestFactory().get("/"), {"flat": FlatPageSitemap}).render()
 
-    def test_may_give_times_of_any_zone(self) -> None:
+    def test_may_return_times_in_any_zone(self) -> None:
         class Zoned(Tree):
             def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
                 return [{"location": "https://x/", "lastmod": LATE.astimezone(UTC)}]

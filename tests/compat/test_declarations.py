@@ -45,7 +45,7 @@ def outcome(call: Any) -> Any:
 
 
 class TestPackage:
-    def test_classes_are_contribs_too(self) -> None:
+    def test_classes_are_subclasses_of_contribs(self) -> None:
         assert issubclass(Sitemap, contrib.Sitemap)
         assert issubclass(GenericSitemap, contrib.GenericSitemap)
         assert issubclass(GenericSitemap, Sitemap)
@@ -56,7 +56,7 @@ class TestPackage:
         assert isinstance(made, contrib.GenericSitemap)
         assert isinstance(made, contrib.Sitemap)
 
-    def test_names_are_where_contribs_are(self) -> None:
+    def test_names_are_in_the_same_modules_as_in_contrib(self) -> None:
         for name in ("Sitemap", "GenericSitemap"):
             assert name in django_sitemaps09.__all__
         assert callable(views.index)
@@ -106,7 +106,7 @@ class TestDefaults:
             assert getattr(Sitemap, name) == theirs
 
     @pytest.mark.parametrize("name", ["lastmod", "changefreq", "priority", "latest_lastmod"])
-    def test_have_no_hook_that_contribs_has_not(self, bases: Bases, name: str) -> None:
+    def test_have_no_hook_that_contrib_lacks(self, bases: Bases, name: str) -> None:
         assert not hasattr(bases.Sitemap(), name)
 
     def test_are_a_section_without_items(self, bases: Bases) -> None:
@@ -225,7 +225,7 @@ class TestOverriding:
         assert section._get("none", LEAVES[0], "default") == "default"
         assert section._get(name="none", item=LEAVES[0], default=3) == 3
 
-    def test_takes_a_project_base_on_contribs_class_as_a_mixin(self) -> None:
+    def test_accepts_a_mixin_that_extends_contribs_class(self) -> None:
         class Theirs(contrib.Sitemap):
             limit = 1
 
@@ -239,7 +239,7 @@ class TestOverriding:
         found = Both().get_urls(2, Host())
         assert [url["location"] for url in found] == ["https://shop.example.org/theirs/leaf/elm/"]
 
-    def test_of_names_that_we_add_leaves_the_compatibility_views_alone(self, bases: Bases) -> None:
+    def test_of_names_of_this_package_does_not_affect_the_compatibility_views(self, bases: Bases) -> None:
         """A project may already have attributes with names that have a meaning for the native views."""
 
         class Named(bases.Sitemap):

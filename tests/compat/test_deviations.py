@@ -49,13 +49,13 @@ def body(view: Any, sitemap: Any) -> bytes:
 
 @override_settings(SITEMAPS09={"BASE_URL": "https://www.example.org:8443"})
 @pytest.mark.urls("tests.urls")
-def test_base_url_decides_if_it_is_set() -> None:
+def test_base_url_replaces_the_host_of_the_request() -> None:
     """Deviation 4: contrib uses only the site and the request."""
     assert b"<loc>https://www.example.org:8443/a/</loc>" in body(views.sitemap, Plain)
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\x0b", "\ud800", "￾"])
-def test_a_text_that_no_xml_can_hold_is_refused_with_its_item(bad: str) -> None:
+def test_a_string_that_xml_cannot_contain_is_refused_and_names_its_item(bad: str) -> None:
     """Deviation 5: contrib writes a document that no parser accepts, or fails to encode it."""
 
     class Broken(Plain):
@@ -167,5 +167,5 @@ def test_the_documents_differ_in_white_space_alone() -> None:
     assert trees[0] == trees[1]
 
 
-def test_a_document_without_entries_is_equal_to_the_byte() -> None:
+def test_a_document_without_entries_is_equal_byte_for_byte() -> None:
     assert body(views.sitemap, Empty) == body(contrib_views.sitemap, Empty)

@@ -157,7 +157,7 @@ class TestDeviation2:
         assert written(view, naive) == before == {"2026-01-01T09:30:00Z"}
 
     @pytest.mark.parametrize("active", ["America/New_York", "Asia/Tokyo", None])
-    def test_a_date_stays_one_and_counts_as_midnight_in_utc(
+    def test_a_date_stays_a_date_and_counts_as_midnight_in_utc(
         self, view: Any, section: Any, active: str | None
     ) -> None:
         """Deviation 2: dates are as with contrib."""
@@ -166,7 +166,7 @@ class TestDeviation2:
         assert set(projects.texts(found.content, "lastmod")) == {"2026-01-01"}
         assert found.headers["Last-Modified"] == "Thu, 01 Jan 2026 00:00:00 GMT"
 
-    def test_naive_aware_and_plain_dates_are_compared_by_that(self, view: Any) -> None:
+    def test_naive_times_aware_times_and_dates_are_compared_by_this_rule(self, view: Any) -> None:
         """Deviation 2: to contrib the naive one would be an hour later, and the newest."""
         declared = [
             timed(COMPAT_BASES, datetime(2026, 1, 1, 1, 30)),
@@ -207,7 +207,7 @@ class TestDeviation3:
         assert [entry.location for entry in index] == ["http://example.com/sitemap-registered.xml"]
         assert len(views.sitemap(request).context_data["urlset"]) == len(LEAVES)
 
-    def test_an_empty_mapping_is_one(self, settings: Any) -> None:
+    def test_an_empty_mapping_counts_as_a_mapping(self, settings: Any) -> None:
         """Deviation 3: what is passed is used, though it be empty."""
         settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.CONFIGURED"}
         request = RequestFactory().get("/")

@@ -55,7 +55,7 @@ class TestGetUrls:
         found = [url["item"] for url in Localized().get_urls()]
         assert found == [(leaf, code) for leaf in LEAVES for code in ("en", "de")]
 
-    def test_gives_values_as_the_hooks_gave_them(self, leaves: Any) -> None:
+    def test_returns_values_as_the_hooks_returned_them(self, leaves: Any) -> None:
         class Valued(leaves):
             changefreq = "daily"
 
@@ -229,7 +229,7 @@ class TestNewestTime:
         ],
         ids=repr,
     )
-    def test_is_none_if_times_lack_or_do_not_compare(self, bases: Bases, values: Any) -> None:
+    def test_is_none_if_times_are_missing_or_cannot_be_compared(self, bases: Bases, values: Any) -> None:
         section = bases.Sitemap()
         section.items = lambda: values
         section.lastmod = lambda value: value

@@ -259,7 +259,7 @@ class TestAPatch:
     @pytest.mark.parametrize(
         "base", [contrib.Sitemap, django_sitemaps09.Sitemap, Things], ids=["contrib", "compat", "own"]
     )
-    def test_of_a_class_is_called_as_long_as_it_is_there(
+    def test_of_a_class_is_called_until_it_is_removed(
         self, base: Any, name: str, serve: Any, tmp_path: Path
     ) -> None:
         serve(Things)
@@ -270,7 +270,7 @@ class TestAPatch:
             assert indexed(tmp_path) == {f"{BASE}/patched/"}
         assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(1, 2)
 
-    def test_of_what_contrib_has_for_a_hook_is_called(self, serve: Any) -> None:
+    def test_of_the_method_that_calls_hooks_in_contrib_is_called(self, serve: Any) -> None:
         serve(Things)
         with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
             assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
@@ -309,7 +309,7 @@ OURS = [django_sitemaps09.Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap,
 
 
 @pytest.mark.parametrize("kind", OURS)
-def test_no_private_name_of_ours_is_one_that_a_class_of_a_project_can_have(kind: Any) -> None:
+def test_private_names_cannot_collide_with_names_of_a_project(kind: Any) -> None:
     private = {name for cls in kind.__mro__ for name in vars(cls) if name.startswith("_")}
     added = private - set(dir(contrib.GenericSitemap))
     assert {name for name in added if not name.startswith(("__", "_sitemaps09_"))} <= {"_is_protocol"}

@@ -118,7 +118,7 @@ PATCHES = {
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_a_patch_that_is_older_than_the_import_of_this_package_is_called(name: str) -> None:
+def test_a_patch_made_before_the_import_of_this_package_is_called(name: str) -> None:
     """For example, a project can patch contrib in its settings."""
     setup = f"""
         from functools import wraps

@@ -49,7 +49,7 @@ def response(request: pytest.FixtureRequest, settings: Any) -> Any:
 class TestResponse:
     """The `TemplateResponse` that the views return."""
 
-    def test_is_one_and_not_rendered(self, response: Any) -> None:
+    def test_is_a_template_response_that_is_not_rendered(self, response: Any) -> None:
         assert isinstance(response, TemplateResponse)
         assert not response.is_rendered
         with pytest.raises(ContentNotRenderedError):
@@ -112,7 +112,7 @@ class TestResponse:
 
 class TestViews:
     @pytest.mark.parametrize("name", ["index", "sitemap"])
-    def test_take_contribs_arguments_and_may_do_without_sections(self, name: str) -> None:
+    def test_take_contribs_arguments_and_need_no_sections(self, name: str) -> None:
         theirs = inspect.signature(getattr(contrib_views, name)).parameters
         ours = inspect.signature(getattr(views, name)).parameters
         assert list(ours) == list(theirs)
@@ -139,7 +139,7 @@ class TestViews:
                 getattr(views, view)(RequestFactory().get("/"), {"one": Section}).render()
                 assert Section.made == before + 1
 
-    def test_make_no_section_that_is_not_requested(self) -> None:
+    def test_instantiate_only_the_requested_section(self) -> None:
         def never() -> Any:
             raise AssertionError
 

@@ -46,7 +46,7 @@ class TestTemplates:
         assert response.context[key] == response.context_data[key]
 
     @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
-    def test_of_contribs_names_are_there_without_contribs_app(self, name: str) -> None:
+    def test_with_contribs_names_exist_without_contribs_app(self, name: str) -> None:
         assert loader.get_template(name).origin.name.startswith(str(ROOT / "django_sitemaps09"))
 
     @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ class TestContext:
         assert b"https://deep/" in compat_answer(url).body
 
     @pytest.mark.parametrize("name", CASES)
-    def test_that_was_touched_is_written_as_one_that_was_not(
+    def test_that_was_accessed_is_written_like_one_that_was_not(
         self, name: str, editing: Callable[..., None]
     ) -> None:
         """The stock template and the writer produce the same document."""

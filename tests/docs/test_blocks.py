@@ -45,6 +45,6 @@ def test_every_document_shown_is_valid(schema: Schemas, document: Block) -> None
     schema.assertValid(etree.fromstring(document.text.encode()))
 
 
-def test_every_document_of_xml_is_of_a_heading_that_compares_it() -> None:
+def test_every_xml_document_is_under_a_heading_that_a_test_compares() -> None:
     compared = {place for places in RUN.values() for place in places if place.language == "xml"}
     assert {block.place for block in blocks("xml")} == compared

@@ -115,7 +115,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_the_declaration_that_the_others_are_mistakes_of_is_exported(project: Project) -> None:
+def test_the_declaration_without_mistakes_is_exported(project: Project) -> None:
     project.declare(f'@register("products")\nclass Products(ModelSitemap):\n model = Product\n {LOCATION}')
     project.fill()
     status, out, err = project.manage("export_sitemaps", "--output", "public")

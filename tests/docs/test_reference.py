@@ -167,7 +167,7 @@ def test_the_public_signals_are_those_that_are_defined() -> None:
     assert all(f"## `{signals.__name__}.{name}`" in PAGES["docs/reference/signals.md"] for name in sent)
 
 
-def test_the_contract_of_an_engine_is_that_of_its_protocol() -> None:
+def test_the_documented_interface_of_an_engine_is_complete() -> None:
     inherited = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
     own = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
     own |= {*Engine.__annotations__}

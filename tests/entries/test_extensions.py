@@ -74,7 +74,7 @@ def texts(element: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("prefix", ["geo", "_", "a.b-c_1", "Image", "page_map"])
-def test_a_prefix_is_a_name_of_xml(prefix: str) -> None:
+def test_a_prefix_is_an_xml_name(prefix: str) -> None:
     extension = Extension(prefix, GEO, xml)
     assert extension_text(extension, f"<{prefix}:a/>") == f"<{prefix}:a/>"
 
@@ -113,7 +113,7 @@ def test_a_prefix_is_a_name_of_xml(prefix: str) -> None:
     ],
     ids=repr,
 )
-def test_what_cannot_be_declared_or_is_ours_is_refused(changes: dict[str, Any], reason: str) -> None:
+def test_an_invalid_or_reserved_declaration_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=f"^{reason}"):
         replace(EXTENSION, **changes)
 
@@ -221,7 +221,7 @@ def test_elements_are_rewritten_on_one_line(given_text: str, expected: str) -> N
     ],
     ids=ascii,
 )
-def test_what_is_not_whole_or_not_of_the_extension_is_refused_with_the_reason(
+def test_xml_that_is_malformed_or_in_another_namespace_is_refused_with_the_reason(
     given_text: Any, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{reason}"):
@@ -253,7 +253,7 @@ def test_what_would_take_long_to_parse_is_refused(text: str, reason: str) -> Non
     assert extension_text(EXTENSION, "<geo:a/>" * 400) == "<geo:a/>" * 400
 
 
-def test_a_text_of_djangos_templates_is_a_text() -> None:
+def test_the_result_of_format_html_is_accepted() -> None:
     made = format_html("<geo:a b='{}'>{}</geo:a>", "'", "<&>")
     assert extension_text(EXTENSION, made) == '<geo:a b="&apos;">&lt;&amp;&gt;</geo:a>'
 
@@ -366,7 +366,7 @@ def test_any_text_is_refused_or_leaves_the_document_as_it_was(text: str) -> None
 
 
 @given(wholes)
-def test_what_is_well_formed_says_the_same_when_it_is_rewritten(text: str) -> None:
+def test_well_formed_xml_keeps_its_meaning_when_it_is_rewritten(text: str) -> None:
     written = extension_text(EXTENSION, text)
     whole = etree.fromstring(f'<url xmlns:geo="{GEO}">{text}</url>'.encode())
     assert shape(read(written)) == shape([each for each in whole if each.tag != etree.Comment])

@@ -46,7 +46,7 @@ def file_of_a_model(name: str | None) -> FieldFile:
         ([1] * 1000, r"Image.loc must be a string with a URL or a path, not \[(1, ){6}\.\.\.\]$"),
     ],
 )
-def test_the_location_of_an_image_is_a_text_that_could_be_one(loc: Any, reason: str) -> None:
+def test_the_location_of_an_image_is_a_string_that_could_be_a_location(loc: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Image(loc)
 
@@ -57,7 +57,9 @@ def test_the_location_of_an_image_is_a_text_that_could_be_one(loc: Any, reason: 
     [7, 0, b"", False, "a\x00", "\ufffe", str.isspace, ["a"]],
     ids=lambda value: ascii(value) if not callable(value) else "method",
 )
-def test_what_has_no_text_for_xml_is_refused_by_the_name_of_its_field(name: str, value: Any) -> None:
+def test_a_value_that_cannot_be_xml_text_is_refused_with_the_name_of_its_field(
+    name: str, value: Any
+) -> None:
     with pytest.raises(ValueError, match=f"^Image.{name} must"):
         Image("/a.png", **{name: value})
 
@@ -207,7 +209,7 @@ def test_a_tag_of_news_that_google_dropped_is_refused_with_what_to_do(name: str)
 
 
 @pytest.mark.parametrize("make", [Image, Video, News, Restriction, Platform])
-def test_a_name_that_never_was_a_tag_is_pythons_to_refuse(make: Any) -> None:
+def test_python_rejects_an_argument_that_was_never_a_tag(make: Any) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         make(colour="red")
 
@@ -269,13 +271,13 @@ def test_a_rating_is_written_as_it_is_printed_without_sign_and_exponent(rating: 
     assert pairs(found)[-1] == ("rating", text)
 
 
-def test_a_set_has_no_order_and_so_it_is_sorted() -> None:
+def test_a_set_is_sorted_since_it_has_no_order() -> None:
     tags = [f"tag {number:02}" for number in range(32)]
     assert Video(**LEAST_VIDEO, tags=set(tags)).tags == tuple(tags)
     assert Restriction("deny", frozenset(["de", "at"])).countries == ("AT", "DE")
 
 
-def test_tags_are_read_once_and_no_further_than_it_takes_to_know() -> None:
+def test_tags_are_read_once_and_only_as_far_as_needed() -> None:
     assert Video(**LEAST_VIDEO, tags=iter(["a", "b"])).tags == ("a", "b")
     many = repeat("a", 1_000)
     with pytest.raises(ValueError, match="at most 32"):

@@ -271,7 +271,7 @@ class TestSectionsAsArguments:
         assert "sitemap-a-1.xml.gz" in index
         assert (folder / "sitemap-b-7.xml").read_bytes() == b"of an earlier version"
 
-    def test_tell_a_section_from_one_with_a_longer_name(self, folder: Path) -> None:
+    def test_distinguish_a_section_from_one_with_a_longer_name(self, folder: Path) -> None:
         sitemaps = {"a": Numbers(2), "a-1": Numbers(3), "a-1-1": Numbers(4)}
         export(output=folder, sitemaps=sitemaps)
         export(["a-1"], output=folder, sitemaps={**sitemaps, "a-1": Numbers(1)})
@@ -330,7 +330,7 @@ class TestSectionsAsArguments:
             assert touched(folder) == before
         assert run_folders(folder) == []
 
-    def test_that_are_none_replace_an_index_that_cannot_be_read(self, folder: Path) -> None:
+    def test_that_name_no_section_replace_an_unreadable_index(self, folder: Path) -> None:
         write_index(folder, "<sitemapindex>")
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
@@ -468,7 +468,7 @@ class TestTheActiveStateOfTheCaller:
         export(output=folder, sitemaps=sitemaps)
         return content(folder)
 
-    def test_neither_a_language(self, tmp_path: Path) -> None:
+    def test_does_not_affect_the_language(self, tmp_path: Path) -> None:
         class Spoken(Numbers):
             def items(self) -> list[int]:
                 return [{"en": 1, "de": 2}[translation.get_language()]]
@@ -486,7 +486,7 @@ class TestTheActiveStateOfTheCaller:
             assert self.exported(tmp_path / "b", sitemaps) == expected
             assert translation.get_language() == "de"
 
-    def test_nor_a_time_zone(self, tmp_path: Path) -> None:
+    def test_does_not_affect_the_time_zone(self, tmp_path: Path) -> None:
         write_articles("a")
         late = datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc)
         article_model().objects.update(updated=late)

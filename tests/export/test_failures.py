@@ -180,7 +180,7 @@ class TestADatabaseThatFails:
 
 
 class TestTwoExportsAtOnce:
-    def test_end_the_second_one_which_has_touched_nothing(self, folder: Path, tmp_path: Path) -> None:
+    def test_end_the_second_one_before_it_changes_anything(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
         export(output=folder, sitemaps={"a": Numbers(3)})
         before = touched(folder)
@@ -201,7 +201,7 @@ class TestTwoExportsAtOnce:
         assert len(inside) == 1
         assert paths(folder) == [*numbers(2), *numbers(5)]
 
-    def test_into_two_folders_do_not_meet(self, tmp_path: Path) -> None:
+    def test_into_two_folders_do_not_conflict(self, tmp_path: Path) -> None:
         def second() -> Report:
             return export(output=tmp_path / "b", sitemaps={"a": Numbers(2)})
 

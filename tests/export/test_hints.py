@@ -408,7 +408,7 @@ class TestAStepThatTakesLong:
             ),
         ],
     )
-    def test_can_be_reading_by_position_if_it_takes_more_than_a_reading_has_to(
+    def test_can_be_reading_by_position_if_it_takes_longer_than_necessary(
         self, queryset: Any, what: str
     ) -> None:
         class Positions(Default):
@@ -431,7 +431,7 @@ class TestAStepThatTakesLong:
             assert "Declare" not in hint
             assert f"The items come from {what}: expressions need a plain queryset." in hint
 
-    def test_can_be_items_that_are_made_a_list(self) -> None:
+    def test_can_be_the_conversion_of_items_to_a_list(self) -> None:
         assert slow(source_of(Listed), positions=0.01, items=0.25) == (
             "items() returns a list: this takes 250.0 of the 1000.0 microseconds spent per item. "
             "If its items are rows, return the queryset instead.",

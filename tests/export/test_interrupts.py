@@ -207,7 +207,7 @@ def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(("number", "status"), SIGNALS, ids=["int", "term"])
-def test_a_signal_while_files_are_published_waits_for_the_end_of_it(
+def test_a_signal_while_files_are_published_takes_effect_afterwards(
     site: Site, number: int, status: int
 ) -> None:
     with site.start("publishing", "--workers", "1") as process:
@@ -227,7 +227,7 @@ def test_a_signal_while_files_are_published_waits_for_the_end_of_it(
     assert "completed" not in out
 
 
-def test_a_second_signal_breaks_publishing_off_and_the_next_run_finishes_it(site: Site) -> None:
+def test_a_second_signal_interrupts_publishing_and_the_next_run_finishes_it(site: Site) -> None:
     with site.start("publishing", "--workers", "1") as process:
         until(lambda: site.met, "nothing was published")
         process.send_signal(signal.SIGTERM)
@@ -262,7 +262,7 @@ class Spy(Sitemap[int]):
 
 
 class TestHandlers:
-    def test_are_the_commands_while_it_runs_and_what_they_were_afterwards(
+    def test_are_set_while_the_command_runs_and_restored_afterwards(
         self, tmp_path: Path, settings: Any
     ) -> None:
         before, seen = handlers(), []
@@ -333,7 +333,7 @@ class TestHandlers:
         assert seen == before
         assert (tmp_path / "sitemap.xml").exists()
 
-    def test_hold_back_nothing_without_a_command(self) -> None:
+    def test_delay_nothing_outside_of_a_command(self) -> None:
         with uninterrupted(), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 

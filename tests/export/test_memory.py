@@ -42,7 +42,7 @@ def measured(own: int, workers: int) -> list[int | None]:
 
 @needs_resource
 class TestThePeaks:
-    def test_are_the_most_in_bytes_that_was_ever_held(self) -> None:
+    def test_are_the_largest_number_of_bytes_ever_in_use(self) -> None:
         before, _, after, workers = measured(200 * MILLION, 0)
         assert before is not None
         assert after is not None

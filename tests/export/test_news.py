@@ -104,7 +104,7 @@ class TestFilesOfNews:
             words = beside
 
     @pytest.mark.parametrize("keep", [0, 24 * 3600])
-    def test_that_are_not_needed_any_more_go_and_come_back(
+    def test_that_are_no_longer_needed_are_removed_and_can_return(
         self, stopped_clock: Clock, folder: Path, configure: Callable[..., None], keep: int
     ) -> None:
         """A file that is needed again is not deleted, regardless of which run comes first."""
@@ -243,7 +243,7 @@ class TestFilesOfNews:
                         assert name in files(folder)
                 named_since |= dict.fromkeys(wanted, stopped_clock.time)
 
-    def test_are_live_what_they_are_now_if_an_export_is_older(
+    def test_show_the_current_rows_live_even_if_an_export_is_older(
         self,
         stopped_clock: Clock,
         folder: Path,
@@ -312,7 +312,7 @@ class TestFilesOfNews:
                 assert len(one) == 2
                 assert set(one).isdisjoint(first(3)[1:])
 
-    def test_are_of_columns_too(self, stopped_clock: Clock, folder: Path) -> None:
+    def test_are_the_same_for_columns_and_methods(self, stopped_clock: Clock, folder: Path) -> None:
         publish(a=NOW - HOUR, b=NOW - 2 * HOUR)
         columns = type("Columns", (Fresh,), {"lastmod": F("updated"), "changefreq": "hourly"})
         methods = type(

@@ -308,7 +308,7 @@ class TestASectionThatChangesItsFormat:
         return promoted
 
     @pytest.mark.parametrize(("one", "other"), [("xml.gz", "txt"), ("txt", "xml.gz"), ("xml", "xml.gz")])
-    def test_leaves_tombstones_that_come_back_alive(
+    def test_can_return_to_files_that_it_has_removed(
         self, folder: Path, configure: Callable[..., None], one: str, other: str
     ) -> None:
         configure(KEEP_REMOVED=0)

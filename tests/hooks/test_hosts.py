@@ -507,20 +507,20 @@ MEANINGS: dict[str, Any] = {
 @pytest.mark.django_db
 class TestAnAttributeOfAnotherMeaning:
     @pytest.mark.parametrize("hosts", MEANINGS.values(), ids=MEANINGS)
-    def test_takes_no_part_in_native_pages(self, hosts: Any) -> None:
+    def test_does_not_affect_native_pages(self, hosts: Any) -> None:
         """Only the base is allowed."""
         pages = done(["/a", "https://shop.example.com/a"], hosts=hosts)
         assert locations(pages) == [f"{BASE}/a"]
         assert len(errors(pages)) == 1
 
     @pytest.mark.parametrize("hosts", [*MEANINGS.values(), Unreadable()], ids=[*MEANINGS, "unreadable"])
-    def test_takes_no_part_on_compat_views(self, hosts: Any, settings: Any) -> None:
+    def test_does_not_affect_compat_views(self, hosts: Any, settings: Any) -> None:
         settings.ROOT_URLCONF = projects.COMPAT.urlconf
         section = listing(["/a"], location=lambda self, item: item, hosts=hosts)
         response = views.sitemap(RequestFactory().get("/"), {"things": section}).render()
         assert b"<loc>http://example.com/a</loc>" in response.content
 
-    def test_that_cannot_be_read_takes_no_part_in_native_pages(self) -> None:
+    def test_that_cannot_be_read_does_not_affect_native_pages(self) -> None:
         assert locations(done(["/a"], hosts=Unreadable())) == [f"{BASE}/a"]
 
     def test_has_no_effect_on_a_class_that_overrides_contribs_internals(self) -> None:

@@ -114,7 +114,9 @@ class TestCompatibilityViews:
             pytest.param(shop(lambda item: 1 / 0), id="an extension raises"),
         ],
     )
-    def test_an_item_in_several_languages_is_as_by_ours(self, serve: Any, declared: dict[str, Any]) -> None:
+    def test_an_item_in_several_languages_is_the_same_as_with_our_classes(
+        self, serve: Any, declared: dict[str, Any]
+    ) -> None:
         ours, theirs = by_both_packages(serve, section(Combination(), **LINKED | declared))
         assert theirs == ours
 

@@ -406,7 +406,7 @@ def test_an_item_in_several_languages_is_named_once() -> None:
         ("\x00", None, 1),
     ],
 )
-def test_a_method_says_whether_an_item_has_a_link_for_all_others_or_which(
+def test_a_method_decides_whether_an_item_has_an_x_default_and_which(
     answer: Any, links: str | None, skipped: int
 ) -> None:
     one = Given(lambda: "/second/", {"x_default": lambda: answer})

@@ -241,14 +241,14 @@ def written(attributes: dict[str, Any]) -> bytes:
 
 @pytest.mark.usefixtures("cached_site")
 @pytest.mark.parametrize("field", FIELDS)
-def test_no_value_costs_more_than_a_yardstick(field: str) -> None:
+def test_no_value_takes_longer_than_the_reference(field: str) -> None:
     """Each value is on a separate page, and the whole page is measured."""
     costs = {name: cost(partial(written, FIELDS[field](value))) for name, value in VALUES.items()}
     assert {name: ratio for name, ratio in costs.items() if ratio > 1} == {}
 
 
 @pytest.mark.parametrize("argument", ["article", "word"])
-def test_no_argument_of_a_route_costs_more_than_a_yardstick(argument: str) -> None:
+def test_no_argument_of_a_route_takes_longer_than_the_reference(argument: str) -> None:
     name = "slug" if argument == "article" else "word"
     words = type(
         "Words", (ModelSitemap,), {"model": Word, "location": Route(argument, **{name: F("word")})}
@@ -281,7 +281,7 @@ class TestWhatAMessageShows:
         assert (short_repr("a"), short_repr([1, "a"]), short_repr(None)) == ("'a'", "[1, 'a']", "None")
         assert reason_of(KeyError("a")) == "KeyError: 'a'"
 
-    def test_of_what_fails_to_say_anything_is_its_class(self) -> None:
+    def test_of_a_value_that_cannot_be_shown_is_its_class(self) -> None:
         class Silent(Exception):
             def __str__(self) -> str:
                 raise RuntimeError

@@ -408,7 +408,7 @@ EXTRA: dict[str, Callable[[QuerySet[Article]], Any]] = {
 
 @pytest.mark.parametrize("lastmod", [None, F("day"), Max("visits__at")], ids=["none", "day", "Max"])
 @pytest.mark.parametrize("name", EXTRA)
-def test_what_extra_says_of_rows_holds(name: str, lastmod: Any, shelf: QuerySet[Article]) -> None:
+def test_conditions_from_extra_are_respected(name: str, lastmod: Any, shelf: QuerySet[Article]) -> None:
     section = declare(EXTRA[name](shelf), lastmod=lastmod)
     expected = {*listed(section)}
     assert expected

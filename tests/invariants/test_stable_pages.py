@@ -329,7 +329,9 @@ class TestKeysThatAreRandom:
     def held(folder: Path, number: int) -> Sequence[str]:
         return looked_at.urls(folder, f"sitemap-a-{number}.xml.gz")
 
-    def test_make_none_by_hundreds_a_run_either(self, folder: Path, settings: Any) -> None:
+    def test_make_no_swarm_if_more_rows_are_added_in_each_run_either(
+        self, folder: Path, settings: Any
+    ) -> None:
         chance = random.Random(10)  # noqa: S311
         rows = Random()
         site = Site(folder, rows, settings, 50, 1_000_000)
@@ -488,7 +490,7 @@ class TestWhatChanges:
         assert manifest is not None
         assert manifest.removed.keys() == kept.keys()
 
-    def test_another_order_of_the_same_texts_does_so_too(
+    def test_another_collation_divides_all_pages_again_too(
         self, folder: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from django_sitemaps09.sources.changes import identity

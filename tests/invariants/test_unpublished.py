@@ -56,7 +56,7 @@ class TestWhatIsNotPublished:
         ],
         ids=["raises", "no-url", "every-item"],
     )
-    def test_is_touched_neither_by_a_failure(
+    def test_is_not_changed_by_a_failure(
         self, tmp_path: Path, keys: Any, broken: Callable[[], Any]
     ) -> None:
         write(*range(1, 36))
@@ -72,7 +72,7 @@ class TestWhatIsNotPublished:
         # The other, valid sections are published.
         assert len(published.indexed(tmp_path)) == 35 + 50
 
-    def test_nor_by_the_guard(self, tmp_path: Path, keys: Any) -> None:
+    def test_is_not_changed_by_the_guard(self, tmp_path: Path, keys: Any) -> None:
         from tests.models import Article
 
         keys(MAX_URLS=50)
@@ -109,7 +109,7 @@ class TestWhatIsNotPublished:
         assert "from 400 to 100" in str(report.sections[0].failure)
         assert published.states(tmp_path) == before
 
-    def test_nor_by_a_strict_run(self, tmp_path: Path, keys: Any) -> None:
+    def test_is_not_changed_by_a_strict_run(self, tmp_path: Path, keys: Any) -> None:
         from tests.models import Article
 
         write(*range(1, 36))
@@ -127,7 +127,7 @@ class TestWhatIsNotPublished:
         assert published.states(tmp_path) == before
         assert sorted(os.listdir(tmp_path / ".sitemaps09")) == kept_state(tmp_path)  # noqa: PTH208
 
-    def test_nor_by_a_dry_run(self, tmp_path: Path, keys: Any) -> None:
+    def test_is_not_changed_by_a_dry_run(self, tmp_path: Path, keys: Any) -> None:
         write(*range(1, 36))
         export(output=tmp_path, sitemaps={"a": articles()})
         before = published.states(tmp_path, hidden=True)
@@ -135,7 +135,7 @@ class TestWhatIsNotPublished:
         export(output=tmp_path, sitemaps={"a": articles()}, dry_run=True)
         assert published.states(tmp_path, hidden=True) == before
 
-    def test_nor_by_an_export_that_finds_another_one(self, tmp_path: Path, keys: Any) -> None:
+    def test_is_not_changed_by_an_export_that_finds_another_one(self, tmp_path: Path, keys: Any) -> None:
         write(*range(1, 36))
         export(output=tmp_path, sitemaps={"a": articles()})
         write(*range(36, 60))

@@ -236,7 +236,7 @@ class TestJson:
         assert report["sections"][1]["failure"] == "OSError: the disk with the numbers is gone"
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
 
-    def test_is_the_report_of_the_twin(self, folder: Path) -> None:
+    def test_is_the_report_of_export(self, folder: Path) -> None:
         twin = folder.with_name("twin")
         out, _ = said("--output", twin, "--format", "json")
         out = out.replace(str(twin), str(folder))
@@ -287,7 +287,7 @@ class TestTheArguments:
             "changes": False,
         }
 
-    def test_are_those_of_the_twin(self, given: list[dict[str, Any]], tmp_path: Path) -> None:
+    def test_are_passed_to_export(self, given: list[dict[str, Any]], tmp_path: Path) -> None:
         line = (
             "products a --output x --robots r --base-url https://example.org --no-gzip --dry-run --strict "
             "--changed-only --rebalance --force a --force products --engine serial --workers 1 --changes"
@@ -316,7 +316,7 @@ class TestTheArguments:
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml"}
         assert b"<loc>http://127.0.0.1:8000/numbers/0/</loc>" in (folder / "sitemap-a-1.xml").read_bytes()
 
-    def test_that_are_none_are_refused(self, folder: Path) -> None:
+    def test_that_do_not_exist_are_refused(self, folder: Path) -> None:
         for wrong in (["--format", "xml"], ["--ouptut", "x"]):
             with pytest.raises(CommandError):
                 said("--output", folder, *wrong)

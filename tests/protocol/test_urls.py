@@ -124,7 +124,7 @@ def accepted(text: str) -> str | None:
 @given(hosts | paths | urls | st.text(max_size=20))
 @example("/%2%35")
 @example("https://例え。テスト:1?%")
-def test_a_uri_is_made_once_and_has_no_character_that_none_may_have(text: str) -> None:
+def test_a_uri_is_converted_once_and_has_only_valid_characters(text: str) -> None:
     found = accepted(text)
     if found is None:
         return
@@ -167,7 +167,7 @@ STARTS = ["/", "https://example.com/", "http://localhost:8000/", "http://[::1]:8
 @example(start="/", texts=["%2", "0"], odd=None, position=0, most=20, headless=False)
 @example(start="/", texts=["a"], odd="b\n/c", position=1, most=20, headless=False)
 @example(start="http://[::1]:8000/", texts=["a", "[b"], odd="]", position=0, most=99, headless=False)
-def test_a_column_is_plain_where_each_is_a_uri_as_it_is_and_begins_and_ends_where_it_should(
+def test_a_column_is_plain_if_each_value_is_a_short_uri_with_the_right_start(
     start: str, texts: list[str], odd: str | None, position: int, most: int, headless: bool
 ) -> None:
     column = [f"{start}{text}" for text in texts]

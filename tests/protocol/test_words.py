@@ -255,7 +255,7 @@ def test_every_language_of_django_is_one_of_hreflang_and_of_news_and_known_to_go
     st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?", fullmatch=True)
     | st.text()
 )
-def test_whatever_hreflang_gives_is_of_the_schemas_form_the_same_word_and_given_once(code: str) -> None:
+def test_every_hreflang_matches_the_schema_and_converts_to_itself(code: str) -> None:
     try:
         found = hreflang(code)
     except ValueError:
@@ -279,7 +279,7 @@ def test_an_invalid_region_is_a_warning(code: str) -> None:
 @pytest.mark.parametrize(
     "code", ["eu", "uk", "uk-UA", "eu-ES", "en-GB", "en", "zh-Hant", "zh-Hant-TW", "x-default"]
 )
-def test_of_what_google_knows_there_is_no_warning(code: str) -> None:
+def test_a_code_that_google_supports_causes_no_warning(code: str) -> None:
     assert hreflang(code) == code
     assert hreflang_warning(code) is None
 

@@ -382,7 +382,7 @@ class TestSideEffects:
         assert suggestion(Counting).hooks
         assert Label.objects.get().name == "first"
 
-    def test_what_a_method_keeps_is_no_symbol(self) -> None:
+    def test_a_value_that_a_method_caches_is_not_a_symbol(self) -> None:
         @lru_cache
         def root() -> str:
             return reverse("entry", kwargs={"slug": "root"})

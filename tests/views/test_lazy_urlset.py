@@ -134,7 +134,7 @@ def test_what_hooks_set_for_an_item_is_its_own() -> None:
     assert len({str(url) for url in found(views)}) == 3
 
 
-def test_a_look_that_fails_is_not_an_empty_list() -> None:
+def test_an_access_that_fails_does_not_leave_an_empty_list() -> None:
     urls = Urlset()
     calls: list[int] = []
 

@@ -133,7 +133,7 @@ class TestEveryView:
         register(articles=Articles)
 
     @pytest.mark.parametrize("url", URLS)
-    def test_is_not_itself_for_an_index_of_pages(self, url: str) -> None:
+    def test_is_not_meant_for_search_results(self, url: str) -> None:
         assert get(url).headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
     @pytest.mark.parametrize("url", URLS)

@@ -396,7 +396,9 @@ class TestACacheThatFails:
         assert len(caplog.records) == 1
 
     @pytest.mark.services
-    def test_as_redis_does_if_nothing_answers(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_that_is_a_redis_without_a_server_causes_no_error(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         require_packages("redis")
         location = f"redis://127.0.0.1:{closed_port()}"
         backend = "django.core.cache.backends.redis.RedisCache"

@@ -245,7 +245,9 @@ class TestSeveralRequests:
         (1.0, 0, None, [(1, None, None)], []),
     ],
 )
-def test_a_cached_value_that_is_no_map_is_replaced(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_value_that_is_not_a_map_is_replaced(
+    value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     articles(*range(1, 31))
     names = []
     read = live_map.read

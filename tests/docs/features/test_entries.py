@@ -138,7 +138,7 @@ def test_images_and_videos_give_the_document_shown(snippet: Snippet, can: Produc
         ("https://cdn.example.net/can.jpg", "https://cdn.example.net/can.jpg"),
     ],
 )
-def test_images_are_anywhere_or_below_the_media(
+def test_images_are_on_any_host_or_below_media_url(
     name: str, location: str, can: Product, tmp_path: Path
 ) -> None:
     sitemap = declared("images = lambda self, item: [Image(name)]", Image=Image, name=name)
@@ -237,7 +237,7 @@ def test_invalid_elements_are_skipped_and_reported(
     assert not shown(live("/sitemap-products-1.xml")).elements("s:url/shop:*")
 
 
-def test_the_text_of_a_page_is_its_urls_one_a_line(can: Product, tmp_path: Path) -> None:
+def test_a_text_page_has_one_url_on_each_line(can: Product, tmp_path: Path) -> None:
     register("products", declared(inline(ELEMENTS[0], "format = ")))
     text = f"{BASE}/garden/watering-can/\n".encode()
     assert live("/sitemap-products-1.txt") == text
@@ -248,7 +248,7 @@ def test_the_text_of_a_page_is_its_urls_one_a_line(can: Product, tmp_path: Path)
 
 
 @snippet_of(OTHER_HOSTS)
-def test_urls_of_declared_hosts_may_stand(snippet: Snippet, db: None, tmp_path: Path) -> None:
+def test_urls_on_declared_hosts_are_allowed(snippet: Snippet, db: None, tmp_path: Path) -> None:
     register("blog", snippet.run("shop.sitemaps").BlogSitemap)
     assert checked() == []
     assert both(tmp_path, "blog").urls == [
@@ -277,7 +277,7 @@ def test_other_urls_are_refused_and_named(
 
 
 @snippet_of(OTHER_HOSTS)
-def test_urls_are_made_uris_exactly_once(snippet: Snippet, db: None, tmp_path: Path) -> None:
+def test_urls_are_converted_to_uris_exactly_once(snippet: Snippet, db: None, tmp_path: Path) -> None:
     shown_class = snippet.run("shop.sitemaps").BlogSitemap
     locations = ["/blog/ü b/", "/blog/%C3%BC%20b/"]
     sitemap = type("Blog", (shown_class,), {"items": lambda self: locations})

@@ -70,7 +70,7 @@ class TestAnExportOnCeleryWorkers:
         assert content(tmp_path / "celery") == content(tmp_path / "serial")
         assert locations(tmp_path / "celery", "a")[0] == "/shop/other/a1/"
 
-    def test_is_dry_without_them(self, make_site: Callable[..., Site], tmp_path: Path) -> None:
+    def test_needs_no_workers_in_a_dry_run(self, make_site: Callable[..., Site], tmp_path: Path) -> None:
         report = make_site().run("dry", str(tmp_path / "public"))
         assert report["failures"] == []
         assert report["sections"][0]["files"]
@@ -171,7 +171,7 @@ class TestAWorkerThatDoesNotFit:
         assert runs(tmp_path) == []
 
     @one_crew
-    def test_because_it_has_other_files_leaves_the_page_alone(self, crew: Site, tmp_path: Path) -> None:
+    def test_that_has_other_files_does_not_render_the_page(self, crew: Site, tmp_path: Path) -> None:
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.5"}
         report = crew.run("to_the_setting", environ=hasty, ROOT=str(tmp_path / "ours"))
         [failure] = report["failures"]

@@ -103,7 +103,7 @@ class TestNobody:
         assert RABBITMQ.rpartition("@")[0] not in warned
 
     @pytest.mark.parametrize("broker", BROKERS)
-    def test_at_work_is_an_error_after_one_time_of_patience_for_all_sections(
+    def test_at_work_is_an_error_for_all_sections_after_one_wait(
         self, make_site: Callable[..., Site], tmp_path: Path, broker: str
     ) -> None:
         site = make_site(broker)

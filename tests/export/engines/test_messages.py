@@ -209,7 +209,7 @@ class TestAForgedReply:
         "key", ["files", "errors", "costs", "staged", "run", "urls", "digest", "until"]
     )
     @pytest.mark.parametrize("value", [None, 7, -1, "x", [[]], {"a": 7}], ids=str)
-    def test_of_our_own_that_is_mistyped_is_a_clear_error(
+    def test_that_has_values_of_a_wrong_type_is_a_clear_error(
         self, forging: dict[str, Any], key: str, value: object
     ) -> None:
         from django_sitemaps09.export.engines import messages

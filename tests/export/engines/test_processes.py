@@ -72,7 +72,7 @@ class TestAnExportBySeveralProcesses:
         # Use the default start method of this Python on this system.
         assert how == {"fork" if multiprocessing.get_start_method() == "fork" else "spawn"}
 
-    def test_leaves_to_the_parent_what_other_processes_cannot_find_again(
+    def test_renders_in_the_parent_what_other_processes_cannot_find(
         self, project: Project, tmp_path: Path
     ) -> None:
         parent = project.run("WHO", "pid", str(tmp_path), GZIP=False)
@@ -86,7 +86,7 @@ class TestAnExportBySeveralProcesses:
         assert not two["published"]
         assert not (tmp_path / "public").exists()
 
-    def test_is_that_of_the_command(self, project: Project, tmp_path: Path) -> None:
+    def test_is_the_same_when_the_command_starts_it(self, project: Project, tmp_path: Path) -> None:
         wanted = project.run("ALL", "exported", str(tmp_path / "python"), "1")
         options = ["--output", str(tmp_path / "command"), "--workers", "2", "--format", "json"]
         status, out, err = project.said("ALL", "django", "export_sitemaps", *options)
@@ -303,7 +303,7 @@ class TestWhatAnExportWithWorkersRefuses:
         assert export(output=tmp_path / "public", workers=1).failures == []
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-    def test_is_a_process_that_may_start_none(self, project: Project, tmp_path: Path) -> None:
+    def test_is_a_process_that_must_not_start_others(self, project: Project, tmp_path: Path) -> None:
         asked, unasked = project.run("PLAIN", "in_a_daemon", str(tmp_path / "public"))
         assert "cannot run in a daemonic process" in asked
         assert unasked == "True"

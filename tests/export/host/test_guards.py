@@ -64,7 +64,7 @@ class TestAGuard:
         assert len(slugs(folder / FOLDERS[B])) == 50 + len(Numbers.rows)
         quiet(folder, sections={"a": self.Many, "n": Numbers})
 
-    def test_of_one_tree_lets_the_others_be_quiet(self, folder: Path) -> None:
+    def test_of_one_tree_does_not_change_the_others(self, folder: Path) -> None:
         fill(*range(1, 301))
         run(folder, sections={"a": self.Many})
         shutil.rmtree(folder / FOLDERS[A])
@@ -75,7 +75,7 @@ class TestAGuard:
             assert reports[B].failures
             assert reports[A].written == ()
 
-    def test_of_a_tree_is_reported_by_runs_of_what_changed_too(self, folder: Path, settings: Any) -> None:
+    def test_of_a_tree_is_reported_with_changed_only_too(self, folder: Path, settings: Any) -> None:
         settings.SITEMAPS09 = {"MAX_SHRINK": 0.3}
         fill(*range(1, 301))
         chosen = {"a": self.Many}

@@ -70,7 +70,7 @@ class TestAHost:
             (A, B, A),
         ],
     )
-    def test_has_its_folder_alone(self, folder: Path, names: Sequence[str]) -> None:
+    def test_does_not_share_its_folder(self, folder: Path, names: Sequence[str]) -> None:
         with pytest.raises(ExportError, match="would share a folder"):
             run(folder / "x", *names)
         with pytest.raises(CommandError, match="would share a folder"):
@@ -80,7 +80,7 @@ class TestAHost:
     @pytest.mark.parametrize(
         "url", ["https://..", "https://", "a.example", "https://a/b", "https://u@a", "https://../x"]
     )
-    def test_is_one_or_nothing_is_touched(self, folder: Path, url: str) -> None:
+    def test_must_be_a_valid_base_url_before_anything_is_touched(self, folder: Path, url: str) -> None:
         with pytest.raises(ImproperlyConfigured, match="--base-url"):
             run(folder / "x", A, url)
         assert list(folder.iterdir()) == []

@@ -47,7 +47,7 @@ class TestASecondRun:
             reports = run(folder, *hosts, changed_only=changed_only)
         assert written(reports) == [(), ()]
 
-    def test_of_what_changed_reads_nothing_for_another_order(self, folder: Path) -> None:
+    def test_with_changed_only_reads_nothing_for_another_order(self, folder: Path) -> None:
         thirty()
         for hosts in ((A, B), (A, B), (B, A)):
             reports = run(folder, *hosts, changed_only=True)
@@ -65,7 +65,7 @@ class TestASecondRun:
         whole(folder, A, B)
         quiet(folder, changed_only=changed_only)
 
-    def test_of_what_changed_renders_a_page_that_one_tree_has_lost(self, folder: Path) -> None:
+    def test_with_changed_only_renders_a_page_that_one_tree_has_lost(self, folder: Path) -> None:
         thirty()
         for _ in range(2):
             run(folder, changed_only=True)
@@ -75,7 +75,7 @@ class TestASecondRun:
         whole(folder, A, B)
 
     @pytest.mark.parametrize("how", ["older", "unpublished"])
-    def test_of_what_changed_brings_it_to_a_tree_that_has_not_got_it(self, folder: Path, how: str) -> None:
+    def test_with_changed_only_renders_a_change_that_one_tree_lacks(self, folder: Path, how: str) -> None:
         thirty()
         for _ in range(2):
             run(folder, changed_only=True)

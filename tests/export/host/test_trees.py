@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 class TestATree:
     @pytest.mark.parametrize("name", SHARED)
-    def test_is_the_one_that_its_host_has_alone(self, folder: Path, name: str) -> None:
+    def test_equals_that_of_an_export_of_its_host_alone(self, folder: Path, name: str) -> None:
         thirty()
         Article.objects.filter(pk__gt=25).update(updated=datetime.now(timezone.utc))
         chosen = {name: SHARED[name]}
@@ -75,14 +75,14 @@ class TestATree:
             assert report.index_url == f"{parse_base(host)}/sitemap.xml"
             assert report.sections[0].skipped_items == 0
 
-    def test_is_the_one_that_its_host_has_alone_of_all_sections_together(self, folder: Path) -> None:
+    def test_equals_that_of_its_host_alone_with_all_sections_together(self, folder: Path) -> None:
         thirty()
         run(folder / "all", A, B, sections={**SHARED, **SECTIONS}, gzip=False)
         for host in (A, B):
             export(output=folder / host[-4:], base_url=host, sitemaps={**SHARED, **SECTIONS}, gzip=False)
             assert tree(folder / "all" / FOLDERS[host]) == tree(folder / host[-4:])
 
-    def test_has_what_has_no_scheme_by_its_own(self, folder: Path) -> None:
+    def test_gives_its_scheme_to_urls_without_one(self, folder: Path) -> None:
         class Schemeless(Numbers):
             i18n = True
             languages = ["en"]

@@ -181,7 +181,7 @@ class TestChangedUrls:
         removed = [url for kind, _, url in notifications.urls if kind == "removed"]
         assert [url.encode() for url in removed] == ["https://evil.example/\ufffd".encode()]
 
-    def test_have_the_characters_that_they_have(self, run: Any) -> None:
+    def test_are_reported_without_escaping_for_xml(self, run: Any) -> None:
         ArticleFactory(slug="a&b'c")
         location = {"location": lambda self, item: item.get_absolute_url()}
         by_method = type("ByMethod", (DatedArticles,), location)

@@ -95,7 +95,7 @@ class TestStateThatIsDamaged:
         return "published"
 
     @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
-    def test_so_that_it_can_still_be_parsed_is_detected(
+    def test_but_can_still_be_parsed_is_detected(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
     ) -> None:
         sitemaps = before()
@@ -124,7 +124,7 @@ class TestStateThatIsDamaged:
 
     @pytest.mark.parametrize("seed", range(6))
     @pytest.mark.parametrize("which", [ROOT, BACKUP, "articles", "numbers"])
-    def test_costs_no_url_and_no_run(
+    def test_loses_no_url_and_fails_no_run(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], which: str, seed: int
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
@@ -137,7 +137,7 @@ class TestStateThatIsDamaged:
             assert outcome == "published" or which == ROOT
 
     @pytest.mark.parametrize("seed", range(6))
-    def test_with_a_right_digest_ends_clearly_too(
+    def test_with_a_correct_digest_is_a_clear_error_too(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
     ) -> None:
         """An attacker who can do this can do more, but it must not cause a traceback."""

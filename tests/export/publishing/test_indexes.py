@@ -132,7 +132,7 @@ def at_every_step(
     return watch
 
 
-def test_names_of_indexes_are_those_of_no_page() -> None:
+def test_no_index_has_the_name_of_a_page() -> None:
     assert [index_name(1), index_name(2), index_name(1, cascade=True)] == [
         "sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"
     ]  # fmt: skip
@@ -143,7 +143,7 @@ def test_names_of_indexes_are_those_of_no_page() -> None:
 
 @pytest.mark.django_db
 class TestSeveralIndexes:
-    def test_are_as_many_as_there_have_to_be(self, folder: Path, robots: Path) -> None:
+    def test_are_as_few_as_the_limit_allows(self, folder: Path, robots: Path) -> None:
         for count, expected in (
             (6, {"sitemap.xml": ["a1", "a2", "a3"]}),
             (7, {"sitemap.xml": ["a1", "a2", "a3"], "sitemap-2.xml": ["a4"]}),
@@ -255,7 +255,7 @@ class TestSeveralIndexes:
         assert len(sizes) == len(announced(robots)) > 1
         assert sum(map(len, indexed(folder).values())) == 22
 
-    def test_that_get_empty_are_removed_later_and_not_announced_any_more(
+    def test_that_become_empty_are_no_longer_announced_and_are_removed_later(
         self, folder: Path, robots: Path, clock: Clock
     ) -> None:
         export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
@@ -274,7 +274,7 @@ class TestSeveralIndexes:
         assert indexed(folder)["sitemap-2.xml"] == ["a6", "a7"]
         assert known(folder).removed == {}
 
-    def test_that_comes_again_before_it_was_removed_is_not_removed(
+    def test_that_return_before_their_removal_are_kept(
         self, folder: Path, robots: Path, clock: Clock
     ) -> None:
         for count in (9, 5, 9):
@@ -428,7 +428,7 @@ class TestACascade:
 
 class TestIndexesWithoutAManifest:
     @pytest.mark.parametrize("cascade", [False, True])
-    def test_are_adopted_all_and_each_page_is_named_once(
+    def test_are_all_adopted_and_each_page_is_listed_once(
         self, folder: Path, robots: Path, configure: Callable[..., None], cascade: bool
     ) -> None:
         sitemaps = {"a": Numbers(9), "b": Numbers(5)}

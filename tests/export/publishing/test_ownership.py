@@ -89,7 +89,7 @@ class TestTwoTargets:
         assert str(first) in refused(lambda: run(second))
         assert run(first).recovered
 
-    def test_of_which_neither_uses_the_setting_are_independent(self, tmp_path: Path, settings: Any) -> None:
+    def test_that_do_not_use_the_setting_are_independent(self, tmp_path: Path, settings: Any) -> None:
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
         for name in ("first", "second"):
             assert run(tmp_path / name).failures == []
@@ -106,7 +106,7 @@ class TestAMovedTarget:
         assert run(second).written == ()
         assert verify(output=second, sitemaps={"n": Numbers(3)}).damaged == []
 
-    def test_may_take_the_state_in_it_along(self, tmp_path: Path, settings: Any) -> None:
+    def test_may_be_moved_with_the_state_inside(self, tmp_path: Path, settings: Any) -> None:
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
         first, second = tmp_path / "first", tmp_path / "second"
         run(first)

@@ -49,7 +49,7 @@ class TestNumbersOfPages:
         assert numbers_of(folder, "articles") == [1, 4, 5, 6]
         assert paths(folder)[:-1] == slugs(1, 2, *range(11, 16))
 
-    def test_of_positions_are_not_either(self, folder: Path) -> None:
+    def test_are_not_used_again_for_positions_either(self, folder: Path) -> None:
         for count, expected in ((6, [1, 2, 3]), (2, [1]), (6, [1, 4, 5]), (0, []), (3, [6, 7])):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
             assert numbers_of(folder, "a") == expected
@@ -80,7 +80,7 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("name", ["sitemap-articles-7.xml", "sitemap-articles-7.xml.gz"])
     @pytest.mark.parametrize("when", ["before", "between"])
-    def test_are_not_those_of_files_that_lie_there(self, folder: Path, name: str, when: str) -> None:
+    def test_are_not_those_of_existing_files(self, folder: Path, name: str, when: str) -> None:
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(1)
         if when == "between":
@@ -93,7 +93,7 @@ class TestNumbersOfPages:
         assert (folder / name).read_bytes() == b"of somebody"
 
     @pytest.mark.parametrize("digits", [9, 20, 200])
-    def test_are_not_used_up_by_a_file_of_a_huge_one(
+    def test_are_not_exhausted_by_a_file_with_a_huge_number(
         self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, configure: Any, digits: int
     ) -> None:
         configure(ROOT=folder)
@@ -140,7 +140,7 @@ class TestFilesThatNoIndexNamesAnyMore:
         return found
 
     @pytest.mark.parametrize("keep", [timedelta(0), SECOND, timedelta(hours=24), 7 * DAY])
-    def test_are_deleted_by_the_first_run_that_starts_so_much_later(
+    def test_are_deleted_by_the_first_run_after_the_delay(
         self,
         folder: Path,
         clock: Clock,
@@ -171,7 +171,7 @@ class TestFilesThatNoIndexNamesAnyMore:
         export(output=folder, sitemaps=sitemaps)
         assert not (folder / self.GONE).exists()
 
-    def test_alone_are_deleted_and_nothing_that_is_not_ours(
+    def test_are_the_only_files_that_are_deleted(
         self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
     ) -> None:
         others = [
@@ -308,7 +308,7 @@ class TestASectionThatShrinks:
             assert failure.endswith("--force a.")
             assert (touched(folder), touched(state)) == found
 
-    def test_in_small_steps_is_measured_against_the_most_of_seven_days(
+    def test_in_small_steps_is_compared_with_the_maximum_of_seven_days(
         self, folder: Path, clock: Clock
     ) -> None:
         self.exported(folder, 1_000)
@@ -343,7 +343,7 @@ class TestASectionThatShrinks:
         report = export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(7)}, strict=True)
         assert (report.published, touched(folder)) == (False, before)
 
-    def test_by_force_has_to_be_one_that_there_is(self, folder: Path) -> None:
+    def test_can_only_be_forced_if_it_exists(self, folder: Path) -> None:
         with pytest.raises(UnknownSectionError, match="no section 'c'"):
             self.exported(folder, 1, force=["c"])
         assert not folder.exists()
@@ -378,7 +378,7 @@ class TestASectionThatIsRemoved:
             export(output=folder, sitemaps={"b": Numbers(1)}, remove=[name])
         assert (touched(folder), touched(folder / STATE)) == before
 
-    def test_beside_sections_as_arguments_is_the_only_other_one_that_changes(self, folder: Path) -> None:
+    def test_is_the_only_other_section_that_changes_if_sections_are_named(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1), "c": Numbers(1)})
         export(["b"], output=folder, sitemaps={"b": Numbers(2), "c": Numbers(2)}, remove=["a"])
         assert paths(folder) == ["/numbers/0/", "/numbers/1/", "/numbers/0/"]

@@ -204,7 +204,7 @@ class TestTheSchemas:
 
 class TestThePermissions:
     @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664)], ids=oct)
-    def test_of_files_are_the_umasks(
+    def test_of_files_come_from_the_umask(
         self, folder: Path, umask: Callable[[int], int], mask: int, mode: int
     ) -> None:
         umask(mask)
@@ -216,7 +216,7 @@ class TestThePermissions:
         assert modes == dict.fromkeys(["sitemap.xml", "sitemap-a-1.xml.gz", "robots.txt"], mode)
 
     @pytest.mark.parametrize("mode", [0o604, 0o640], ids=oct)
-    def test_of_files_are_the_storages_if_it_has_some(
+    def test_of_files_come_from_the_storage_if_it_sets_them(
         self, folder: Path, settings: Any, umask: Callable[[int], int], mode: int
     ) -> None:
         umask(0o077)

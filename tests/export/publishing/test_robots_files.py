@@ -91,7 +91,9 @@ class TestRobotsTxt:
         assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
     @pytest.mark.parametrize("there", [True, False])
-    def test_that_is_a_link_stays_one(self, folder: Path, path: Path, tmp_path: Path, there: bool) -> None:
+    def test_that_is_a_link_stays_a_link(
+        self, folder: Path, path: Path, tmp_path: Path, there: bool
+    ) -> None:
         real = tmp_path / "real" / "robots-of-the-site.txt"
         real.parent.mkdir()
         if there:
@@ -213,7 +215,7 @@ class TestRobotsTxt:
         assert path.read_text() == f"{expected}\n{BLOCK}Sitemap: {BASE}/sitemap.xml\n{END}\n"
         assert report.robots == "written"
 
-    def test_that_never_rests_is_not_changed(
+    def test_that_keeps_changing_is_not_replaced(
         self, folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real = robots_files.create_whole

@@ -288,7 +288,7 @@ class TestBadItems:
         assert (report.published, len(report.failures)) == (False, 1)
         assert "strict" in report.failures[0]
 
-    def test_that_are_none_are_published_under_strict(self, folder: Path) -> None:
+    def test_that_do_not_exist_do_not_prevent_a_strict_run(self, folder: Path) -> None:
         report = export(output=folder, sitemaps={"a": Numbers(3)}, strict=True)
         assert (report.published, report.failures, paths(folder)) == (True, [], numbers(3))
 
@@ -340,7 +340,7 @@ class Forging:
         return lambda: made._replace(staged=(staged,) if staged else made.staged, files=(file,))
 
 
-def test_pages_of_a_paginator_of_others_come_to_rest(folder: Path) -> None:
+def test_pages_of_a_third_party_paginator_do_not_change_in_later_runs(folder: Path) -> None:
     export(output=folder, sitemaps={"pages": Pages})
     before = touched(folder)
     assert len(before) == 13

@@ -48,7 +48,7 @@ def test_an_identity_names_vendor_table_column_type_and_collation(using: str) ->
         assert keyed(using, Word).key_identity[-1].startswith("default ")
 
 
-def test_another_key_has_another_identity_and_a_position_none(using: str) -> None:
+def test_another_key_has_another_identity_and_a_position_has_none(using: str) -> None:
     models = [
         (Article, "pk"),
         (Document, "pk"),
