@@ -90,7 +90,8 @@ class Conf:
     def gzip_level(self) -> int | None:
         """Compression level of zlib, from 1 to 9.
 
-        Default `None`: isal if the extra `fast` is installed, else level 6, or 3 for many alternates.
+        Default `None`: isal if the extra `fast` is installed, else level 6, or level 3 for entries with
+        many alternates.
         """
         level = self.settings_dict.get("GZIP_LEVEL")
         return level if level is None else self._number("GZIP_LEVEL", level, 9)

@@ -206,7 +206,7 @@ class NamespacePatterns(NamedTuple):
 
 
 def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> NamespacePatterns:
-    """Return the patterns of the innermost namespace. Raise `UnknownNamespaceError` if one is missing.
+    """Return the patterns of the innermost namespace. Raise `UnknownNamespaceError` if none exists.
 
     As in `reverse()`, an app name selects the default instance of the app, or else the first instance.
     """

@@ -188,7 +188,7 @@ def _sitemaps(content: bytes) -> Iterator[_Field]:
 
 
 def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:
-    """Yield a warning if `url` is outside the block, but only on lines that many clients cannot read."""
+    """Yield a warning if many clients cannot read any of the lines with `url` outside the block."""
     fields = [field for field in sitemaps if field.value == url]
     pattern = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
     if fields and not any(pattern.fullmatch(field.text) for field in fields):

@@ -49,7 +49,7 @@ def raw(subject: object, name: str) -> Any:
 
 
 def is_code(value: object) -> bool:
-    """Return whether a raw attribute runs the project's code: a method, a property, or a lazy object."""
+    """Return whether using a raw attribute may run the project's code, as for a method or a property."""
     kind = type(value)
     return callable(value) or hasattr(kind, "__get__") or issubclass(kind, (LazyObject, Promise))
 

@@ -168,7 +168,7 @@ class HostResult(NamedTuple):
     files_written: Sequence[str]
 
     def report(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
-        """Return the report; if something was published, call the hook and send the signal first."""
+        """Return the report; if something was published, call `on_published` and send the signal first."""
         report = self._report(seconds)
         spool, url = self.host.spool, self.host.host_options.url
         with nullcontext() if spool is None else closing(spool):

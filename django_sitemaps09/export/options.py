@@ -80,7 +80,7 @@ class HostOptions(NamedTuple):
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
-        """Resolve the options for one host; raise the errors of `export()` if it cannot start."""
+        """Resolve the options for one host; raise the errors of `export()` if the export cannot start."""
         # Read the mapping once, without `bool()` and `len()`: `django.contrib.sitemaps` does not call them.
         all_sections = dict(sections.native_mapping(options.sitemaps).items())
         if not all_sections:

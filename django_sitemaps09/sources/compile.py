@@ -166,8 +166,8 @@ def page_map(source: Source, limits: Limits) -> PageMap:
 def live_pages(source: Source, rows: int) -> PageMap:
     """Return the live pages of a source, each with at most `rows` rows.
 
-    Bounds and numbers depend only on the nearest keys. So a change to rows affects only the pages next to
-    it. Without key ranges, pages are counted from the first row.
+    Bounds and numbers depend only on the keys near the bounds. So a change to rows affects only the pages
+    next to it. Without key ranges, pages are counted from the first row.
     """
     if not has_key_ranges(source):
         return pages.cut(source, rows)

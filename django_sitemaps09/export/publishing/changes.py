@@ -48,8 +48,8 @@ class Published:
     """Changes made by an export: its report and the URLs of files.
 
     `written` has new and changed pages and indexes, `removed` has the files that no index lists any more.
-    `urls` yields the changes to single URLs, and can be called repeatedly until the hooks have returned. It
-    is `None` unless changes were requested.
+    `urls` yields the changes to single URLs. It can be called repeatedly until the callback and all
+    receivers have returned. It is `None` unless changes were requested.
     """
 
     report: Report
@@ -102,7 +102,7 @@ def _section_changes(
 
 
 def notify(event: Published, hook: Callable[[Published], object] | None) -> list[str]:
-    """If anything has changed, call the hook and send the signal, and return the errors of both."""
+    """If anything has changed, call the callback and send the signal, and return the errors of both."""
     failures: list[tuple[object, object]] = []
     if not (event.written or event.removed):
         return []

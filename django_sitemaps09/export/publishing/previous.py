@@ -97,7 +97,7 @@ def is_our_stylesheet(store: Store) -> bool:
 def _update_robots(
     host_options: HostOptions, publish_target: PublishTarget, documents: Sequence[str], is_transition: bool
 ) -> None:
-    """Update robots.txt while a killed run is finished."""
+    """Update robots.txt while finishing a killed run."""
     try:
         root = manifests.read_root(publish_target.state)
     except ManifestError:
