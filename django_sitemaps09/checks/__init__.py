@@ -1,7 +1,7 @@
 """System checks of settings and declarations. The checks never query the database or call a project's code.
 
-A problem that `django.contrib.sitemaps` would accept is usually a warning. It is an error only if the class
-declares expressions, or if the section cannot be served at all. Other problems are errors.
+A problem in a declaration that `django.contrib.sitemaps` accepts is a warning, unless the class declares
+expressions, or the section cannot be served at all.
 """
 
 from __future__ import annotations

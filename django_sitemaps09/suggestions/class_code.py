@@ -78,7 +78,7 @@ def _edited(kind: type, names: Collection[str], declarations: list[str]) -> str 
     while above and not above[-1].strip():
         above.pop()
     below = "\n".join(line for line in lines[position:] if line is not None)
-    # Two methods that were separated by removed ones are separated by one empty line.
+    # Where methods were removed, leave one blank line.
     below = re.sub(r"\n{3,}", "\n\n", below).strip("\n")
     body = [*above, *(f"{indent}{line}" for line in declarations), *(["", below] if below.strip() else [])]
     return "\n".join(body)

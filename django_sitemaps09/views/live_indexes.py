@@ -30,7 +30,7 @@ _LASTMOD = "9999-12-31T23:59:59.999999+00:00"
 _SECONDS = 30 * 86_400
 # A higher cached number is not from this package: robots.txt has room for no more lines.
 _MAX_COUNT = 10_000
-# A page number to make the URLs of a section. No page of an export has it.
+# A placeholder for the page number in the URL of a section. No page of an export has this number.
 _NUMBER = "999999999"
 
 

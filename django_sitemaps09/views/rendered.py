@@ -92,7 +92,7 @@ def rendered_page(
             stopwatch.log("waited", len(stored.content))
             return stored
         if not is_first:
-            # The other request could not cache its page. Do not make all others wait for this one.
+            # The other request could not cache its page. Do not let all others wait for this request.
             lock.release()
         return _store(name, render(), subject)
     finally:
