@@ -1,7 +1,7 @@
 """Remember what a request has found out about a page, for `LIVE_SECONDS`, in the memory of the process.
 
-Without this, each conditional request compiles the section and its queries, and asks the cache for the page
-map, which takes ten times as long as all the other work for a response of status 304.
+Without this, each conditional request compiles the section and its queries, and reads the page map from the
+cache, which takes ten times as long as all the other work for a response of status 304.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KnownPage(NamedTuple):
 
 
 def find(request: HttpRequest, sitemaps: Sitemaps) -> KnownPage | None:
-    """Return what is known about the requested page; `None` if that is nothing, or outdated."""
+    """Return what is known about the requested page; `None` if nothing is known, or if it is outdated."""
     known = _pages.get(_key(request))
     is_valid = known is not None and known.sitemaps is sitemaps and known.etag.is_recent()
     return known if is_valid else None
@@ -51,7 +51,7 @@ def remember(
 def _key(request: HttpRequest) -> Hashable:
     """Return everything about a request that its page can depend on.
 
-    Tenants have hosts of their own, or a `KEY_FUNCTION` of the default cache that adds the tenant.
+    Tenants must have their own hosts, or the default cache a `KEY_FUNCTION` that adds the tenant.
     """
     host = request.META.get("HTTP_HOST"), request.META.get("SERVER_NAME"), request.scheme
     return get_urlconf(), get_script_prefix(), request.path, host, caching.full_key("")

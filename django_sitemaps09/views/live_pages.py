@@ -71,7 +71,7 @@ def respond(
 def _compiled_page(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> tuple[HttpResponseBase, str]:
-    """Compile the section, and return what `_answer` does for one of its pages."""
+    """Compile the section, and return the result of `_answer()` for one of its pages."""
     started = time.time()
     declarations = sections.native_mapping(sitemaps)
     if section not in declarations:
