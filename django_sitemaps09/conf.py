@@ -242,7 +242,7 @@ conf = Conf()
 
 @contextmanager
 def site_locale() -> Iterator[None]:
-    """Activate `LANGUAGE_CODE` and `TIME_ZONE` in the block."""
+    """Activate `LANGUAGE_CODE` and `TIME_ZONE` inside the block."""
     with translation.override(conf.language), timezone.override(conf.zone):
         yield
 

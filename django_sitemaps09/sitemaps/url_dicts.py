@@ -95,7 +95,7 @@ def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> lis
 
 @contextmanager
 def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Collect values that are skipped in the block. Pass them to an outer `collect_skips()` or log them."""
+    """Collect values skipped inside the block. Pass them to an outer `collect_skips()`, or log them."""
     with collect_skips() as skips:
         yield skips
     collector = _collector.get()

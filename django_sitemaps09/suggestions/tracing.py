@@ -227,7 +227,7 @@ def _refuse(problem: str) -> NoReturn:
 
 @contextmanager
 def _without_queries() -> Iterator[None]:
-    """Refuse all queries of this thread in the block."""
+    """Refuse all queries of this thread inside the block."""
 
     def refuse_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> NoReturn:
         _refuse("queries the database")
@@ -244,7 +244,7 @@ def _without_queries() -> Iterator[None]:
 
 @contextmanager
 def without_saving() -> Iterator[None]:
-    """Refuse to save and delete objects in the block, in this thread."""
+    """Refuse to save or delete objects inside the block. Other threads are not affected."""
     thread = get_ident()
 
     def refuse_change(signal: Any, sender: Any, **kwargs: Any) -> None:

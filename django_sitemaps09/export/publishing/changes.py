@@ -101,17 +101,17 @@ def _section_changes(
                 yield UrlChange(kind, name, url)
 
 
-def notify(event: Published, hook: Callable[[Published], object] | None) -> list[str]:
+def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:
     """If anything has changed, call the callback and send the signal, and return the errors of both."""
     failures: list[tuple[object, object]] = []
     if not (event.written or event.removed):
         return []
-    if hook is not None:
+    if callback is not None:
         try:
-            hook(event)
+            callback(event)
         except Exception as error:
             logger.exception("The callback `on_published` failed.")
-            failures.append((hook, error))
+            failures.append((callback, error))
     failures += published.send_robust(sender=Published, published=event)
     return [
         f"{getattr(receiver, '__qualname__', receiver)} failed after publishing: {error!r}"
