@@ -77,7 +77,7 @@ class SitemapResponse(TemplateResponse):
         return any(isinstance(node, UrlsetNode) for node in nodes)
 
     def resolve_template(self, template: Any) -> Any:
-        """Return the template that Django selects. A stock template is replaced: the copy uses our writer."""
+        """Return the template that Django selects. A stock template becomes a copy that uses our writer."""
         resolved_template: Any = super().resolve_template(template)
         origin = Path(str(getattr(getattr(resolved_template, "origin", None), "name", "")))
         if origin.parent != _CONTRIB or origin.name not in _NODES:
