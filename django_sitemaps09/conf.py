@@ -127,7 +127,10 @@ class Conf:
 
     @property
     def engine(self) -> str:
-        """Engine that renders pages: `"processes"` (default), `"serial"`, `"celery"`, or a dotted path."""
+        """Engine that renders pages: `"processes"` (default), `"serial"`, `"celery"`, `"tasks"`, or a path.
+
+        The path is the dotted path of a class.
+        """
         return self._text("ENGINE") or "processes"
 
     @property

@@ -61,9 +61,15 @@ def _check_engine(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     # Imported only here, because a site without exports does not need these modules.
     from django_sitemaps09.export.engines import engine_class
 
-    if problem := error_text(ImproperlyConfigured, engine_class, name):
-        hint = "Set 'processes', 'serial', 'celery', or the dotted path of your own engine class."
-        yield message("E007", f"SITEMAPS09['ENGINE']: {problem}", hint)
+    hint = "Set 'processes', 'serial', 'celery', 'tasks', or the dotted path of your own engine class."
+    try:
+        # An engine can check its own settings, and return a warning.
+        warning = getattr(engine_class(name), "check", lambda: None)()
+    except ImproperlyConfigured as error:
+        yield message("E007", f"SITEMAPS09['ENGINE']: {error}", hint)
+    else:
+        if warning is not None:
+            yield message("W072", f"SITEMAPS09['ENGINE']: {warning}", hint)
 
 
 def export_settings(options: Mapping[str, Any]) -> list[str]:

@@ -61,9 +61,9 @@ app.autodiscover_tasks()
     "engine.py": """
 import json, os
 from pathlib import Path
-from django_sitemaps09.export.engines import celery
+from django_sitemaps09.export.engines import celery, queues
 celery._RETRIES["max_retries"] = 1
-celery._AGAIN = 0.5
+queues._AGAIN = 0.5
 class Hasty(celery.Celery):
     patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
     notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))
@@ -82,13 +82,20 @@ class Doubling(Hasty):
 class Site:
     """A project with its own queue at a broker."""
 
+    project = PROJECT
+    #: What the log of a worker contains when the worker is ready.
+    ready = "ready."
+    #: A line of that log for a page that a worker has received or completed.
+    task_lines = r"Task django_sitemaps09\.render\[(.+)\] "
+    states = ("received", "succeeded")
+
     def __init__(self, folder: Path, broker: str | None, database: Path, **celery: Any) -> None:
         self.folder, self.broker = folder, broker
         self.queue = f"sitemaps09-tests-{token_hex(6)}"
         self.logs: list[Path] = []
         shop = folder / "shop"
         shop.mkdir(parents=True)
-        for name, text in PROJECT.items():
+        for name, text in self.project.items():
             (shop / name).write_text(text)
         self.database = {
             "ENGINE": "django.db.backends.sqlite3",
@@ -158,18 +165,20 @@ class Site:
             for _ in range(count):
                 log = self.folder / f"worker-{len(self.logs)}.log"
                 self.logs.append(log)
-                options = ["-Q", self.queue, "-n", f"{token_hex(4)}@localhost", "-c", "1"]
-                quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
                 file = stack.enter_context(log.open("w"))
-                command = ["celery", "-A", "shop.queue", "worker", *options, *quiet]
-                process = self.start(*command, worker=True, out=file, **given)
+                process = self.start(*self.worker_command(), worker=True, out=file, **given)
                 processes.append(stack.enter_context(process))
                 stack.callback(end, process)
             for log, process in zip(self.logs[-count:], processes, strict=True):
-                ready = partial(began, process, log)
+                ready = partial(began, process, log, self.ready)
                 until(ready, "a worker never began")
                 assert process.poll() is None, log.read_text()
             yield processes
+
+    def worker_command(self) -> list[str]:
+        options = ["-Q", self.queue, "-n", f"{token_hex(4)}@localhost", "-c", "1"]
+        quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
+        return ["celery", "-A", "shop.queue", "worker", *options, *quiet]
 
     def said(self) -> str:
         """Return the logs of all workers."""
@@ -181,13 +190,12 @@ class Site:
 
     def are_idle(self) -> None:
         """Wait until workers have received and finished all messages."""
-        until(lambda: self.sent() <= len(self._tasks("received")), "messages never came to a worker")
-        until(
-            lambda: self._tasks("received") == self._tasks("succeeded"), "workers never ended their pages"
-        )
+        begun, ended = self.states
+        until(lambda: self.sent() <= len(self._tasks(begun)), "messages never came to a worker")
+        until(lambda: self._tasks(begun) == self._tasks(ended), "workers never ended their pages")
 
     def _tasks(self, state: str) -> set[str]:
-        return set(re.findall(rf"Task django_sitemaps09\.render\[(.+)\] {state}", self.said()))
+        return set(re.findall(self.task_lines + state, self.said()))
 
     def clear(self) -> None:
         """Delete the queue from the broker."""
@@ -209,8 +217,8 @@ class Site:
                         channel.exchange_delete(name)
 
 
-def began(process: subprocess.Popen[str], log: Path) -> bool:
-    return process.poll() is not None or "ready." in log.read_text()
+def began(process: subprocess.Popen[str], log: Path, ready: str) -> bool:
+    return process.poll() is not None or ready in log.read_text()
 
 
 def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
@@ -264,25 +272,6 @@ def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
             return site
 
         yield made
-
-
-@pytest.fixture(scope="module", params=BROKERS)
-def crew(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
-) -> Iterator[Site]:
-    """Start two workers for all tests that leave them unchanged.
-
-    One pair has no result backend, the other has one that does not respond.
-    """
-    broker = request.param
-    require(broker)
-    backend = {} if broker == "redis" else {"CELERY_RESULT_BACKEND": NOWHERE}
-    site = Site(tmp_path_factory.mktemp("celery") / "site", broker, database, **backend)
-    try:
-        with site.working(2, ROOT=str(site.folder / "theirs")):
-            yield site
-    finally:
-        site.clear()
 
 
 def runs(folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Engines that render the pages of an export: this process, several processes, or Celery workers."""
+"""Engines that render the pages of an export: this process, several processes, or workers of a queue."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from django_sitemaps09.export.rendering.engine import Engine as Engine
 ENGINES = {
     "processes": "django_sitemaps09.export.engines.processes.Processes",
     "celery": "django_sitemaps09.export.engines.celery.Celery",
+    "tasks": "django_sitemaps09.export.engines.django_tasks.DjangoTasks",
 }
 # Maximum number of workers by default. Each needs a database connection and about 60 MB of memory.
 _MAX_DEFAULT_WORKERS = 8
@@ -58,7 +59,8 @@ def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
     except ImportError as error:
         raise ImproperlyConfigured(
             f"The engine {name!r} cannot be imported ({error}). Use 'serial', 'processes', 'celery' "
-            "(which needs the extra `celery`), or the dotted path of a class."
+            "(which needs the extra `celery`), 'tasks' (which needs Django 6.0 or the extra `tasks`), or "
+            "the dotted path of a class."
         ) from error
     if not all(hasattr(engine_type, name) for name in ("submit", "__enter__", "__exit__")):
         raise ImproperlyConfigured(f"The engine {name!r} does not have the methods of {__name__}.Engine.")
@@ -94,7 +96,7 @@ def _unseen_rows() -> str | None:
 
 _DAEMON = (
     "An export with several workers cannot run in a daemonic process, such as a Celery worker, which "
-    "must not start other processes. Use --workers 1 or --engine celery."
+    "must not start other processes. Use --workers 1, --engine celery or --engine tasks."
 )
 _PASSED = (
     "Other processes cannot find sections that are passed to export(). Set SITEMAPS09['SITEMAPS'] to "

@@ -1,6 +1,6 @@
-"""Messages to workers, sent through a broker, and their replies in files: both are signed JSON.
+"""Messages to workers, sent through a queue, and their replies in files: both are signed JSON.
 
-Attackers with write access to the broker or to a run's folder must not control what workers import, read or
+Attackers with write access to the queue or to a run's folder must not control what workers import, read or
 write, or what is published. Therefore, a message or a reply is not used before its signature is verified.
 """
 
@@ -53,7 +53,7 @@ def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
     Raise `ExportError` if the active URLconf has no dotted path, since workers could not import it.
     """
     if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
-        raise ExportError("The active URLconf has no dotted path, so Celery workers cannot import it.")
+        raise ExportError("The active URLconf has no dotted path, so workers cannot import it.")
     targets = [
         {**target._asdict(), "output": target.output and str(target.output.resolve())}
         for target in renderer.targets

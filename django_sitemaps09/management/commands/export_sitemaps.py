@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
 from django_sitemaps09 import sections
-from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export import (
     Report,
     SectionReport,
@@ -26,6 +23,7 @@ from django_sitemaps09.export import (
 )
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import LenientStream, flush_or_discard
@@ -83,7 +81,9 @@ class Command(BaseCommand):
             help="remove this published section; it must no longer be declared",
         )
         add(
-            "--engine", metavar="NAME", help="serial, processes, celery, or a dotted path (default: ENGINE)"
+            "--engine",
+            metavar="NAME",
+            help="serial, processes, celery, tasks, or a dotted path (default: ENGINE)",
         )
         add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
         add("--changes", action=flag, help="count the URLs that are added, removed and changed")
@@ -130,11 +130,8 @@ class Command(BaseCommand):
         _check_combination(options)
         try:
             failures = run(options)
-        except ExportRunningError as error:
-            # EX_TEMPFAIL of sysexits.h: try again later.
-            raise CommandError(str(error), returncode=75) from error
-        except (SitemapError, ImproperlyConfigured, DatabaseError, OSError) as error:
-            raise CommandError(str(error)) from error
+        except EXPORT_ERRORS as error:
+            raise CommandError(str(error), returncode=exit_status(error)) from error
         if failures:
             raise CommandError("\n".join(dict.fromkeys(failures)))
 

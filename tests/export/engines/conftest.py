@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.celery_project import crew, database, make_site
+from tests.support.celery_project import database, make_site
 from tests.support.engine_project import meeting_place, project
+from tests.support.tasks_project import crew, make_tasks_site, tasks_database
 
-__all__ = ["crew", "database", "make_site", "meeting_place", "project"]
+__all__ = [
+    "crew", "database", "make_site", "make_tasks_site", "meeting_place", "project", "tasks_database",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Exports on Celery workers, with a real Redis and a real RabbitMQ."""
+"""Exports on workers of Celery, with a real Redis and a real RabbitMQ, and of Django Tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, 
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import STATE, LocalStore
-from tests.support.celery_project import NOBODY, Site, end, one_crew, result, runs
+from tests.support.celery_project import BROKERS, NOBODY, Site, end, one_crew, result, runs
 from tests.support.celery_sections import DOUBLING, HASTY
 from tests.support.engine_project import PAGE, ROWS, content, locations, touched
 from tests.support.waiting import until
@@ -27,7 +27,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 
-class TestAnExportOnCeleryWorkers:
+class TestAnExportOnWorkers:
     def test_is_the_same_as_by_the_command_alone(self, crew: Site, tmp_path: Path) -> None:
         serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a", "odd", "one")
         report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", "odd", "one")
@@ -86,6 +86,7 @@ class TestAnExportOnCeleryWorkers:
 
 
 class TestAMessage:
+    @pytest.mark.parametrize("crew", BROKERS, indirect=True)
     def test_that_is_delivered_twice_at_the_same_time_or_too_late_changes_nothing(
         self, crew: Site, tmp_path: Path
     ) -> None:
@@ -118,6 +119,7 @@ class TestAPage:
         assert report["published"]
         assert runs(tmp_path) == []
 
+    @pytest.mark.parametrize("crew", BROKERS, indirect=True)
     def test_that_kills_each_worker_is_not_retried_forever(self, crew: Site, tmp_path: Path) -> None:
         report = crew.run("exported", str(tmp_path), HASTY, "deadly", "a")
         [failure] = report["failures"]

@@ -1,0 +1,17 @@
+"""The task of Django Tasks that runs a whole export: `export.enqueue()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_sitemaps09.export.engines.django_tasks import route, tasks
+from django_sitemaps09.export.unattended import run_export
+
+__all__ = ["export"]
+
+
+# Pages prefer the names in reverse order, so that an export does not take the place of its pages.
+@tasks.task(**route("default", "sitemaps"))  # type: ignore[untyped-decorator]
+def export(*sections: str, **options: Any) -> dict[str, Any]:
+    """Export all sections, or those that are named, and return the exit status of the command."""
+    return run_export(*sections, **options)

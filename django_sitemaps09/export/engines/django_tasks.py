@@ -1,0 +1,88 @@
+"""Render pages in workers of Django Tasks: `django.tasks` of Django 6, or the package `django-tasks`."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+
+from django_sitemaps09.export.engines.queues import QueueEngine, answer
+from django_sitemaps09.export.rendering.retry import retry
+
+logger = logging.getLogger(__name__)
+
+_PACKAGE = "django.tasks" if find_spec("django.tasks") else "django_tasks"
+tasks: Any = import_module(_PACKAGE)
+_DUMMY: Any = import_module(f"{_PACKAGE}.backends.dummy").DummyBackend
+_IMMEDIATE: Any = import_module(f"{_PACKAGE}.backends.immediate").ImmediateBackend
+
+
+def route(*names: str) -> dict[str, str]:
+    """Return the first backend with one of these names, and its first queue with one of them.
+
+    Raise `ImproperlyConfigured` if there is none.
+    """
+    alias = next((name for name in names if name in tasks.task_backends), names[-1])
+    queues = tasks.task_backends[alias].queues or {"default"}
+    queue = next((name for name in names if name in queues), None)
+    if queue is None:
+        raise ImproperlyConfigured(
+            f"The backend {alias!r} of TASKS has no queue for sitemaps. Add 'sitemaps' or 'default' to its "
+            f"QUEUES, which are {', '.join(map(repr, sorted(queues)))}."
+        )
+    return {"backend": alias, "queue_name": queue}
+
+
+class DjangoTasks(QueueEngine):
+    """Engine that sends pages to the backend and the queue `sitemaps` of `TASKS`, or else to `default`."""
+
+    worker_name = "worker of Django Tasks"
+    shown_errors = (DatabaseError,)
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        if warning := self.check():
+            logger.warning("%s", warning)
+
+    @staticmethod
+    def check() -> str | None:
+        """Return a warning about the backend; raise `ImproperlyConfigured` if it never runs a task."""
+        alias = _page_route()["backend"]
+        backend = tasks.task_backends[alias]
+        if isinstance(backend, _DUMMY):
+            raise ImproperlyConfigured(
+                f"The backend {alias!r} of TASKS is a DummyBackend, which never runs a task. {_WORKERS}"
+            )
+        if isinstance(backend, _IMMEDIATE):
+            return (
+                f"The backend {alias!r} of TASKS is an ImmediateBackend, so the export itself renders all "
+                f"pages, one after the other. {_WORKERS}"
+            )
+        return None
+
+    def put(self, message: str) -> None:
+        retry(lambda: render.using(**_page_route()).enqueue(message), "Sending a page")
+
+    def queue_label(self) -> str:
+        return "the queue {queue_name!r} of the backend {backend!r} of TASKS".format(**_page_route())
+
+    def worker_command(self) -> str:
+        options = "--backend {backend} --queue-name {queue_name}".format(**_page_route())
+        return f"with django-tasks-db: manage.py db_worker {options}"
+
+
+def _page_route() -> dict[str, str]:
+    return route("sitemaps", "default")
+
+
+@tasks.task(takes_context=True, **_page_route())  # type: ignore[untyped-decorator]
+def render(context: Any, message: str) -> None:
+    """Render one page of an export in a worker."""
+    answer(message, DjangoTasks.worker_name, is_redelivered=context.attempt > 1)
+
+
+_WORKERS = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."

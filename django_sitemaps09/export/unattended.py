@@ -1,0 +1,73 @@
+"""Run an export in the worker of a queue, and return the exit status of the command as a value for JSON."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+
+from django_sitemaps09.exceptions import ExportRunningError, SitemapError
+from django_sitemaps09.export.api import export, export_hosts
+from django_sitemaps09.export.report import Report
+
+logger = logging.getLogger(__name__)
+
+#: Exceptions that end the command with a message and a status. Other exceptions are mistakes in code.
+EXPORT_ERRORS = (SitemapError, ImproperlyConfigured, DatabaseError, OSError)
+
+
+def exit_status(error: Exception) -> int:
+    """Return the exit status of the command for one of the `EXPORT_ERRORS`."""
+    # EX_TEMPFAIL of sysexits.h: try again later.
+    return 75 if isinstance(error, ExportRunningError) else 1
+
+
+def run_export(
+    *sections: str,
+    base_urls: Sequence[str] = (),
+    changed_only: bool = False,
+    rebalance: bool = False,
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Export the named sections, or all of them, and return the exit status and a summary for each host.
+
+    The arguments come from a queue, which is not trusted with paths, code to import, or the confirmation of
+    losses. Therefore, all other options of an export come from the settings.
+    """
+    try:
+        reports = _export(
+            base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
+        )
+    except EXPORT_ERRORS as error:
+        logger.error("The export has failed: %s", error)
+        return {"status": exit_status(error), "failures": [str(error)], "warnings": [], "hosts": []}
+    failures = dict.fromkeys(failure for report in reports for failure in report.failures)
+    warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
+    for text in (*failures, *warnings):
+        logger.warning("%s", text)
+    return {
+        "status": 1 if failures else 0,
+        "failures": [*failures],
+        "warnings": [*warnings],
+        "hosts": [_summary(report) for report in reports],
+    }
+
+
+def _export(base_urls: Sequence[str], sections: Sequence[str], **options: bool) -> Sequence[Report]:
+    if len(base_urls) > 1:
+        return [*export_hosts(base_urls, sections, **options).values()]  # type: ignore[arg-type]
+    return [export(sections, base_url=next(iter(base_urls), None), **options)]  # type: ignore[arg-type]
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    return {
+        "index_url": report.index_url,
+        "published": report.published,
+        "urls": report.urls,
+        "written": len(report.written),
+        "deleted": len(report.deleted),
+        "seconds": round(report.seconds, 3),
+    }

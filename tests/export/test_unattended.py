@@ -1,0 +1,106 @@
+"""Exports that a queue starts: the exit status of the command and a summary, as a value for JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemaps09.export.unattended import run_export
+from django_sitemaps09.stores import LocalStore, exclusive_lock
+from tests.support.configuration import BASE
+from tests.support.exports import Bad, Failing, content, touched
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+
+@pytest.fixture
+def root(folder: Path, configure: Callable[..., None], register: Callable[..., None]) -> Path:
+    """The configured folder of two sections."""
+    configure(ROOT=str(folder))
+    register(a=Numbers(3), b=Numbers(2))
+    return folder
+
+
+def error_of_command(*names: str, **options: bool) -> CommandError:
+    with pytest.raises(CommandError) as raised:
+        call_command("export_sitemaps", *names, verbosity=0, **options)
+    return raised.value
+
+
+def test_the_result_has_the_status_and_a_summary_as_json(root: Path) -> None:
+    result = run_export()
+    assert json.loads(json.dumps(result)) == result
+    assert result["hosts"][0].pop("seconds") > 0
+    summary = {"index_url": f"{BASE}/sitemap.xml", "published": True, "urls": 5, "written": 3, "deleted": 0}
+    assert result == {"status": 0, "failures": [], "warnings": [], "hosts": [summary]}
+    assert {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz", "sitemap.xml"} <= content(root).keys()
+
+
+def test_only_the_named_sections_are_exported(root: Path) -> None:
+    assert run_export("b", changed_only=True)["status"] == 0
+    assert "sitemap-a-1.xml.gz" not in content(root)
+
+
+def test_several_hosts_have_a_summary_each(root: Path) -> None:
+    result = run_export(base_urls=["https://a.example", "https://b.example"])
+    assert [(host["index_url"], host["urls"]) for host in result["hosts"]] == [
+        ("https://a.example/sitemap.xml", 5),
+        ("https://b.example/sitemap.xml", 5),
+    ]
+    assert (root / "a.example" / "sitemap.xml").exists()
+
+
+def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Path) -> None:
+    run_export()
+    before = touched(root)
+    with exclusive_lock(LocalStore(root)):
+        result = run_export()
+        assert error_of_command().returncode == result["status"] == 75
+    assert result["failures"] == [f"Another export is writing to {root}; nothing was changed."]
+    assert result["hosts"] == []
+    assert touched(root) == before
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [(["nope"], {}), ([], {"ROOT": None}), ([], {"BASE_URL": "nope"}), (["fails"], {}), (["bad"], {})],
+)
+def test_any_other_failure_has_the_status_of_the_command(
+    root: Path,
+    configure: Callable[..., None],
+    register: Callable[..., None],
+    names: list[str],
+    keys: dict[str, Any],
+) -> None:
+    register(a=Numbers(3), fails=Failing(3, 1), bad=Bad(3, [1]))
+    configure(**keys)
+    strict = names == ["bad"]
+    result = run_export(*names, strict=strict)
+    error = error_of_command(*names, strict=strict)
+    assert (result["status"], "\n".join(result["failures"])) == (error.returncode, str(error))
+    assert result["status"] == 1
+    assert not any(host["published"] for host in result["hosts"])
+
+
+@pytest.mark.parametrize(
+    "name", ["output", "robots", "engine", "force", "remove", "sitemaps", "on_published"]
+)
+def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        run_export(**{name: "x"})
+    assert not root.exists()
+
+
+def test_a_mistake_in_code_is_raised(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
+    with pytest.raises(ZeroDivisionError):
+        run_export()

@@ -1,0 +1,105 @@
+"""A temporary project whose pages are rendered by workers of Django Tasks, with the queue in its database.
+
+The workers are those of the package django-tasks-db. Otherwise, the project is that of `celery_project`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import services
+from tests.support.celery_project import BROKERS, NOWHERE, PROJECT, Site, end, require
+from tests.support.waiting import DEADLINE
+
+DATABASE = "django_tasks_db.DatabaseBackend"
+FILES = {
+    "__init__.py": """
+import os, signal
+from threading import Thread
+def end_with_the_tests():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+if "SITEMAPS09_TESTS_WORKER" in os.environ:
+    Thread(target=end_with_the_tests, daemon=True).start()
+""",
+    "settings.py": PROJECT["settings.py"]
+    + """
+INSTALLED_APPS = [*INSTALLED_APPS, "django_tasks_db"]
+""",
+    "engine.py": PROJECT["engine.py"]
+    .replace("import celery, queues", "import django_tasks, queues")
+    .replace('celery._RETRIES["max_retries"] = 1\n', "")
+    .replace("celery.Celery", "django_tasks.DjangoTasks"),
+}
+
+
+class TasksSite(Site):
+    """A project with its own queue in its own copy of the database."""
+
+    project = FILES
+    ready = "Starting worker"
+    task_lines = r"Task id=(\S+) path=django_sitemaps09\.\S+ state="
+    states = ("RUNNING", "SUCCESSFUL")
+
+    def __init__(self, folder: Path, database: Path, **tasks: Any) -> None:
+        super().__init__(folder, None, folder / "db.sqlite3")
+        shutil.copyfile(database, folder / "db.sqlite3")
+        # The settings for one test replace these.
+        self.celery = {"TASKS": {"default": {"BACKEND": DATABASE, "QUEUES": ["default", "sitemaps"]}}}
+        self.celery |= tasks
+
+    def worker_command(self) -> list[str]:
+        quick = ["--interval", "0.05", "--no-startup-delay"]
+        return ["django", "db_worker", "--queue-name", "*", *quick]
+
+
+def require_tasks() -> None:
+    services.require_packages("django_tasks_db")
+
+
+@pytest.fixture(scope="module")
+def tasks_database(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
+    """Create the rows, and the empty queue."""
+    require_tasks()
+    site = TasksSite(tmp_path_factory.mktemp("tasks-rows") / "site", database)
+    process = site.start("django", "migrate", "django_tasks_database", "--verbosity", "0")
+    with process:
+        try:
+            _, err = process.communicate(timeout=DEADLINE)
+        finally:
+            end(process)
+    assert process.returncode == 0, err
+    return site.folder / "db.sqlite3"
+
+
+@pytest.fixture
+def make_tasks_site(tmp_path: Path, tasks_database: Path) -> Callable[..., TasksSite]:
+    """A project for one test, without workers."""
+    return lambda **tasks: TasksSite(tmp_path / "site", tasks_database, **tasks)
+
+
+@pytest.fixture(scope="module", params=[*BROKERS, "tasks"])
+def crew(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
+) -> Iterator[Site]:
+    """Start two workers for all tests that leave them unchanged.
+
+    One pair of Celery workers has no result backend, the other has one that does not respond.
+    """
+    broker, folder = request.param, tmp_path_factory.mktemp("crew") / "site"
+    if broker == "tasks":
+        site: Site = TasksSite(folder, request.getfixturevalue("tasks_database"))
+    else:
+        require(broker)
+        backend = {} if broker == "redis" else {"CELERY_RESULT_BACKEND": NOWHERE}
+        site = Site(folder, broker, database, **backend)
+    try:
+        with site.working(2, ROOT=str(folder / "theirs")):
+            yield site
+    finally:
+        site.clear()
