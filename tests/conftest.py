@@ -10,6 +10,7 @@ from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
 from tests.support import services
+from tests.support.celery_project import database, make_site
 from tests.support.clock import clock
 from tests.support.configuration import _configured, configure, folder, register, umask
 from tests.support.databases import SERVERS, using
@@ -18,10 +19,12 @@ from tests.support.replicas import replica
 from tests.support.schemas import schema
 from tests.support.services import bucket, declare, s3, shared_cache
 from tests.support.strict_readers import sitemap_js
+from tests.support.tasks_project import backends, make_tasks_site, tasks_database
 
 __all__ = [
-    "_configured", "bucket", "clock", "configure", "declare", "folder", "register", "replica",
-    "s3", "schema", "shared_cache", "sitemap_js", "umask", "using",
+    "_configured", "backends", "bucket", "clock", "configure", "database", "declare", "folder", "make_site",
+    "make_tasks_site", "register", "replica", "s3", "schema", "shared_cache", "sitemap_js",
+    "tasks_database", "umask", "using",
 ]  # fmt: skip
 
 # No example has a deadline, because a busy machine does not break an invariant. A thorough run tries new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -97,6 +98,26 @@ def test_an_invalid_engine_is_an_error(settings: Any, engine: str) -> None:
 )
 def test_a_valid_engine_is_not_reported(settings: Any, engine: str) -> None:
     settings.SITEMAPS09 = {"ENGINE": engine}
+    assert checks.check_settings() == []
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("backend", "code", "what"),
+    [
+        ("Dummy", "sitemaps09.E007", "never runs a task"),
+        ("Immediate", "sitemaps09.W072", "the export itself renders all pages"),
+        ("nowhere.Backend", "sitemaps09.E007", "nowhere.Backend"),
+    ],
+)
+def test_a_backend_of_django_tasks_without_workers_is_reported(
+    settings: Any, backends: Callable[..., None], backend: str, code: str, what: str
+) -> None:
+    backends(default=backend)
+    settings.SITEMAPS09 = {"ENGINE": "tasks"}
+    (found,) = checks.check_settings()
+    assert (found.id, what in str(found.msg)) == (code, True)
+    backends(default="Dummy", sitemaps="django_tasks_db.DatabaseBackend")
     assert checks.check_settings() == []
 
 

@@ -88,6 +88,8 @@ class Site:
     #: A line of that log for a page that a worker has received or completed.
     task_lines = r"Task django_sitemaps09\.render\[(.+)\] "
     states = ("received", "succeeded")
+    #: More options of a worker.
+    options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, broker: str | None, database: Path, **celery: Any) -> None:
         self.folder, self.broker = folder, broker
@@ -178,7 +180,7 @@ class Site:
     def worker_command(self) -> list[str]:
         options = ["-Q", self.queue, "-n", f"{token_hex(4)}@localhost", "-c", "1"]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
-        return ["celery", "-A", "shop.queue", "worker", *options, *quiet]
+        return ["celery", "-A", "shop.queue", "worker", *options, *quiet, *self.options]
 
     def said(self) -> str:
         """Return the logs of all workers."""

@@ -1,4 +1,4 @@
-"""Sections that Celery workers render, and functions for `python -m tests.support.celery_sections`."""
+"""Sections that workers of queues render, and functions for `python -m tests.support.celery_sections`."""
 
 from __future__ import annotations
 
@@ -137,6 +137,20 @@ def send_again() -> None:
     from shop.engine import Hasty
 
     Hasty(1)._send(json.loads(gate("sent").read_text().splitlines()[-1]))
+
+
+def enqueued(*names: str) -> list[Any]:
+    """Run an export in a worker of Django Tasks, and return the status and the result of its task."""
+    from django_sitemaps09.django_tasks import export
+
+    result = export.enqueue(*names)
+
+    def is_finished() -> bool:
+        result.refresh()
+        return bool(result.is_finished)
+
+    until(is_finished, "no worker completed the export")
+    return [str(result.status), result.return_value]
 
 
 def modules() -> list[str]:

@@ -83,6 +83,23 @@ def make_tasks_site(tmp_path: Path, tasks_database: Path) -> Callable[..., Tasks
     return lambda **tasks: TasksSite(tmp_path / "site", tasks_database, **tasks)
 
 
+@pytest.fixture
+def backends(settings: Any) -> Callable[..., None]:
+    """Set `TASKS`, by the class of each backend and its queues."""
+    require_tasks()
+    from django_sitemaps09.export.engines.django_tasks import tasks
+
+    def declare(*queues: str, **classes: str) -> None:
+        ours = f"{tasks.__name__}.backends."
+        settings.TASKS = {
+            alias: {"BACKEND": name if "." in name else f"{ours}{name.lower()}.{name}Backend"}
+            | ({"QUEUES": list(queues)} if queues else {})
+            for alias, name in classes.items()
+        }
+
+    return declare
+
+
 @pytest.fixture(scope="module", params=[*BROKERS, "tasks"])
 def crew(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path

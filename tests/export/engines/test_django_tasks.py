@@ -1,0 +1,157 @@
+"""Pages on workers of Django Tasks: a real database worker, and the backends that Django has."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+
+from django_sitemaps09.export import engines
+from tests.support import celery_sections
+from tests.support.celery_project import NOBODY, result, runs
+from tests.support.celery_sections import HASTY
+from tests.support.configuration import BASE
+from tests.support.engine_project import PAGE, content, fill
+from tests.support.tasks_project import DATABASE, TasksSite
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.services
+
+
+@pytest.mark.slow
+class TestADatabaseWorker:
+    def test_that_is_killed_leaves_its_page_to_another_one(
+        self, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
+    ) -> None:
+        site = make_tasks_site()
+        serial = site.run("exported", str(tmp_path / "serial"), "serial", "held")
+        command = ["tests.support.celery_sections", "exported", str(tmp_path / "tasks"), HASTY, "held"]
+        with site.working(2):
+            process = site.start(*command, environ={"SITEMAPS09_TESTS_PATIENCE": "1.5"})
+            until(lambda: [*site.gate().glob("killed-*")], "no worker took the page")
+            [taken] = site.gate().glob("killed-*")
+            os.killpg(int(taken.name.rpartition("-")[2]), signal.SIGKILL)
+            site.gate("killed").touch()
+            report, warned = result(process)
+        assert report == serial
+        assert content(tmp_path / "tasks") == content(tmp_path / "serial")
+        assert "No worker of Django Tasks has returned Section 'held', page " in warned
+        assert "sending the task again" in warned
+        assert len([*site.gate().glob("killed-*")]) == 2
+        assert runs(tmp_path / "tasks") == []
+
+    def test_with_another_version_or_secret_key_is_refused(
+        self, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
+    ) -> None:
+        site = make_tasks_site()
+        with site.working(1, environ={"SITEMAPS09_TESTS_RELEASE": "99.1"}):
+            [failure] = site.run("exported", str(tmp_path), HASTY, "a")["failures"]
+        assert "worker of Django Tasks on " in failure
+        assert "the worker is incompatible: its release (" in failure
+        hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.7", "SITEMAPS09_TESTS_NOTICE": "0.5"}
+        command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "a"]
+        with site.working(1, celery={"SECRET_KEY": "another"}):
+            report, warned = result(site.start(*command, environ=hasty))
+        assert "its log says whether it rejected a page" in report["failures"][0]
+        assert "A message was rejected and ignored: it is not signed with the SECRET_KEY of" in site.said()
+        assert NOBODY in warned
+        assert "in the queue 'sitemaps' of the backend 'default' of TASKS. Start a worker" in warned
+        assert "manage.py db_worker --backend default --queue-name sitemaps" in warned
+        assert content(tmp_path) == {}
+
+    def test_without_tables_is_an_error_at_once(
+        self, database: Path, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
+    ) -> None:
+        site = make_tasks_site()
+        site.database["NAME"] = str(database)
+        report = site.run("exported", str(tmp_path / "public"), HASTY, "a", "b")
+        assert len(report["failures"]) == 2
+        for failure in report["failures"]:
+            assert "does not accept messages (OperationalError: no such table: django_tasks_da" in failure
+        assert not report["published"]
+
+
+@pytest.mark.django_db
+class TestABackend:
+    @pytest.fixture(autouse=True)
+    def _configure(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        sections = "tests.support.celery_sections.SECTIONS"
+        settings.SITEMAPS09 = {"SITEMAPS": sections, "BASE_URL": BASE, "MAX_URLS": PAGE}
+        # This process also runs the tasks, so its rows are seen.
+        monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+
+    def test_that_runs_tasks_at_once_renders_the_same_bytes(
+        self, backends: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        fill()
+        backends(default="Immediate")
+        serial = celery_sections.exported(str(tmp_path / "serial"), "serial", "a", "odd", "one")
+        assert celery_sections.exported(str(tmp_path / "tasks"), "tasks", "a", "odd", "one") == serial
+        assert serial["published"]
+        assert content(tmp_path / "tasks") == content(tmp_path / "serial")
+        assert runs(tmp_path / "tasks") == []
+        assert "the export itself renders all pages" in caplog.text
+
+    def test_that_never_runs_a_task_is_an_error(
+        self, backends: Callable[..., None], tmp_path: Path
+    ) -> None:
+        backends(default="Dummy")
+        for options in ({"engine": "tasks"}, {"engine": "tasks", "workers": 1}):
+            with pytest.raises(CommandError, match="'default' of TASKS is a DummyBackend, which"):
+                call_command("export_sitemaps", output=str(tmp_path / "public"), **options)
+        assert not (tmp_path / "public").exists()
+
+    def test_that_cannot_be_imported_is_an_error(self, backends: Callable[..., None]) -> None:
+        backends(default="nowhere.Backend")
+        with pytest.raises(ImproperlyConfigured, match="nowhere"):
+            engines.engine("tasks", 2, elsewhere=True)
+
+
+class TestTheQueue:
+    @pytest.mark.parametrize(
+        ("queues", "aliases", "page", "whole"),
+        [
+            ([], ["default"], ("default", "default"), ("default", "default")),
+            (["default", "sitemaps"], ["default"], ("default", "sitemaps"), ("default", "default")),
+            (["mail", "sitemaps"], ["default"], ("default", "sitemaps"), ("default", "sitemaps")),
+            (["default"], ["default", "sitemaps"], ("sitemaps", "default"), ("default", "default")),
+        ],
+    )
+    def test_is_named_sitemaps_for_pages_and_default_for_exports(
+        self,
+        backends: Callable[..., None],
+        queues: list[str],
+        aliases: list[str],
+        page: tuple[str, str],
+        whole: tuple[str, str],
+    ) -> None:
+        from django_sitemaps09.export.engines import django_tasks
+
+        backends(*queues, **dict.fromkeys(aliases, DATABASE))
+        assert tuple(django_tasks.route("sitemaps", "default").values()) == page
+        assert tuple(django_tasks.route("default", "sitemaps").values()) == whole
+        backend, queue = page
+        engine: Any = engines.engine_class("tasks")(2)
+        assert engine.queue_label() == f"the queue {queue!r} of the backend {backend!r} of TASKS"
+
+    def test_must_exist(self, backends: Callable[..., None]) -> None:
+        backends("mail", "news", default=DATABASE)
+        with pytest.raises(ImproperlyConfigured, match="Add 'sitemaps' or 'default' to its QUEUES, which"):
+            engines.engine_class("tasks")(2)
+
+
+def test_without_django_tasks_the_engine_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "django_sitemaps09.export.engines.django_tasks", raising=False)
+    monkeypatch.delattr(engines, "django_tasks", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "django_tasks", None)
+    with pytest.raises(ImproperlyConfigured, match=r"which needs Django 6.0 or the extra `tasks`"):
+        engines.engine_class("tasks")(2)
