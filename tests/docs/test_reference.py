@@ -146,7 +146,7 @@ def test_every_public_name_is_described(name: str) -> None:
     assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
 
 
-@pytest.mark.parametrize("module", ["", ".views", ".export", ".suggestions"])
+@pytest.mark.parametrize("module", ["", ".views", ".export", ".suggestions", ".tasks"])
 def test_the_public_names_are_those_that_modules_list(module: str) -> None:
     path = f"django_sitemaps09{module}"
     assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)

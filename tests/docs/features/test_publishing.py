@@ -24,8 +24,11 @@ from tests.docs.features.project import (
     ROBOTS,
     SIGNAL,
     STORAGES,
+    TASKS,
+    TASKS_ENGINE,
     TESTING,
     VERIFY,
+    WORKER,
     checked,
     declared,
     live,
@@ -42,6 +45,13 @@ def _celery() -> None:
     require_packages("celery")
 
 
+@pytest.fixture
+def _tasks(settings: Any) -> None:
+    """Skip the test without Django Tasks; otherwise, install the app of its database backend."""
+    require_packages("django_tasks_db")
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django_tasks_db"]
+
+
 @pytest.mark.services
 @pytest.mark.usefixtures("_celery")
 @snippet_of(ENGINE)
@@ -51,6 +61,58 @@ def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> 
     assert checked() == []
     assert patient.patience == 3600.0
     assert patient.patience != patient.__mro__[1].patience
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("_tasks")
+@snippet_of(TASKS)
+def test_the_settings_of_django_tasks_pass_the_checks(snippet: Snippet, settings: Any) -> None:
+    module = snippet.run("shop_settings")
+    settings.TASKS, settings.SITEMAPS09 = module.TASKS, module.SITEMAPS09
+    assert checked() == []
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("_tasks")
+@snippet_of(TASKS_ENGINE)
+def test_the_patience_of_django_tasks_can_be_set(
+    snippet: Snippet, settings: Any, backends: Callable[..., None]
+) -> None:
+    impatient = snippet.run("shop.engines").Impatient
+    backends(default="django_tasks_db.DatabaseBackend")
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Impatient"}
+    assert checked() == []
+    assert impatient.patience < impatient.__mro__[1].patience
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("_celery")
+@snippet_of(WORKER)
+def test_the_schedule_of_celery_beat_exports(
+    snippet: Snippet, can: Product, tmp_path: Path, settings: Any
+) -> None:
+    from django_sitemaps09 import tasks
+
+    register("products", declared("pass"))
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": str(tmp_path)}
+    entries = snippet.run("shop.schedule").CELERY_BEAT_SCHEDULE
+    for entry in entries.values():
+        assert entry["task"] == tasks.export.name
+        assert tasks.export(*entry.get("args", ()), **entry.get("kwargs", {}))["status"] == 0
+    assert (tmp_path / "sitemap.xml").exists()
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("_tasks")
+@snippet_of(WORKER, 1)
+def test_django_tasks_export(
+    snippet: Snippet, can: Product, tmp_path: Path, settings: Any, backends: Callable[..., None]
+) -> None:
+    register("products", declared("pass"))
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": str(tmp_path)}
+    backends(default="Immediate")
+    snippet.run("shop.exports")
+    assert (tmp_path / "sitemap.xml").exists()
 
 
 @snippet_of(STORAGES)

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import engines
+from django_sitemaps09.export.engines import messages
 from tests.support import celery_sections
 from tests.support.celery_project import NOBODY, result, runs
 from tests.support.celery_sections import HASTY
@@ -48,14 +49,10 @@ class TestADatabaseWorker:
         assert len([*site.gate().glob("killed-*")]) == 2
         assert runs(tmp_path / "tasks") == []
 
-    def test_with_another_version_or_secret_key_is_refused(
+    def test_with_another_secret_key_refuses_pages_and_the_command_names_the_queue(
         self, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
     ) -> None:
         site = make_tasks_site()
-        with site.working(1, environ={"SITEMAPS09_TESTS_RELEASE": "99.1"}):
-            [failure] = site.run("exported", str(tmp_path), HASTY, "a")["failures"]
-        assert "worker of Django Tasks on " in failure
-        assert "the worker is incompatible: its release (" in failure
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.7", "SITEMAPS09_TESTS_NOTICE": "0.5"}
         command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "a"]
         with site.working(1, celery={"SECRET_KEY": "another"}):
@@ -108,6 +105,18 @@ class TestABackend:
             with pytest.raises(CommandError, match="'default' of TASKS is a DummyBackend, which"):
                 call_command("export_sitemaps", output=str(tmp_path / "public"), **options)
         assert not (tmp_path / "public").exists()
+
+    def test_of_another_version_is_refused(
+        self, backends: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fill()
+        backends(default="Immediate")
+        build = messages.build_message
+        monkeypatch.setattr(messages, "build_message", lambda *page: build(*page) | {"release": "99.1"})
+        [failure] = celery_sections.exported(str(tmp_path), "tasks", "a")["failures"]
+        assert "worker of Django Tasks on " in failure
+        assert "the worker is incompatible: its release (" in failure
+        assert content(tmp_path) == {}
 
     def test_that_cannot_be_imported_is_an_error(self, backends: Callable[..., None]) -> None:
         backends(default="nowhere.Backend")
