@@ -42,8 +42,10 @@ def run_export(
             base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
         )
     except EXPORT_ERRORS as error:
-        logger.error("The export has failed: %s", error)
-        return {"status": exit_status(error), "failures": [str(error)], "warnings": [], "hosts": []}
+        status = exit_status(error)
+        level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
+        logger.log(level, "The export has ended with status %d: %s", status, error)
+        return {"status": status, "failures": [str(error)], "warnings": [], "hosts": []}
     failures = dict.fromkeys(failure for report in reports for failure in report.failures)
     warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
     for text in (*failures, *warnings):

@@ -254,7 +254,7 @@ def require(broker: str | None) -> None:
         services.missing(f"no RabbitMQ answers at {host}:{port}: see tests/support/celery_project.py")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create the rows, which are the same for all projects."""
     folder = tmp_path_factory.mktemp("celery-rows")

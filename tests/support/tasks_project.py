@@ -62,7 +62,7 @@ def require_tasks() -> None:
     services.require_packages("django_tasks_db")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tasks_database(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
     """Create the rows, and the empty queue."""
     require_tasks()

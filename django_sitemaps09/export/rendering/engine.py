@@ -12,7 +12,8 @@ class Engine(Protocol):
     """Engine that renders pages outside of this process, created with the number of workers.
 
     It is entered as a context manager before the first page. The optional attribute `default_workers` is
-    the default number of workers.
+    the default number of workers. The optional static method `check` is called by system checks. It returns
+    a warning or `None`, and raises `ImproperlyConfigured` if the engine cannot be used.
     """
 
     workers: int

@@ -129,6 +129,7 @@ class TestAPage:
 
 
 class TestTheCommandThatIsKilled:
+    @pytest.mark.parametrize("crew", BROKERS, indirect=True)
     def test_leaves_workers_that_change_nothing_that_is_published(self, crew: Site, tmp_path: Path) -> None:
         process = crew.start("tests.support.celery_sections", "exported", str(tmp_path), HASTY, "late")
         sent = crew.sent() + 4

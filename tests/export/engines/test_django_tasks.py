@@ -49,21 +49,6 @@ class TestADatabaseWorker:
         assert len([*site.gate().glob("killed-*")]) == 2
         assert runs(tmp_path / "tasks") == []
 
-    def test_with_another_secret_key_refuses_pages_and_the_command_names_the_queue(
-        self, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
-    ) -> None:
-        site = make_tasks_site()
-        hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.7", "SITEMAPS09_TESTS_NOTICE": "0.5"}
-        command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "a"]
-        with site.working(1, celery={"SECRET_KEY": "another"}):
-            report, warned = result(site.start(*command, environ=hasty))
-        assert "its log says whether it rejected a page" in report["failures"][0]
-        assert "A message was rejected and ignored: it is not signed with the SECRET_KEY of" in site.said()
-        assert NOBODY in warned
-        assert "in the queue 'sitemaps' of the backend 'default' of TASKS. Start a worker" in warned
-        assert "manage.py db_worker --backend default --queue-name sitemaps" in warned
-        assert content(tmp_path) == {}
-
     def test_without_tables_is_an_error_at_once(
         self, database: Path, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
     ) -> None:
@@ -116,6 +101,31 @@ class TestABackend:
         [failure] = celery_sections.exported(str(tmp_path), "tasks", "a")["failures"]
         assert "worker of Django Tasks on " in failure
         assert "the worker is incompatible: its release (" in failure
+        assert content(tmp_path) == {}
+
+    def test_without_workers_is_reported_with_the_queue_and_then_an_error(
+        self,
+        backends: Callable[..., None],
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        fill()
+        backends("default", "sitemaps", default=DATABASE)
+        unread: Any = engines.engine_class("tasks")
+        monkeypatch.setattr(unread, "put", lambda engine, message: None)
+        monkeypatch.setattr(unread, "patience", 0.3)
+        monkeypatch.setattr(unread, "notice", 0.1)
+        report = celery_sections.exported(str(tmp_path), "tasks", "a", "b")
+        assert NOBODY in caplog.text
+        queue = "the queue 'sitemaps' of the backend 'default' of TASKS"
+        command = "manage.py db_worker --backend default --queue-name sitemaps"
+        assert f"The pages are in {queue}. Start a worker that reads it (with" in caplog.text
+        assert command in caplog.text
+        assert len(report["failures"]) == 2
+        for failure in report["failures"]:
+            assert "No worker of Django Tasks returned Section 'a', page 1 within 0 minutes" in failure
+            assert queue in failure
         assert content(tmp_path) == {}
 
     def test_that_cannot_be_imported_is_an_error(self, backends: Callable[..., None]) -> None:
