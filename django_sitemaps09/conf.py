@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +16,8 @@ from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import Base, Limits
+
+ValueT = TypeVar("ValueT")
 
 # A Cache-Control directive, with underscores instead of hyphens.
 _DIRECTIVE = re.compile(r"[a-z]+(_[a-z]+)*")
@@ -172,6 +174,42 @@ class Conf:
         raise _invalid("CACHE_CONTROL", expected, directives)
 
     @property
+    def submit(self) -> bool:
+        """Whether each export submits its changes to search engines. Default `False`."""
+        return self._flag("SUBMIT", default=False)
+
+    @property
+    def indexnow_key(self) -> str | Mapping[str, str] | None:
+        """Key for IndexNow, or a dict of keys by host. Default `None`: no URLs are submitted."""
+        value = self.settings_dict.get("INDEXNOW_KEY")
+        return None if value is None else _checked("INDEXNOW_KEY", protocol.check_keys, value)
+
+    @property
+    def indexnow_urls(self) -> tuple[str, ...]:
+        """Endpoints of IndexNow. Default: the shared one, since search engines share submissions."""
+        return self._endpoints("INDEXNOW_URLS", protocol.INDEXNOW_ENDPOINT)
+
+    @property
+    def indexnow_max_urls(self) -> int:
+        """Maximum number of URLs that one export may submit, and that may be pending. Default 10,000."""
+        return self._number("INDEXNOW_MAX_URLS", protocol.MAX_MESSAGE_URLS, 10_000_000)
+
+    @property
+    def ping_urls(self) -> tuple[str, ...]:
+        """URLs that are requested with `?sitemap=` after a change. Default: none."""
+        return self._endpoints("PING_URLS")
+
+    @property
+    def submit_timeout(self) -> float:
+        """Maximum number of seconds for one request of a submission. Default 10."""
+        return self._seconds("SUBMIT_TIMEOUT", 10)
+
+    @property
+    def submit_deadline(self) -> float:
+        """Maximum number of seconds for all requests of a submission, with pauses. Default 60."""
+        return self._seconds("SUBMIT_DEADLINE", 60)
+
+    @property
     def zone(self) -> tzinfo:
         """Time zone for naive datetimes: `TIME_ZONE`, regardless of `timezone.activate()`."""
         return get_default_timezone()
@@ -195,6 +233,9 @@ class Conf:
     def media_url(self) -> str:
         """Base URL of uploaded files: `MEDIA_URL`."""
         return settings.MEDIA_URL
+
+    def _endpoints(self, key: str, *default: str) -> tuple[str, ...]:
+        return _checked(key, protocol.check_endpoints, self.settings_dict.get(key, default))
 
     def _text(self, key: str) -> str | None:
         value = self.settings_dict.get(key)
@@ -232,6 +273,14 @@ class Conf:
         return value
 
 
+def _checked(key: str, check: Callable[[object], ValueT], value: object) -> ValueT:
+    """Return a checked value. The error does not contain the value, which can be a secret."""
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -257,5 +306,7 @@ KEYS = {
         *("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "GZIP"),
         *("GZIP_LEVEL", "MAX_URLS", "MAX_BYTES", "MAX_SHRINK", "KEEP_REMOVED", "ENGINE", "CASCADE"),
         *("STYLESHEET", "SERVE_EXPORTED", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
+        *("SUBMIT", "INDEXNOW_KEY", "INDEXNOW_URLS", "INDEXNOW_MAX_URLS", "PING_URLS"),
+        *("SUBMIT_TIMEOUT", "SUBMIT_DEADLINE"),
     )
 }

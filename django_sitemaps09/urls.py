@@ -8,6 +8,7 @@ from django.urls import path, re_path
 
 from django_sitemaps09 import views
 from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, STYLESHEET
+from django_sitemaps09.views.key_file import CONVERTER
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
     raise ImproperlyConfigured(
@@ -24,4 +25,5 @@ urlpatterns = [
     re_path(rf"^{LIVE_PAGE}\.xml\Z", views.page, name="page"),
     re_path(rf"^{LIVE_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),
     re_path(rf"^{LIVE_PAGE}\.txt\Z", views.page_txt, name="page-txt"),
+    path(f"<{CONVERTER}:key>.txt", views.indexnow_key, name="indexnow-key"),
 ]

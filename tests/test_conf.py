@@ -41,6 +41,13 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "LIVE_SECONDS": ("live_seconds", 60.0),
     "LIVE_CACHE": ("live_cache", None),
     "CACHE_CONTROL": ("cache_control", {}),
+    "SUBMIT": ("submit", False),
+    "INDEXNOW_KEY": ("indexnow_key", None),
+    "INDEXNOW_URLS": ("indexnow_urls", ("https://api.indexnow.org/indexnow",)),
+    "INDEXNOW_MAX_URLS": ("indexnow_max_urls", 10_000),
+    "PING_URLS": ("ping_urls", ()),
+    "SUBMIT_TIMEOUT": ("submit_timeout", 10.0),
+    "SUBMIT_DEADLINE": ("submit_deadline", 60.0),
 }
 
 GOOD: list[tuple[str, Any, Any]] = [
@@ -76,6 +83,13 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("LIVE_SECONDS", 0, 0.0),
     ("LIVE_CACHE", "pages", "pages"),
     *(("CACHE_CONTROL", value, value) for value in ({}, {"public": True, "s_maxage": 0, "max_age": 60})),
+    ("SUBMIT", True, True),
+    *(("INDEXNOW_KEY", key, key) for key in ("a" * 8, "Aa0-" * 32, {"www.example.com": "b" * 32}, {})),
+    ("INDEXNOW_URLS", ["https://www.bing.com/indexnow"], ("https://www.bing.com/indexnow",)),
+    ("INDEXNOW_MAX_URLS", 1, 1),
+    ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
+    ("SUBMIT_TIMEOUT", timedelta(seconds=5), 5.0),
+    ("SUBMIT_DEADLINE", 0, 0.0),
 ]
 
 BAD: list[tuple[str, Any]] = [
@@ -102,6 +116,16 @@ BAD: list[tuple[str, Any]] = [
     *(("LIVE_CACHE", value) for value in (7, ["pages"], True)),
     *(("CACHE_CONTROL", value) for value in ("max-age=60", None, [], {"public": False}, {"max_age": 1.5})),
     *(("CACHE_CONTROL", value) for value in ({"a\r\nX": True}, {"max_age": "1\r\nX: y"}, {"Max-Age": 1})),
+    *(("SUBMIT", value) for value in ("yes", 1, None)),
+    *(
+        ("INDEXNOW_KEY", value)
+        for value in (7, "short", "a" * 129, "a" * 8 + "/", "a" * 8 + "\n", b"a" * 8)
+    ),
+    *(("INDEXNOW_KEY", {host: "a" * 8}) for host in ("", "WWW.example.com", "a/b", "a\r\nX: y", 7)),
+    *(("INDEXNOW_URLS", value) for value in ("https://a.b", None, ["http://a.b/"], ["ftp://a.b/"])),
+    *(("PING_URLS", [url]) for url in (7, "https://a.b/#c", "https://u:p@a.b/", "https://a.b/\r\nX: y")),
+    *(("INDEXNOW_MAX_URLS", value) for value in (0, 10_000_001, True, None)),
+    *((key, value) for key in ("SUBMIT_TIMEOUT", "SUBMIT_DEADLINE") for value in (-1, "10", None)),
 ]
 
 
@@ -128,7 +152,7 @@ def test_what_is_not_set_has_its_default(key: str, settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT"]
+    "key", ["SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "INDEXNOW_KEY"]
 )
 def test_none_is_the_default_wherever_that_is_none(key: str) -> None:
     with override_settings(SITEMAPS09={key: None}):
@@ -200,3 +224,19 @@ def test_nothing_is_read_at_import() -> None:
         check=True,
     )
     assert done.stdout == "imported\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("INDEXNOW_KEY", "a secret key!"),
+        ("INDEXNOW_KEY", {"www.example.com": "a secret key!"}),
+        ("PING_URLS", ["https://user:secret@example.com/"]),
+        ("INDEXNOW_URLS", ["http://example.com/?token=secret"]),
+    ],
+)
+def test_an_error_does_not_contain_a_key_or_a_token(key: str, value: Any) -> None:
+    with override_settings(SITEMAPS09={key: value}), pytest.raises(ImproperlyConfigured) as raised:
+        read(key)
+    assert "secret" not in str(raised.value)
+    assert raised.value.__cause__ is None

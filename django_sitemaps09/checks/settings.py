@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import conf
 from django_sitemaps09.checks.messages import error_text, message
+from django_sitemaps09.notify.submission import check_configured
 
 
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
@@ -28,6 +29,7 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
         *_check_engine(options),
         *_check_base(options),
         *_check_served(options),
+        *_check_submissions(options),
     ]
 
 
@@ -103,3 +105,13 @@ def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
             "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to the folder or storage that export_sitemaps "
             "writes to.",
         )
+
+
+def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """Check that exports can submit their changes if they must."""
+    # Invalid values are reported already.
+    if options.get("SUBMIT") is not True or any(_check_values()):
+        return
+    if problem := error_text(ImproperlyConfigured, check_configured):
+        hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
+        yield message("E006", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)

@@ -20,6 +20,7 @@ from django_sitemaps09.export.host import HostExport, HostResult, check_removals
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions
 from django_sitemaps09.export.publishing.changes import Published
+from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import Renderer
 from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
@@ -49,6 +50,7 @@ def export(
     workers: int | None = None,
     sitemaps: Mapping[str, Section] | None = None,
     changes: bool = False,
+    submit: bool | None = None,
     on_published: Callable[[Published], object] | None = None,
     progress: Callable[[SectionReport], object] = lambda section: None,
     on_page: Callable[[str, PageFile], object] = lambda section, file: None,
@@ -67,7 +69,8 @@ def export(
     page. If one of these callbacks raises an exception, the export ends before anything is published. If
     anything was published, `on_published` is called and the signal `published` is sent. With `changes`,
     both receive the URLs that were added, removed and changed. An exception in `on_published` becomes a
-    warning in the report.
+    warning in the report. With `submit`, the changes are submitted to search engines afterwards. A failed
+    submission becomes a warning, and the next one includes its URLs.
 
     Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
     index cannot be written. In these cases, published files do not change unless the run lost its lock.
@@ -87,6 +90,7 @@ def export(
         workers=workers,
         sitemaps=sitemaps,
         changes=changes,
+        submit=submit,
     )
     listeners = Listeners(on_plan, on_page, progress)
     [report] = export_all([base_url], options, on_published, listeners, several=False)
@@ -155,7 +159,11 @@ def export_all(
                 result.report(time.perf_counter() - started, on_published)
             raise
     seconds = time.perf_counter() - started
-    return [result.report(seconds, on_published) for result in results]
+    reports = [result.report(seconds, on_published) for result in results]
+    if any(host.submit for host in host_options):
+        # All locks are released, so no other export waits for search engines.
+        return submit_all([host.publish_target for host in hosts], reports)
+    return reports
 
 
 def _run(

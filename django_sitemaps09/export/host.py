@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -22,11 +22,13 @@ from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
+from django_sitemaps09.export.publishing.submissions import SubmissionQueue, recover
 from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 
@@ -36,6 +38,7 @@ class HostExport:
     """Export to one host. Except in a dry run, the host's files are locked.
 
     `stage` is the folder of new files, `None` in a dry run. `spool` collects the changed URLs if requested.
+    `queue` submits them if requested.
     """
 
     host_options: HostOptions
@@ -43,6 +46,7 @@ class HostExport:
     previous: PreviousState
     stage: str | None
     spool: Spool | None
+    queue: SubmissionQueue | None
 
     @property
     def host_target(self) -> HostTarget:
@@ -83,14 +87,16 @@ class HostExport:
         index_names = indexes.to_announce(publication.documents or [INDEX])
         robots = Robots.for_host(host_options, index_names, old_manifest.indexes)
         files_written = publication.files_to_write(self.publish_target.store) if can_publish else []
-        if self.spool is not None and can_publish:
-            self.spool.fill(self.publish_target.store, old_manifest.sections, outcomes)
+        if can_publish:
+            self._compare(outcomes, options)
         # The export is published even if robots.txt cannot be updated.
         robots.update(write=False)
         stage = self.stage if can_publish else None
         if stage is not None:
-            publication.publish(self.publish_target, stage, robots.publish)
+            with self._queued(publication, files_written, index_names):
+                publication.publish(self.publish_target, stage, robots.publish)
         warnings = [] if publication.documents or failures else [_EMPTY]
+        warnings += self.queue.warnings if self.queue else []
         warnings += [_ignored(report) for report in reports if report.ignored_keys]
         if options.changes and self.stage is None:
             warnings.append(_UNCOUNTED)
@@ -99,6 +105,25 @@ class HostExport:
         return HostResult(
             self, publication, stage is not None, failures, warnings, index_names, robots, files_written
         )
+
+    def _queued(
+        self, publication: Publication, files_written: Sequence[str], index_names: Sequence[str]
+    ) -> AbstractContextManager[None]:
+        """Return a context that queues the changes for submission, if that is requested."""
+        if self.queue is None:
+            return nullcontext()
+        has_changed = files_written or publication.removed_files
+        urls = [f"{self.host_options.url}{name}" for name in index_names] if has_changed else []
+        return self.queue.publishing(publication.manifest.run, self.spool, urls)
+
+    def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> None:
+        """Find the changed URLs. A failure ends the export only if the caller requested them."""
+        if self.spool is not None:
+            is_optional = self.queue is not None and not options.changes
+            with self.queue.lenient(_UNQUEUED) if self.queue and is_optional else nullcontext():
+                self.spool.fill(
+                    self.publish_target.store, self.previous.manifest.sections, outcomes, options.remove
+                )
 
     def _undeclared(self, remove: Collection[str]) -> list[str]:
         """Return messages about published sections that are not declared, except sections to `remove`."""
@@ -127,10 +152,15 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         names = {name: size for name, size in previous.names.items() if name not in damaged}
         previous = previous._replace(names=names)
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
+        is_first = not any(record.pages for record in previous.manifest.sections.values())
+        if stage is not None and (host_options.submit or previous.recovered is not None):
+            recover(publish_target, previous)
+        queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
         # A dry run stages no files that could be compared.
-        spool = Spool() if options.changes and stage is not None else None
+        needs_spool = options.changes or (queue and conf.indexnow_key is not None and not is_first)
+        spool = Spool() if needs_spool and stage is not None else None
         try:
-            yield HostExport(host_options, publish_target, previous, stage, spool)
+            yield HostExport(host_options, publish_target, previous, stage, spool, queue)
         except BaseException:
             if spool is not None:
                 spool.close()
@@ -222,6 +252,7 @@ def _ignored(report: SectionReport) -> str:
 
 
 _EMPTY = "No section has any URLs. Nothing was written, and the published files are unchanged."
+_UNQUEUED = "not all changed URLs were found, so not all were queued for submission"
 _UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 
 

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.stores import host_folder
@@ -34,6 +35,7 @@ class ExportOptions(NamedTuple):
     workers: int | None = None
     sitemaps: Mapping[str, Section] | None = None
     changes: bool = False
+    submit: bool | None = None
     #: Names of damaged files by host folder, or `None` unless this export is a repair.
     damaged: Mapping[str, Collection[str]] | None = None
 
@@ -58,6 +60,7 @@ class HostsOptions(TypedDict, total=False):
     workers: int | None
     sitemaps: Mapping[str, Section] | None
     changes: bool
+    submit: bool | None
 
 
 class HostOptions(NamedTuple):
@@ -65,7 +68,8 @@ class HostOptions(NamedTuple):
 
     `chosen_sections` are the sections to export, `all_sections` all declared sections. `is_whole` is true
     if the caller selected no sections. `url` is the location of the files, with a slash at the end.
-    `folder` is the host's folder below the target; it is empty in an export to one host.
+    `folder` is the host's folder below the target; it is empty in an export to one host. `submit` says
+    whether the changes are submitted to search engines.
     """
 
     chosen_sections: Mapping[str, Section]
@@ -77,6 +81,7 @@ class HostOptions(NamedTuple):
     folder: str
     robots: Path | None
     gzip: bool
+    submit: bool
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
@@ -90,6 +95,11 @@ class HostOptions(NamedTuple):
         for name in (*names, *options.force):
             if name not in all_sections:
                 raise sections.unknown_section(name, all_sections)
+        submit = conf.submit if options.submit is None else options.submit
+        # A repair changes no URLs.
+        submit = submit and not options.dry_run and not options.is_repair
+        if submit:
+            check_configured()
         base = export_base(base_url)
         folder = host_folder(base)
         robots = conf.robots_txt if options.robots is None else Path(options.robots)
@@ -111,6 +121,7 @@ class HostOptions(NamedTuple):
             folder=folder if several else "",
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
+            submit=submit,
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from django_sitemaps09.entries import ItemError
+from django_sitemaps09.notify import Submission
 from django_sitemaps09.pages import Fingerprint, Key
 
 #: State of robots.txt; `stale` means that the file would change, but was not written.
@@ -94,7 +95,8 @@ class Report:
     lists files that were deleted because no index had listed them for long enough. `folder` is the local
     folder, `None` for a storage without a path; `target` describes the folder or the storage. `recovered`
     is true if an earlier run had been killed while publishing, and was finished first. `changes` counts the
-    URLs that were added, removed and changed, if requested. `memory` is the peak memory of this process in
+    URLs that were added, removed and changed, if requested. `submission` is the result of submitting them,
+    `None` if that was not requested or not possible. `memory` is the peak memory of this process in
     bytes, `workers_memory` that of its largest ended child; `None` if unknown.
     """
 
@@ -116,6 +118,7 @@ class Report:
     memory: int | None = None
     workers_memory: int | None = None
     dry_run: bool = False
+    submission: Submission | None = None
 
     @property
     def urls(self) -> int:
@@ -127,6 +130,7 @@ class Report:
         data["folder"] = self.folder and str(self.folder)
         data["robots_path"] = self.robots_path and str(self.robots_path)
         data["urls"] = self.urls
+        data["submission"] = self.submission and self.submission.as_dict()
         data["urls_per_second"] = round(self.urls / self.seconds) if self.seconds else None
         for section, report in zip(data["sections"], self.sections, strict=True):
             section["errors"] = [error._asdict() for error in report.errors]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django_sitemaps09.management.columns import aligned
 from django_sitemaps09.management.status import CacheStatus, ExportStatus, SectionStatus, Status
 
 _HEAD = (
@@ -25,14 +26,7 @@ def lines(status: Status) -> Iterator[str]:
     if status.serves_exported:
         yield "The native views serve the exported files (SERVE_EXPORTED)."
     yield ""
-    rows = [_HEAD, *map(_row, status.sections)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < _TEXTS else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells)
+    yield from aligned([_HEAD, *map(_row, status.sections)], _TEXTS)
     for section in status.sections:
         if section.error is not None:
             yield f"{section.section}: {section.error}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import Report, SectionReport, pluralize
+from django_sitemaps09.management import submission_table
 
 _ROW = "{:<20} {:>13} {:>6} {:>11} {:>9} {:>11} {:>15} {:>13} {:>8}"
 
@@ -73,6 +74,8 @@ def _end(report: Report) -> Iterator[str]:
     yield f"Published {report.index_url} to {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"
+    if report.submission is not None:
+        yield from submission_table.lines(report.submission)
 
 
 def verification_lines(verification: Verification) -> Iterator[str]:

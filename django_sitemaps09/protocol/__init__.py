@@ -5,6 +5,14 @@ In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "th
 
 from __future__ import annotations
 
+from django_sitemaps09.protocol.endpoints import (
+    INDEXNOW_ENDPOINT,
+    KEY,
+    MAX_MESSAGE_URLS,
+    check_endpoints,
+    check_keys,
+    endpoint_label,
+)
 from django_sitemaps09.protocol.limits import (
     MAX_BYTES,
     MAX_IMAGES,
@@ -40,9 +48,12 @@ from django_sitemaps09.protocol.words import (
 
 __all__ = [
     "CHANGEFREQS",
+    "INDEXNOW_ENDPOINT",
+    "KEY",
     "MAX_BYTES",
     "MAX_IMAGES",
     "MAX_LOCATION",
+    "MAX_MESSAGE_URLS",
     "MAX_NEWS",
     "MAX_URLS",
     "NEWS_DAYS",
@@ -54,8 +65,11 @@ __all__ = [
     "Limits",
     "are_plain",
     "changefreq_text",
+    "check_endpoints",
+    "check_keys",
     "check_links",
     "drop_future",
+    "endpoint_label",
     "hreflang",
     "hreflang_warning",
     "join",

@@ -36,14 +36,14 @@ _UNSUITABLE = {
 
 
 @contextmanager
-def lease(identity: str, label: str) -> Iterator[Callable[[], None]]:
+def lease(identity: str, label: str, running: str) -> Iterator[Callable[[], None]]:
     """Take the lease for a target, and renew it until the block ends. Yield a function that checks it.
 
-    Raise `ExportRunningError` if another export has the lease, and `ExportError` if the cache is
-    unsuitable. The function raises `ExportError` if the lease is lost.
+    Raise `ExportRunningError` with the message `running` if another run has the lease, and `ExportError`
+    if the cache is unsuitable. The function raises `ExportError` if the lease is lost.
     """
     _refuse_unsuitable(_cache(), label)
-    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
+    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label, running)
     held_lease.take()
     end_event = Event()
     thread = Thread(target=held_lease.renew_until, args=[end_event], name="sitemap-lease", daemon=True)
@@ -62,6 +62,7 @@ class _Lease:
     #: The cached value. It is unique, so a run cannot renew or release the lease of another run.
     token: str
     label: str
+    running: str
 
     def take(self) -> None:
         try:
@@ -70,7 +71,7 @@ class _Lease:
         except Exception as error:
             raise self._failed(error) from error
         if other_token is not None:
-            raise ExportRunningError(f"Another export is writing to {self.label}; nothing was changed.")
+            raise ExportRunningError(self.running)
         # A cache backend that ignores errors may have stored nothing.
         self.check()
 

@@ -1,4 +1,4 @@
-"""The lock that allows one export at a time for each target."""
+"""The locks that allow one export and one submission at a time for each target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from django.core.files import locks
 
@@ -15,35 +15,43 @@ from django_sitemaps09.stores.lease import lease
 from django_sitemaps09.stores.local import LocalStore, make_private
 from django_sitemaps09.stores.store import STATE, Store
 
+#: What a lock excludes: another export to the same target, or another submission of its changes.
+Purpose = Literal["export", "submission"]
+_FILES: dict[Purpose, str] = {"export": "lock", "submission": "submission.lock"}
+_RUNNING: dict[Purpose, str] = {
+    "export": "Another export is writing to {}; nothing was changed.",
+    "submission": "Another process is submitting the changes of {}; this one has submitted nothing.",
+}
+
 
 @contextmanager
-def exclusive_lock(target: Store) -> Iterator[Callable[[], None]]:
-    """Lock a target for this export. Yield a function that raises `ExportError` if the lock is lost.
+def exclusive_lock(target: Store, purpose: Purpose = "export") -> Iterator[Callable[[], None]]:
+    """Lock a target for this run. Yield a function that raises `ExportError` if the lock is lost.
 
-    Raise `ExportRunningError` if another export has the lock. A local folder has a lock file. The operating
+    Raise `ExportRunningError` if another run has the lock. A local folder has a lock file. The operating
     system unlocks it even if the run is killed. Other targets have a lease in the shared cache.
     """
-    lock = (
-        _lock_folder(target.folder)
-        if isinstance(target, LocalStore)
-        else lease(target.identity, target.label)
-    )
+    if isinstance(target, LocalStore):
+        lock = _lock_folder(target.folder, purpose)
+    else:
+        identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
+        lock = lease(identity, target.label, _RUNNING[purpose].format(target.label))
     with lock as check:
         yield check
 
 
 @contextmanager
-def _lock_folder(folder: Path) -> Iterator[Callable[[], None]]:
+def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         make_private(folder / STATE)
     except OSError as error:
         raise ExportError(_unusable(folder, error)) from error
-    path = folder / STATE / "lock"
+    path = folder / STATE / _FILES[purpose]
     with _lock_file(path) as handle:
         # lock() returns `False` if another process has the lock. On Windows, it raises an error instead.
         if not locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB):
-            raise ExportRunningError(f"Another export is writing to {folder}; nothing was changed.")
+            raise ExportRunningError(_RUNNING[purpose].format(folder))
 
         def check() -> None:
             if not _is_at(handle, path):

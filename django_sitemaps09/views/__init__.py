@@ -9,12 +9,14 @@ from django_sitemaps09.views.compat import (
     sitemap,
     x_robots_tag,
 )
+from django_sitemaps09.views.key_file import indexnow_key
 from django_sitemaps09.views.native import page, page_gz, page_txt, robots_txt, sitemap_index, stylesheet
 
 __all__ = [
     "SitemapIndexItem",
     "_get_latest_lastmod",
     "index",
+    "indexnow_key",
     "page",
     "page_gz",
     "page_txt",

@@ -285,12 +285,17 @@ class TestTheArguments:
             "engine": None,
             "workers": None,
             "changes": False,
+            "submit": None,
         }
 
-    def test_are_passed_to_export(self, given: list[dict[str, Any]], tmp_path: Path) -> None:
+    def test_are_passed_to_export(
+        self, given: list[dict[str, Any]], tmp_path: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_KEY="0123456789abcdef")
         line = (
             "products a --output x --robots r --base-url https://example.org --no-gzip --dry-run --strict "
-            "--changed-only --rebalance --force a --force products --engine serial --workers 1 --changes"
+            "--changed-only --rebalance --force a --force products --engine serial --workers 1 --changes "
+            "--submit"
         )
         said(*line.split(), "--format=json")
         (options,) = given
@@ -309,6 +314,7 @@ class TestTheArguments:
             "engine": "serial",
             "workers": 1,
             "changes": True,
+            "submit": True,
         }
 
     def test_do_what_they_say(self, folder: Path) -> None:

@@ -69,14 +69,25 @@ class Spool:
         self._file.close()
 
     def fill(
-        self, store: Store, previous: Mapping[str, SectionRecord], outcomes: Mapping[str, SectionOutcome]
+        self,
+        store: Store,
+        previous: Mapping[str, SectionRecord],
+        outcomes: Mapping[str, SectionOutcome],
+        removed: Iterable[str] = (),
     ) -> None:
-        """Write the changes to all sections, before any of them is published."""
+        """Write the changes to all sections and to `removed` ones, before any of them is published."""
         for name, outcome in outcomes.items():
             previous_record = previous.get(name, SectionRecord(outcome.record.suffix))
-            for change in _section_changes(store, name, previous_record, outcome):
-                self.counts[change.kind] += 1
-                self._file.write(f"{json.dumps(change)}\n")
+            self._write(_section_changes(store, name, previous_record, outcome))
+        for name in removed:
+            record = previous.get(name, SectionRecord())
+            files = dict(zip(record.file_names(name), record.pages, strict=True))
+            self._write(UrlChange("removed", name, _url(line)) for line in _lines(store, files))
+
+    def _write(self, changes: Iterable[UrlChange]) -> None:
+        for change in changes:
+            self.counts[change.kind] += 1
+            self._file.write(f"{json.dumps(change)}\n")
 
     def changes(self) -> Iterator[UrlChange]:
         self._file.seek(0)

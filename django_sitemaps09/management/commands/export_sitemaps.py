@@ -32,7 +32,7 @@ from django_sitemaps09.management.table import lines, verification_lines
 #: Options that are passed to `export()` under the same names.
 _PASSED_ON = (
     *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
-    *("force", "remove", "engine", "workers", "changes"),
+    *("force", "remove", "engine", "workers", "changes", "submit"),
 )
 #: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
 _VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
@@ -87,6 +87,7 @@ class Command(BaseCommand):
         )
         add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
         add("--changes", action=flag, help="count the URLs that are added, removed and changed")
+        add("--submit", action=flag, default=None, help="submit the changed URLs (default: SUBMIT)")
         add("--verify", action=flag, help="read the published files back instead of exporting")
         add("--repair", action=flag, help="with --verify, render damaged or missing files again")
         add("--format", choices=["table", "json"], default="table")

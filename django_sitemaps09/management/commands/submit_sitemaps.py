@@ -1,0 +1,58 @@
+"""The management command `submit_sitemaps`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_sitemaps09.exceptions import ExportRunningError, SitemapError
+from django_sitemaps09.management.submission_table import lines
+from django_sitemaps09.notify import generate_key, submit, submit_hosts
+
+
+class Command(BaseCommand):
+    """Submits the changes of exports to search engines, and prints what was accepted."""
+
+    help = "Submits the changed URLs of exports to search engines: by IndexNow, and by pings."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add, flag = parser.add_argument, "store_true"
+        add("--output", metavar="DIR", help="folder of the export (default: STORAGE or ROOT)")
+        add(
+            "--base-url",
+            action="append",
+            default=[],
+            metavar="URL",
+            help="one of the hosts of an export for several hosts; repeat it for each",
+        )
+        add("--dry-run", action=flag, help="show what is pending, but send nothing")
+        add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")
+        add("--format", choices=["table", "json"], default="table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["generate_key"]:
+            self.stdout.write(generate_key())
+            return
+        arguments = {"output": options["output"], "dry_run": options["dry_run"]}
+        base_urls = options["base_url"]
+        try:
+            submissions = submit_hosts(base_urls, **arguments) if base_urls else {None: submit(**arguments)}
+        except ExportRunningError as error:
+            # EX_TEMPFAIL of sysexits.h: try again later.
+            raise CommandError(str(error), returncode=75) from error
+        except (SitemapError, ImproperlyConfigured, OSError) as error:
+            raise CommandError(str(error)) from error
+        if options["format"] == "json":
+            documents = {url: submission.as_dict() for url, submission in submissions.items()}
+            document = {"hosts": documents} if base_urls else documents[None]
+            self.stdout.write(json.dumps(document, indent=2))
+        elif options["verbosity"] > 0:
+            for submission in submissions.values():
+                for line in lines(submission):
+                    self.stdout.write(line)
+        failures = [failure for submission in submissions.values() for failure in submission.failures]
+        if failures:
+            raise CommandError("\n".join(dict.fromkeys(failures)))

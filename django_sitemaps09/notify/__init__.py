@@ -1,0 +1,9 @@
+"""Tell search engines what an export has changed: IndexNow, and the ping of the Sitemaps protocol."""
+
+from __future__ import annotations
+
+from django_sitemaps09.notify.keys import generate_key
+from django_sitemaps09.notify.report import EndpointReport, Submission
+from django_sitemaps09.notify.submission import submit, submit_hosts
+
+__all__ = ["EndpointReport", "Submission", "generate_key", "submit", "submit_hosts"]

@@ -1,0 +1,177 @@
+"""The ledger of submissions: what is pending, in the state folder beside the manifest.
+
+An export prepares messages before it publishes, and activates them afterwards. If it is killed in between,
+the next run decides by the manifest whether they count. A message is removed when all endpoints have
+received it. So a killed submission can repeat the message that it was sending, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import groupby, islice
+from secrets import token_hex
+from typing import get_args
+
+from django_sitemaps09.manifest import PARSE_ERRORS, seal, unseal
+from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message
+from django_sitemaps09.stores import Store
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "submissions"
+_PAUSES = f"{FOLDER}/pauses.json"
+_PREPARED = re.compile(r"prepared-(run-[0-9A-Za-z-]+)-[0-9]{6}\.json")
+_PENDING = re.compile(r"pending-[0-9A-Za-z-]+\.json")
+# The largest message has 10,000 URLs of at most 2,048 characters.
+_MAX_BYTES = 50_000_000
+
+_CREATE = (
+    "CREATE TABLE entry (kind TEXT, host TEXT, url TEXT, endpoints TEXT, PRIMARY KEY (kind, host, url)) "
+    "WITHOUT ROWID"
+)
+_INSERT = (
+    "INSERT INTO entry VALUES (?, ?, ?, ?) ON CONFLICT (kind, host, url) "
+    "DO UPDATE SET endpoints = combined(endpoints, excluded.endpoints)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Pending messages in a state store. All methods except `compact` can run at the same time."""
+
+    state: Store
+
+    def prepare(self, run: str, messages: Iterable[Message]) -> None:
+        """Store the messages of a run durably. They are not pending before `activate()`."""
+        for number, message in enumerate(messages):
+            self._write(f"prepared-{run}-{number:06d}.json", message)
+
+    def activate(self, run: str | None) -> None:
+        """Make the prepared messages of a published run pending; `None`: those of all runs."""
+        for name, owner in self._prepared():
+            if run in (None, owner):
+                # Another process may do the same.
+                with suppress(FileNotFoundError):
+                    self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/pending-{name.partition('run-')[2]}")
+                self._delete(name)
+        self.state.sync()
+
+    def discard(self) -> None:
+        """Remove prepared messages. Call this only with the lock of exports."""
+        for name, _ in self._prepared():
+            self._delete(name)
+
+    def names(self) -> list[str]:
+        """Return the names of pending messages, the oldest first."""
+        return sorted(filter(_PENDING.fullmatch, self.state.names(FOLDER)))
+
+    def read(self, name: str) -> Message | None:
+        """Return a pending message; `None` if another process has removed it, or if it is damaged."""
+        content = self.state.read(f"{FOLDER}/{name}", _MAX_BYTES)
+        if content is None:
+            return None
+        try:
+            return _parse(content)
+        except PARSE_ERRORS:
+            logger.error("%s: %s/%s is damaged, and was removed.", self.state.label, FOLDER, name)
+            self._delete(name)
+            return None
+
+    def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
+        """Record that a message is pending only at these endpoints; without any, remove it."""
+        remaining = tuple(endpoints)
+        if remaining:
+            self._write(name, message._replace(endpoints=remaining))
+        else:
+            self._delete(name)
+            self.state.sync()
+
+    def compact(self, limit: int) -> int:
+        """Merge pending messages, so that each URL is submitted once. Return the number of dropped URLs.
+
+        Messages older than the newest `limit` URLs are dropped. Call this with the lock of submissions.
+        """
+        names = self.names()
+        kept = dropped = 0
+        with closing(sqlite3.connect("")) as table:
+            table.create_function("combined", 2, _combined, deterministic=True)
+            table.execute(_CREATE)
+            for name in reversed(names):
+                message = self.read(name)
+                if message is None:
+                    continue
+                urls = len(message.urls) if message.kind == "indexnow" else 0
+                if kept and kept + urls > limit:
+                    dropped += urls
+                    continue
+                kept += urls
+                endpoints = "" if message.endpoints is None else " ".join(message.endpoints)
+                table.executemany(
+                    _INSERT, ((message.kind, message.host, url, endpoints) for url in message.urls)
+                )
+            if len(names) > 1:
+                prefix = f"pending-{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{token_hex(4)}"
+                for number, merged_message in enumerate(_merged(table)):
+                    self._write(f"{prefix}-{number:06d}.json", merged_message)
+                for name in names:
+                    self._delete(name)
+        return dropped
+
+    def pauses(self) -> dict[str, float]:
+        """Return the times, in seconds since 1970, before which no further message may be sent."""
+        try:
+            content = self.state.read(_PAUSES, _MAX_BYTES)
+            document = {} if content is None else unseal(content)["pauses"]
+            return {str(key): float(until) for key, until in document.items()}
+        except PARSE_ERRORS:
+            return {}
+
+    def write_pauses(self, pauses: Mapping[str, float]) -> None:
+        """Replace the pauses. Pauses that are over are not kept."""
+        now = time.time()
+        self.state.write(_PAUSES, seal({"pauses": {key: end for key, end in pauses.items() if end > now}}))
+
+    def _prepared(self) -> Iterator[tuple[str, str]]:
+        for name in self.state.names(FOLDER):
+            if match := _PREPARED.fullmatch(name):
+                yield name, match[1]
+
+    def _write(self, name: str, message: Message) -> None:
+        self.state.write(f"{FOLDER}/{name}", seal(message._asdict()))
+
+    def _delete(self, name: str) -> None:
+        self.state.delete(f"{FOLDER}/{name}")
+
+
+def _parse(content: bytes) -> Message:
+    document = unseal(content)
+    kind, endpoints = document["kind"], document["endpoints"]
+    if kind not in get_args(Kind):
+        raise ValueError(f"{kind!r:.100} is not a kind of message")
+    return Message(
+        kind,
+        str(document["host"]),
+        tuple(map(str, document["urls"])),
+        None if endpoints is None else tuple(map(str, endpoints)),
+    )
+
+
+def _combined(old: str, new: str) -> str:
+    """Combine the ids of endpoints; an empty string means all endpoints."""
+    return " ".join(sorted({*old.split(), *new.split()})) if old and new else ""
+
+
+def _merged(table: sqlite3.Connection) -> Iterator[Message]:
+    """Yield the entries of a table as messages that are as long as possible."""
+    rows = table.execute("SELECT kind, host, endpoints, url FROM entry ORDER BY kind, host, endpoints")
+    for (kind, host, endpoints), group in groupby(rows, key=lambda row: row[:3]):
+        urls = (row[3] for row in group)
+        while batch := tuple(islice(urls, MAX_URLS[kind])):
+            yield Message(kind, host, batch, tuple(endpoints.split()) or None)

@@ -1,0 +1,89 @@
+"""Report of a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any, Literal, NamedTuple
+
+from django_sitemaps09.notify.messages import Kind
+
+
+class Outcome(NamedTuple):
+    """Outcome of one message at one endpoint; `problem` is `None` if it was accepted.
+
+    A rejected message is not sent again. A pending one is sent again in the next run.
+    """
+
+    verdict: Literal["accepted", "rejected", "pending"]
+    problem: str | None
+
+
+@dataclass(slots=True)
+class EndpointReport:
+    """URLs of one host at one endpoint: how many it accepted and rejected, and how many are pending.
+
+    `kind` is `indexnow` or `ping`. `endpoint` has no query, since that can contain a secret. `status` is
+    the last HTTP status. `problem` says what failed. `resumes` is the time, in seconds since 1970, before
+    which nothing more is sent, if that is why URLs are pending. `examples` has the first URLs in a dry run.
+    """
+
+    kind: Kind
+    endpoint: str
+    host: str
+    accepted: int = 0
+    rejected: int = 0
+    pending: int = 0
+    messages: int = 0
+    status: int | None = None
+    problem: str | None = None
+    resumes: float | None = None
+    examples: tuple[str, ...] = ()
+
+    def count(self, outcome: Outcome, urls: int) -> None:
+        """Add a message with this outcome."""
+        if outcome.verdict == "accepted":
+            self.accepted += urls
+        elif outcome.verdict == "rejected":
+            self.rejected += urls
+        else:
+            self.pending += urls
+        self.problem = outcome.problem or self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Result of a submission for one target. `dropped` counts the oldest URLs beyond the limit.
+
+    A dry run sends nothing, so all its URLs are pending.
+    """
+
+    target: str
+    endpoints: Sequence[EndpointReport]
+    seconds: float
+    dropped: int = 0
+    dry_run: bool = False
+
+    @property
+    def failures(self) -> list[str]:
+        """Messages about what was not accepted."""
+        failures = [
+            f"{report.endpoint} ({report.host}): {report.problem}"
+            for report in self.endpoints
+            if report.problem is not None
+        ]
+        if self.dropped:
+            failures.append(
+                f"{self.target}: {self.dropped:,} URLs were dropped, because more than INDEXNOW_MAX_URLS "
+                "were pending."
+            )
+        return failures
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as a dict for JSON."""
+        data = asdict(self)
+        for report in data["endpoints"]:
+            resumes = report["resumes"]
+            report["resumes"] = resumes and datetime.fromtimestamp(resumes, timezone.utc).isoformat()
+        return {**data, "failures": self.failures}

@@ -1,0 +1,215 @@
+"""Send what is pending in the ledger of a target, and record what was received."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09 import manifest, protocol, stores
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ManifestError
+from django_sitemaps09.notify import indexnow, ping
+from django_sitemaps09.notify.keys import key_for
+from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.notify.messages import Kind, Message
+from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
+from django_sitemaps09.notify.responses import AFTER_TOO_MANY, TOO_MANY
+from django_sitemaps09.stores import Store
+
+if TYPE_CHECKING:
+    from django_sitemaps09.notify.client import Client
+
+_EXAMPLES = 5
+
+
+def check_configured() -> None:
+    """Raise `ImproperlyConfigured` if nothing can be submitted."""
+    if conf.indexnow_key is None and not conf.ping_urls:
+        raise ImproperlyConfigured(
+            "There is nothing to submit to. Set SITEMAPS09['INDEXNOW_KEY'] to a key, which "
+            "'manage.py submit_sitemaps --generate-key' prints, or set SITEMAPS09['PING_URLS']."
+        )
+    try:
+        import urllib3  # noqa: F401 it comes with the extra `indexnow`
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            "Submissions need urllib3. Install the extra: pip install 'django-sitemaps09[indexnow]'."
+        ) from error
+
+
+def new_client() -> Client:
+    """Return a client with the configured limits, whose time starts now."""
+    check_configured()
+    # Imported only here, because urllib3 is optional, and most processes submit nothing.
+    from django_sitemaps09.notify.client import Client
+
+    return Client(conf.submit_timeout, conf.submit_deadline)
+
+
+def submit(*, output: Path | str | None = None, dry_run: bool = False) -> Submission:
+    """Submit the pending changes of a target, and return what was accepted.
+
+    The target is `output`, or else that of the settings. A dry run sends and changes nothing. Raise
+    `ExportRunningError` if another process is submitting the same changes. Raise `ImproperlyConfigured` if
+    nothing can be submitted.
+    """
+    [submission] = _submit([""], output, dry_run=dry_run)
+    return submission
+
+
+def submit_hosts(
+    base_urls: Iterable[str], *, output: Path | str | None = None, dry_run: bool = False
+) -> dict[str, Submission]:
+    """Submit the changes of `export_hosts()` to several hosts. Return a submission for each base URL."""
+    urls = list(base_urls)
+    try:
+        folders = [stores.host_folder(protocol.parse_base(url)) for url in urls]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"--base-url: {error}.") from error
+    return dict(zip(urls, _submit(folders, output, dry_run=dry_run), strict=True))
+
+
+def _submit(folders: Iterable[str], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
+    client = new_client()
+    try:
+        submissions = []
+        for folder in folders:
+            target = stores.target_store(None if output is None else Path(output), folder)
+            state = stores.state_store(target, folder)
+            submissions.append(preview(target, state) if dry_run else send(target, state, client))
+        return submissions
+    finally:
+        client.close()
+
+
+def preview(target: Store, state: Store) -> Submission:
+    """Return what a submission would send, without sending it."""
+    started, reports = time.perf_counter(), _Reports()
+    for _, message in _messages(Ledger(state)):
+        for endpoint in _endpoints(message):
+            report = reports.of(message, endpoint)
+            report.pending += len(message.urls)
+            report.messages += 1
+            report.examples = (*report.examples, *message.urls)[:_EXAMPLES]
+    seconds = time.perf_counter() - started
+    return Submission(target.label, tuple(reports.values()), seconds, dry_run=True)
+
+
+def send(target: Store, state: Store, client: Client) -> Submission:
+    """Send all pending messages until the client's deadline. What fails stays pending."""
+    started, ledger = time.perf_counter(), Ledger(state)
+    with stores.exclusive_lock(target, "submission") as check:
+        # A run that was killed after publishing has not activated its messages.
+        with suppress(ManifestError):
+            root = manifest.read_root(state)
+            if root is not None and root.run:
+                ledger.activate(root.run)
+        dropped = ledger.compact(conf.indexnow_max_urls)
+        pauses = ledger.pauses()
+        run = _Run(client, pauses, dict(pauses))
+        try:
+            for name, message in _messages(ledger):
+                endpoints = _endpoints(message)
+                remaining = [url for url in endpoints if not run.is_finished(message, url)]
+                check()
+                if remaining != endpoints or not remaining:
+                    ledger.settle(name, message, map(_id, remaining))
+        finally:
+            if run.pauses != pauses:
+                ledger.write_pauses(run.pauses)
+    seconds = time.perf_counter() - started
+    return Submission(target.label, tuple(run.reports.values()), seconds, dropped)
+
+
+class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
+    """Reports by kind, endpoint and host."""
+
+    def of(self, message: Message, endpoint: str) -> EndpointReport:
+        """Return the report for the host of a message at an endpoint."""
+        return self.setdefault(
+            (message.kind, endpoint, message.host),
+            EndpointReport(message.kind, protocol.endpoint_label(endpoint), message.host),
+        )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One submission: its reports, and the endpoints that it cannot use further, with or without a host.
+
+    `earlier` has the pauses that were recorded before it, and `pauses` those after it.
+    """
+
+    client: Client
+    earlier: Mapping[str, float]
+    pauses: dict[str, float]
+    reports: _Reports = field(default_factory=_Reports)
+    blocked: dict[tuple[str, str | None], Outcome] = field(default_factory=dict)
+
+    def is_finished(self, message: Message, endpoint: str) -> bool:
+        """Send a message to an endpoint. Return whether it need not be sent there again."""
+        report = self.reports.of(message, endpoint)
+        until = self.earlier.get(_pause_key(endpoint, message.host), 0.0)
+        if until > time.time():
+            report.pending += len(message.urls)
+            report.resumes = until
+            return False
+        outcome = self.blocked.get((endpoint, message.host)) or self.blocked.get((endpoint, None))
+        if outcome is None:
+            outcome = self._send(message, endpoint, report)
+        report.count(outcome, len(message.urls))
+        return outcome.verdict != "pending"
+
+    def _send(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
+        if message.kind == "ping":
+            response = ping.submit(self.client, endpoint, message)
+            outcome = ping.outcome(response)
+        else:
+            key = key_for(message.host)
+            if key is None:
+                return Outcome("pending", "INDEXNOW_KEY has no key for this host")
+            response = indexnow.submit(self.client, endpoint, key, message)
+            outcome = indexnow.outcome(response, message.host)
+        report.messages += 1
+        report.status = response.status
+        if outcome.verdict == "pending":
+            # If the endpoint does not work at all, it is not used for other hosts either.
+            self.blocked[endpoint, None if response.is_temporary else message.host] = outcome
+        if response.status == TOO_MANY:
+            report.resumes = self._pause(message, endpoint, response.retry_after or AFTER_TOO_MANY)
+        elif response.is_success and message.kind == "indexnow":
+            self._pause(message, endpoint, indexnow.PAUSE)
+        return outcome
+
+    def _pause(self, message: Message, endpoint: str, seconds: float) -> float:
+        until = time.time() + seconds
+        self.pauses[_pause_key(endpoint, message.host)] = until
+        return until
+
+
+def _messages(ledger: Ledger) -> Iterator[tuple[str, Message]]:
+    for name in ledger.names():
+        message = ledger.read(name)
+        if message is not None:
+            yield name, message
+
+
+def _endpoints(message: Message) -> list[str]:
+    """Return the configured endpoints that still need a message."""
+    urls = conf.indexnow_urls if message.kind == "indexnow" else conf.ping_urls
+    return [url for url in urls if message.endpoints is None or _id(url) in message.endpoints]
+
+
+def _id(endpoint: str) -> str:
+    """Return the id of an endpoint in the ledger, which has no URLs of endpoints and so no secrets."""
+    return sha256(endpoint.encode()).hexdigest()[:16]
+
+
+def _pause_key(endpoint: str, host: str) -> str:
+    return f"{_id(endpoint)} {host}"

@@ -1,0 +1,174 @@
+"""The client: what it repeats, when it gives up, and what it never does."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.notify.client import Client
+from django_sitemaps09.notify.responses import Response
+from tests.support.search_engines import Engine, running_engine
+
+
+def client(timeout: float = 5, seconds: float = 20, backoff: float = 0.001) -> Client:
+    return Client(timeout, seconds, backoff)
+
+
+def posted(engine: Engine, **options: float) -> Response:
+    sender = client(**options)
+    try:
+        return sender.post_json(engine.url, b"{}")
+    finally:
+        sender.close()
+
+
+@pytest.mark.parametrize("status", [200, 202, 204, 400, 403, 404, 422])
+def test_a_final_status_is_returned_at_once(engine: Engine, status: int) -> None:
+    engine.answer(status)
+    assert posted(engine) == Response(status)
+    assert len(engine.requests) == 1
+
+
+@pytest.mark.parametrize("failure", [500, 503, 408, "garbage", "nothing", (429, {"Retry-After": "0"})])
+def test_a_temporary_failure_is_repeated_until_it_ends(engine: Engine, failure: Any) -> None:
+    engine.answer(failure, failure, 202)
+    assert posted(engine).status == 202
+    assert len(engine.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (500, "500: Internal Server Error"),
+        (799, "799: this is not a known status"),
+        ("garbage", "it did not send a valid HTTP response"),
+        ("nothing", "it did not send a valid HTTP response"),
+    ],
+)
+def test_a_failure_that_lasts_is_returned_after_four_requests(
+    engine: Engine, failure: Any, words: str
+) -> None:
+    engine.answer(failure)
+    response = posted(engine)
+    assert response.is_temporary
+    assert response.failure == words
+    assert len(engine.requests) == 4
+
+
+def test_a_server_that_is_not_there_is_a_temporary_failure() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        sender = client()
+        response = sender.get(f"http://127.0.0.1:{unused.getsockname()[1]}/")
+        sender.close()
+    assert response == Response(None, None, "it cannot be connected to")
+    assert response.is_temporary
+
+
+@pytest.mark.parametrize("answer", ["silent", "slow"])
+def test_a_slow_server_costs_no_more_than_the_timeout_and_the_deadline(engine: Engine, answer: str) -> None:
+    engine.answer(answer)
+    started = time.monotonic()
+    response = posted(engine, timeout=0.2, seconds=0.3)
+    assert response.failure == "it did not respond in time"
+    assert len(engine.requests) in (1, 2)
+    # The deadline is 0.3 s. The server would wait for 30 s.
+    assert time.monotonic() - started < 10
+
+
+def test_a_slow_server_does_not_use_up_the_time_of_others(engine: Engine) -> None:
+    engine.answer("slow")
+    with running_engine() as other:
+        sender = client(timeout=0.1, seconds=30)
+        assert sender.get(engine.url).status is None
+        assert sender.get(other.url).status == 200
+        sender.close()
+
+
+def test_no_request_is_sent_after_the_deadline(engine: Engine) -> None:
+    response = posted(engine, seconds=0)
+    assert response.failure == "there was no time left for it"
+    assert engine.requests == []
+
+
+def test_a_thread_that_was_abandoned_ends_with_its_server() -> None:
+    with running_engine() as engine:
+        engine.answer("silent")
+        posted(engine, timeout=0.1, seconds=0.1)
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-submission":
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+class TestRetryAfter:
+    def test_is_waited_for(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        pauses: list[float] = []
+        monkeypatch.setattr(time, "sleep", pauses.append)
+        engine.answer((429, {"Retry-After": "7"}), (503, {"Retry-After": formatdate(time.time() + 9)}), 200)
+        assert posted(engine, seconds=60).status == 200
+        assert pauses[0] == 7
+        assert 6 <= pauses[1] <= 9
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_beyond_the_deadline_is_returned_instead(self, engine: Engine, status: int) -> None:
+        engine.answer((status, {"Retry-After": "3600"}))
+        assert posted(engine) == Response(status, 3600)
+        assert len(engine.requests) == 1
+
+    def test_of_a_429_is_ten_minutes_by_default(self, engine: Engine) -> None:
+        engine.answer(429)
+        assert posted(engine, seconds=599).status == 429
+        assert len(engine.requests) == 1
+
+    @pytest.mark.parametrize("value", ["soon", "-1", "1e9", "9" * 5_000, "", "Mon, 99 Foo 99999 99:99:99"])
+    def test_that_is_invalid_is_ignored_or_limited(self, engine: Engine, value: str) -> None:
+        engine.answer((429, {"Retry-After": value}))
+        response = posted(engine, seconds=5)
+        assert response.status == 429
+        assert response.retry_after is None or 0 <= response.retry_after <= 86_400
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_never_followed(engine: Engine, status: int) -> None:
+    with running_engine() as other:
+        engine.answer((status, {"Location": other.url}))
+        response = posted(engine)
+        assert response.failure.startswith(f"{status}: it redirects")
+        assert other.requests == []
+    assert len(engine.requests) == 1
+
+
+def test_a_certificate_that_is_not_trusted_is_refused(engine: Engine) -> None:
+    sender = client()
+    response = sender.get(engine.url.replace("http://", "https://"))
+    sender.close()
+    assert response.status is None
+    assert "TLS" in response.failure
+    assert engine.requests == []
+
+
+def test_nothing_that_the_client_reports_or_logs_has_the_query_or_the_body(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.answer("garbage")
+    sender = client()
+    with caplog.at_level(logging.INFO):
+        response = sender.get(f"{engine.url}?token=secret")
+        response_to_post = sender.post_json(engine.url, b'{"key": "secret"}')
+    sender.close()
+    assert "secret" not in f"{caplog.text} {response.failure} {response_to_post.failure}"
+
+
+def test_the_client_says_who_it_is_and_what_it_sends(engine: Engine) -> None:
+    posted(engine)
+    [request] = engine.requests
+    assert request.method == "POST"
+    assert request.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert request.headers["User-Agent"].startswith("django-sitemaps09/")

@@ -1,0 +1,161 @@
+"""The ledger: what is pending, what is merged, and what damaged files do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.notify.ledger import FOLDER, Ledger
+from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.stores import Store
+
+A, B, C = (f"https://a.b/{name}" for name in "abc")
+
+
+@pytest.fixture
+def ledger(store: Store) -> Ledger:
+    return Ledger(store)
+
+
+def message(*urls: str, **fields: Any) -> Message:
+    return Message(**{"kind": "indexnow", "host": "a.b", "urls": urls, **fields})
+
+
+def pending(ledger: Ledger) -> list[Message | None]:
+    return [ledger.read(name) for name in ledger.names()]
+
+
+def queue(ledger: Ledger, run: str, messages: Iterable[Message]) -> None:
+    ledger.prepare(run, messages)
+    ledger.activate(run)
+
+
+class TestPreparedMessages:
+    def test_are_pending_only_after_they_are_activated(self, ledger: Ledger) -> None:
+        ledger.prepare("run-1", [message(A), message(B)])
+        assert pending(ledger) == []
+        ledger.activate("run-1")
+        assert pending(ledger) == [message(A), message(B)]
+
+    def test_of_other_runs_stay_as_they_are(self, ledger: Ledger) -> None:
+        ledger.prepare("run-1", [message(A)])
+        ledger.prepare("run-2", [message(B)])
+        ledger.activate("run-2")
+        assert pending(ledger) == [message(B)]
+        ledger.activate(None)
+        assert pending(ledger) == [message(A), message(B)]
+
+    def test_that_are_discarded_are_never_pending(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A)])
+        ledger.prepare("run-2", [message(B)])
+        ledger.discard()
+        ledger.activate(None)
+        assert pending(ledger) == [message(A)]
+
+    def test_can_be_activated_twice(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A)])
+        ledger.activate("run-1")
+        assert pending(ledger) == [message(A)]
+
+
+class TestASettledMessage:
+    def test_is_removed_when_no_endpoint_needs_it(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A)])
+        [name] = ledger.names()
+        ledger.settle(name, message(A), [])
+        assert ledger.names() == []
+        assert ledger.read(name) is None
+
+    def test_is_kept_for_the_endpoints_that_need_it(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A)])
+        [name] = ledger.names()
+        ledger.settle(name, message(A), ["x"])
+        assert pending(ledger) == [message(A, endpoints=("x",))]
+
+
+class TestCompacting:
+    def test_sends_each_url_once_in_few_messages(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A, B)])
+        queue(ledger, "run-2", [message(B, C), message(B, host="c.d")])
+        assert ledger.compact(100) == 0
+        assert pending(ledger) == [message(A, B, C), message(B, host="c.d")]
+
+    def test_keeps_one_message_as_it_is(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(B, A)])
+        names = ledger.names()
+        assert ledger.compact(1) == 0
+        assert ledger.names() == names
+
+    def test_makes_messages_of_ten_thousand_urls(self, ledger: Ledger) -> None:
+        urls = [f"https://a.b/{n:05}" for n in range(12_000)]
+        queue(ledger, "run-1", [message(*urls[:6_000])])
+        queue(ledger, "run-2", [message(*urls[6_000:])])
+        ledger.compact(20_000)
+        first, second = pending(ledger)
+        assert first is not None
+        assert second is not None
+        assert (len(first.urls), len(second.urls)) == (10_000, 2_000)
+        assert sorted(first.urls + second.urls) == urls
+
+    def test_keeps_pings_apart_from_each_other(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A, kind="ping"), message(B, kind="ping")])
+        queue(ledger, "run-2", [message(A, kind="ping")])
+        ledger.compact(100)
+        assert pending(ledger) == [message(A, kind="ping"), message(B, kind="ping")]
+
+    def test_drops_the_oldest_messages_beyond_the_limit(self, ledger: Ledger) -> None:
+        for run, url in enumerate((A, B, C)):
+            queue(ledger, f"run-{run}", [message(url), message(url, kind="ping")])
+        assert ledger.compact(2) == 1
+        urls = [found.urls for found in pending(ledger) if found and found.kind == "indexnow"]
+        assert urls == [(B, C)]
+
+    @pytest.mark.parametrize(
+        ("old", "new", "expected"),
+        [
+            (("x",), None, None),
+            (None, ("x",), None),
+            (("x",), ("y",), ("x", "y")),
+            (("x",), ("x",), ("x",)),
+        ],
+    )
+    def test_keeps_every_endpoint_that_needs_a_url(
+        self, ledger: Ledger, old: Any, new: Any, expected: Any
+    ) -> None:
+        queue(ledger, "run-1", [message(A, endpoints=old)])
+        queue(ledger, "run-2", [message(A, endpoints=new)])
+        ledger.compact(100)
+        assert pending(ledger) == [message(A, endpoints=expected)]
+
+    def test_that_was_killed_before_it_removed_old_messages_repeats_nothing(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A)])
+        queue(ledger, "run-2", [message(B)])
+        queue(ledger, "run-3", [message(A, B)])
+        ledger.compact(100)
+        assert pending(ledger) == [message(A, B)]
+
+
+class TestADamagedFile:
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9])
+    def test_is_removed_and_logged(
+        self, ledger: Ledger, content: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        queue(ledger, "run-1", [message(A), message(B)])
+        ledger.state.write(f"{FOLDER}/{ledger.names()[0]}", content)
+        assert pending(ledger) == [None, message(B)]
+        assert "is damaged, and was removed" in caplog.text
+        assert pending(ledger) == [message(B)]
+
+    def test_of_pauses_means_no_pauses(self, ledger: Ledger) -> None:
+        ledger.write_pauses({"x a.b": time.time() + 100})
+        assert [*ledger.pauses()] == ["x a.b"]
+        ledger.state.write(f"{FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
+        assert ledger.pauses() == {}
+
+
+def test_pauses_that_are_over_are_forgotten(ledger: Ledger) -> None:
+    ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
+    assert [*ledger.pauses()] == ["new"]

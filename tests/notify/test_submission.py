@@ -1,0 +1,341 @@
+"""Submissions: what each response does to what is pending."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09 import stores
+from django_sitemaps09.exceptions import ExportRunningError
+from django_sitemaps09.notify import Submission, submission, submit
+from django_sitemaps09.notify.client import Client
+from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.stores import LocalStore, Store
+from tests.support.search_engines import KEY, Engine, running_engine
+
+pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
+
+HOST = "www.example.com"
+URLS = tuple(f"https://{HOST}/{n}" for n in range(3))
+
+
+class Target:
+    """A target with pending messages, and submissions of them without long pauses."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.state = stores.state_store(store)
+        self.ledger = Ledger(self.state)
+        self.runs = 0
+
+    def queue(self, *urls: str, host: str = HOST, kind: Any = "indexnow") -> None:
+        self.runs += 1
+        self.ledger.prepare(f"run-{self.runs}", [Message(kind, host, urls)])
+        self.ledger.activate(f"run-{self.runs}")
+
+    def send(self, **options: float) -> Submission:
+        client = Client(**{"timeout": 5, "seconds": 20, "backoff": 0.001, **options})
+        try:
+            return submission.send(self.store, self.state, client)
+        finally:
+            client.close()
+
+    def pending(self) -> list[str]:
+        messages = map(self.ledger.read, self.ledger.names())
+        return sorted(url for message in messages if message for url in message.urls)
+
+
+@pytest.fixture
+def target(folder: Path, engine: Engine, configure: Callable[..., None]) -> Target:
+    configure(INDEXNOW_URLS=[engine.url])
+    return Target(LocalStore(folder))
+
+
+class TestIndexNow:
+    @pytest.mark.parametrize("status", [200, 202])
+    def test_an_accepted_message_is_sent_once(self, target: Target, engine: Engine, status: int) -> None:
+        engine.answer(status)
+        target.queue(*URLS)
+        result = target.send()
+        [report] = result.endpoints
+        assert (report.accepted, report.pending, report.status) == (3, 0, status)
+        assert result.failures == []
+        [request] = engine.requests
+        assert request.document == {"host": HOST, "key": KEY, "urlList": list(URLS)}
+        assert target.send().endpoints == ()
+        assert len(engine.requests) == 1
+
+    @pytest.mark.parametrize("status", [400, 413, 422])
+    def test_a_rejected_message_is_reported_and_not_sent_again(
+        self, target: Target, engine: Engine, status: int
+    ) -> None:
+        engine.answer(status)
+        target.queue(*URLS)
+        result = target.send()
+        assert [(report.rejected, report.pending) for report in result.endpoints] == [(3, 0)]
+        assert f"{status}: " in result.failures[0]
+        assert "not sent again" in result.failures[0]
+        assert target.pending() == []
+
+    @pytest.mark.parametrize("answer", [301, 401, 403, 404, 500, "garbage", "nothing", (429, {})])
+    def test_anything_else_stays_pending_and_is_sent_with_the_next_run(
+        self, target: Target, engine: Engine, answer: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine.answer(answer)
+        target.queue(*URLS)
+        result = target.send(seconds=5)
+        assert [(report.accepted, report.pending) for report in result.endpoints] == [(0, 3)]
+        assert len(result.failures) == 1
+        assert target.pending() == [*URLS]
+        engine.answer(200)
+        engine.requests.clear()
+        hours_later = time.time() + 7_200
+        monkeypatch.setattr("django_sitemaps09.notify.submission.time.time", lambda: hours_later)
+        assert [report.accepted for report in target.send().endpoints] == [3]
+        assert engine.submitted == [*URLS]
+        assert target.pending() == []
+
+    @pytest.mark.parametrize("answer", ["silent", "slow"])
+    def test_a_slow_engine_leaves_the_message_pending(
+        self, target: Target, engine: Engine, answer: str
+    ) -> None:
+        engine.answer(answer)
+        target.queue(*URLS)
+        started = time.monotonic()
+        assert [report.pending for report in target.send(timeout=0.2, seconds=0.3).endpoints] == [3]
+        assert time.monotonic() - started < 10
+        assert target.pending() == [*URLS]
+
+    def test_a_key_that_is_not_accepted_stops_the_host_but_no_other(
+        self, target: Target, engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=20_000)
+        engine.answer(403, 200)
+        target.queue(*(f"https://a.b/{n:05}" for n in range(12_000)), host="a.b")
+        target.queue("https://c.d/", host="c.d")
+        # Merged into two messages for the first host and one for the second.
+        result = target.send()
+        by_host = {report.host: (report.messages, report.accepted) for report in result.endpoints}
+        assert by_host["c.d"] == (1, 1)
+        assert by_host["a.b"] == (1, 0)
+        assert "Check that its key file is served by a.b" in result.failures[0]
+        assert KEY not in " ".join(result.failures)
+
+    def test_an_engine_that_is_not_available_is_not_asked_for_each_host(
+        self, target: Target, engine: Engine
+    ) -> None:
+        engine.answer(500)
+        for host in ("a.b", "c.d", "e.f"):
+            target.queue(f"https://{host}/", host=host)
+        assert [report.pending for report in target.send().endpoints] == [1, 1, 1]
+        # One message with three retries.
+        assert len(engine.requests) == 4
+
+    def test_a_url_that_changed_twice_is_sent_once(self, target: Target, engine: Engine) -> None:
+        target.queue(URLS[0], URLS[1])
+        target.queue(URLS[1], URLS[2])
+        target.send()
+        assert [request.document["urlList"] for request in engine.requests] == [list(URLS)]
+
+    def test_a_host_is_submitted_again_only_after_five_minutes(
+        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target.queue(URLS[0])
+        target.send()
+        target.queue(URLS[1])
+        target.queue("https://c.d/", host="c.d")
+        result = target.send()
+        assert engine.submitted == ["https://c.d/", URLS[0]]
+        assert result.failures == []
+        [waiting] = [report for report in result.endpoints if report.host == HOST]
+        assert waiting.pending == 1
+        assert waiting.resumes is not None
+        assert 290 < waiting.resumes - time.time() <= 300
+        monkeypatch.setattr("django_sitemaps09.notify.submission.time.time", lambda: waiting.resumes)
+        target.send()
+        assert engine.submitted[-1] == URLS[1]
+
+    def test_a_429_pauses_the_host_for_as_long_as_the_engine_asks(
+        self, target: Target, engine: Engine
+    ) -> None:
+        engine.answer((429, {"Retry-After": "3600"}))
+        target.queue(*URLS)
+        [report] = target.send().endpoints
+        assert report.resumes is not None
+        assert 3_590 < report.resumes - time.time() <= 3_600
+        engine.answer(200)
+        assert [report.pending for report in target.send().endpoints] == [3]
+        assert len(engine.requests) == 1
+
+    def test_each_endpoint_gets_each_message_once(
+        self, target: Target, engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        with running_engine() as other:
+            configure(INDEXNOW_URLS=[engine.url, other.url])
+            other.answer(403)
+            target.queue(*URLS)
+            assert [report.accepted for report in target.send().endpoints] == [3, 0]
+            assert target.pending() == [*URLS]
+            other.answer(200)
+            assert [report.accepted for report in target.send().endpoints] == [3]
+            assert len(engine.requests) == 1
+            assert len(other.requests) == 2
+        assert target.pending() == []
+
+    def test_an_endpoint_that_was_removed_is_not_waited_for(
+        self, target: Target, engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        with running_engine() as other:
+            configure(INDEXNOW_URLS=[engine.url, other.url])
+            other.answer(403)
+            target.queue(*URLS)
+            target.send()
+            configure(INDEXNOW_URLS=[engine.url])
+            target.send()
+        assert target.pending() == []
+
+    def test_urls_wait_for_the_key_of_their_host(
+        self, target: Target, engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_KEY={"c.d": KEY})
+        target.queue(*URLS)
+        assert target.send().failures == [f"{engine.url} ({HOST}): INDEXNOW_KEY has no key for this host"]
+        assert engine.requests == []
+        configure(INDEXNOW_KEY={HOST: KEY})
+        assert target.send().failures == []
+
+    def test_only_the_newest_urls_up_to_the_limit_stay_pending(
+        self, target: Target, engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=2)
+        for url in URLS:
+            target.queue(url)
+        result = target.send()
+        assert result.dropped == 1
+        assert "1 URLs were dropped" in result.failures[0]
+        assert engine.submitted == [*URLS[1:]]
+
+
+class TestPings:
+    @pytest.fixture(autouse=True)
+    def _pinged(self, target: Target, engine: Engine, configure: Callable[..., None]) -> None:
+        configure(PING_URLS=[engine.url, f"{engine.url}?token=secret"], INDEXNOW_KEY=None)
+        target.queue(f"https://{HOST}/sitemap.xml", kind="ping")
+
+    def test_request_each_endpoint_with_the_url_of_the_sitemap(
+        self, target: Target, engine: Engine
+    ) -> None:
+        result = target.send()
+        assert [request.method for request in engine.requests] == ["GET", "GET"]
+        queries = [parse_qs(urlsplit(request.path).query) for request in engine.requests]
+        sitemap = [f"https://{HOST}/sitemap.xml"]
+        assert queries == [{"sitemap": sitemap}, {"token": ["secret"], "sitemap": sitemap}]
+        assert "secret" not in json.dumps(result.as_dict())
+        assert target.pending() == []
+
+    @pytest.mark.parametrize("status", [404, 410, 301])
+    def test_that_are_refused_are_reported_and_not_repeated(
+        self, target: Target, engine: Engine, status: int
+    ) -> None:
+        engine.answer(status)
+        result = target.send()
+        assert [report.rejected for report in result.endpoints] == [1, 1]
+        assert "secret" not in " ".join(result.failures)
+        assert target.pending() == []
+
+    @pytest.mark.parametrize("answer", [500, "garbage", "nothing", 429])
+    def test_that_fail_are_repeated_by_the_next_run(
+        self, target: Target, engine: Engine, answer: Any
+    ) -> None:
+        engine.answer(answer)
+        assert [report.pending for report in target.send().endpoints] == [1, 1]
+        assert target.pending() == [f"https://{HOST}/sitemap.xml"]
+
+
+class TestTwoAtOnce:
+    def test_the_second_submission_sends_nothing(self, target: Target, engine: Engine) -> None:
+        target.queue(*URLS)
+        with (
+            stores.exclusive_lock(target.store, "submission"),
+            pytest.raises(ExportRunningError, match="this one has submitted nothing"),
+        ):
+            target.send()
+        assert engine.requests == []
+        assert target.pending() == [*URLS]
+
+    def test_a_submission_and_an_export_do_not_wait_for_each_other(
+        self, target: Target, engine: Engine
+    ) -> None:
+        target.queue(*URLS)
+        with stores.exclusive_lock(target.store):
+            target.send()
+        assert engine.submitted == [*URLS]
+
+    def test_an_export_can_queue_while_a_submission_waits(self, target: Target, engine: Engine) -> None:
+        engine.answer("silent")
+        target.queue(*URLS)
+        thread = threading.Thread(target=target.send, kwargs={"timeout": 20})
+        thread.start()
+        while not engine.requests:
+            time.sleep(0.01)
+        target.queue("https://c.d/", host="c.d")
+        engine.answer(200)
+        engine.ended.set()
+        thread.join(20)
+        assert "https://c.d/" in target.pending()
+
+
+class TestTheTwin:
+    def test_a_dry_run_sends_and_changes_nothing(
+        self, target: Target, engine: Engine, folder: Path
+    ) -> None:
+        target.queue(*URLS)
+        target.queue(*URLS, *(f"https://{HOST}/more/{n}" for n in range(9)))
+        names = target.ledger.names()
+        result = submit(output=folder, dry_run=True)
+        [report] = result.endpoints
+        assert (report.pending, report.messages, report.accepted) == (15, 2, 0)
+        assert report.examples == (*URLS, *URLS[:2])
+        assert engine.requests == []
+        assert target.ledger.names() == names
+
+    def test_submits_to_the_target_of_the_settings(
+        self, target: Target, engine: Engine, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(ROOT=folder)
+        target.queue(*URLS)
+        assert [report.accepted for report in submit().endpoints] == [3]
+
+    def test_nothing_to_submit_to_is_an_error(self, folder: Path, configure: Callable[..., None]) -> None:
+        configure(INDEXNOW_KEY=None)
+        with pytest.raises(ImproperlyConfigured, match="--generate-key"):
+            submit(output=folder)
+
+    def test_a_missing_extra_is_an_error(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(__import__("sys").modules, "urllib3", None)
+        with pytest.raises(ImproperlyConfigured, match=r"django-sitemaps09\[indexnow\]"):
+            submit(output=folder)
+
+
+def test_a_remote_state_has_a_lease(
+    memory: Any, engine: Engine, configure: Callable[..., None], shared_cache: Any
+) -> None:
+    configure(INDEXNOW_URLS=[engine.url])
+    target = Target(memory)
+    target.queue(*URLS)
+    with (
+        stores.exclusive_lock(memory, "submission"),
+        pytest.raises(ExportRunningError, match="this one has submitted nothing"),
+    ):
+        target.send()
+    assert target.send().failures == []
+    assert engine.submitted == [*URLS]
