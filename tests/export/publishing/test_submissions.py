@@ -1,0 +1,316 @@
+"""Submissions of exports: what is queued, that nothing is lost, and that no export fails for it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.notify import submit
+from django_sitemaps09.notify.ledger import FOLDER, Ledger
+from django_sitemaps09.sections import Section
+from django_sitemaps09.stores import STATE
+from tests.support.configuration import BASE
+from tests.support.examples import KILL_STEP
+from tests.support.exports import Bad
+from tests.support.killing import die_at, forked, was_killed
+from tests.support.published import indexed, quick_folder, states
+from tests.support.search_engines import KEY, Engine, engine
+from tests.support.sections import Numbers
+
+__all__ = ["engine"]
+
+pytestmark = [pytest.mark.sitemaps09(INDEXNOW_KEY=KEY), pytest.mark.usefixtures("no_pause")]
+
+
+class Chosen(Numbers):
+    """Section of chosen numbers."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers = numbers
+
+
+def url(number: int) -> str:
+    return f"{BASE}/numbers/{number}/"
+
+
+@pytest.fixture
+def run(folder: Path, engine: Engine, configure: Callable[..., None]) -> Callable[..., Report]:
+    """Return a function that exports these numbers and submits them."""
+    configure(INDEXNOW_URLS=[engine.url])
+
+    def exported(*numbers: int, b: Section | None = None, **options: Any) -> Report:
+        sitemaps = {"a": Chosen(*numbers)} | ({} if b is None else {"b": b})
+        arguments = {"submit": True, "output": folder, "engine": "serial", **options}
+        return export(sitemaps=sitemaps, **arguments)
+
+    return exported
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a host be submitted again at once."""
+    monkeypatch.setattr("django_sitemaps09.notify.indexnow.PAUSE", -1.0)
+
+
+class TestWhatIsSubmitted:
+    def test_is_what_was_added_or_removed(self, run: Callable[..., Report], engine: Engine) -> None:
+        run(1, 2, 3)
+        report = run(2, 3, 4)
+        assert engine.submitted == [url(1), url(4)]
+        assert report.submission is not None
+        assert [found.accepted for found in report.submission.endpoints] == [2]
+        assert report.warnings == []
+
+    def test_is_nothing_in_a_first_export(self, run: Callable[..., Report], engine: Engine) -> None:
+        report = run(1, 2, 3)
+        assert engine.requests == []
+        assert report.published
+        assert "This is the first export to this target" in report.warnings[0]
+
+    def test_is_nothing_if_nothing_changed(self, run: Callable[..., Report], engine: Engine) -> None:
+        run(1, 2, 3)
+        assert run(1, 2, 3).warnings == []
+        assert engine.requests == []
+
+    def test_is_nothing_if_too_much_changed(
+        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=3)
+        run(1)
+        report = run(*range(2, 5))
+        assert "This run changed 4 URLs, more than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
+        assert engine.requests == []
+        assert [*run(*range(3, 5)).warnings] == []
+        assert engine.submitted == [url(2)]
+
+    def test_includes_the_urls_of_a_removed_section(
+        self, run: Callable[..., Report], engine: Engine
+    ) -> None:
+        run(1, b=Chosen(2, 3))
+        report = run(1, remove=["b"])
+        assert engine.submitted == [url(2), url(3)]
+        assert report.changes == {"added": 0, "removed": 2, "changed": 0}
+
+    def test_needs_a_key_for_the_host(
+        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_KEY={"shop.example.com": KEY})
+        run(1)
+        report = run(1, 2)
+        assert report.warnings == [
+            "1 URLs on www.example.com were not queued for IndexNow, because INDEXNOW_KEY has no key for "
+            "this host."
+        ]
+        assert engine.requests == []
+
+    def test_is_not_what_a_strict_run_refused_to_publish(
+        self, run: Callable[..., Report], engine: Engine, folder: Path
+    ) -> None:
+        run(1)
+        report = run(1, 2, b=Bad(4, [3]), strict=True)
+        assert not report.published
+        assert engine.requests == []
+        assert indexed(folder) == {url(1)}
+        run(1, 2, 3)
+        assert engine.submitted == [url(2), url(3)]
+
+
+class TestASetting:
+    def test_submits_each_export(
+        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(SUBMIT=True)
+        run(1, submit=None)
+        run(1, 2, submit=None)
+        run(1, 2, 3, submit=False)
+        assert engine.submitted == [url(2)]
+
+    def test_that_is_off_leaves_no_trace(
+        self, run: Callable[..., Report], engine: Engine, folder: Path
+    ) -> None:
+        run(1, submit=None)
+        report = run(1, 2, submit=None)
+        assert report.submission is None
+        assert report.changes is None
+        assert report.as_dict()["submission"] is None
+        assert not (folder / STATE / FOLDER).exists()
+        assert engine.requests == []
+
+    def test_without_an_endpoint_is_an_error_before_anything_is_written(
+        self, run: Callable[..., Report], folder: Path, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_KEY=None)
+        with pytest.raises(ImproperlyConfigured, match="There is nothing to submit to"):
+            run(1)
+        assert not folder.exists()
+
+    def test_does_not_concern_a_dry_run(
+        self, run: Callable[..., Report], engine: Engine, folder: Path
+    ) -> None:
+        run(1)
+        before = states(folder, hidden=True)
+        assert run(1, 2, dry_run=True).submission is None
+        assert states(folder, hidden=True) == before
+        assert engine.requests == []
+
+
+class TestPings:
+    def test_name_the_index_if_any_file_changed(
+        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
+    ) -> None:
+        configure(INDEXNOW_KEY=None, PING_URLS=[engine.url])
+        run(1)
+        run(1)
+        run(1, 2)
+        assert [request.path for request in engine.requests] == [
+            "/indexnow?sitemap=https%3A%2F%2Fwww.example.com%2Fsitemap.xml"
+        ] * 2
+
+
+class TestAFailure:
+    @pytest.mark.parametrize("answer", [403, 422, 500, "garbage", "nothing", (429, {}), "silent", "slow"])
+    def test_is_a_warning_and_the_files_are_published(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        answer: Any,
+        configure: Callable[..., None],
+    ) -> None:
+        configure(SUBMIT_TIMEOUT=0.2, SUBMIT_DEADLINE=0.3)
+        run(1)
+        engine.answer(answer)
+        report = run(1, 2)
+        assert report.published
+        assert report.failures == []
+        assert len(report.warnings) == 1
+        assert engine.url in report.warnings[0]
+        assert KEY not in report.warnings[0]
+        assert indexed(folder) == {url(1), url(2)}
+
+    def test_is_sent_again_with_the_next_run(self, run: Callable[..., Report], engine: Engine) -> None:
+        run(1)
+        engine.answer(403)
+        run(1, 2)
+        engine.answer(200)
+        engine.requests.clear()
+        run(1, 2, 3)
+        assert engine.submitted == [url(2), url(3)]
+        run(1, 2, 3)
+        assert len(engine.requests) == 1
+
+    def test_is_sent_again_by_the_command(
+        self, run: Callable[..., Report], engine: Engine, folder: Path
+    ) -> None:
+        run(1)
+        engine.answer(403)
+        run(1, 2)
+        engine.answer(200)
+        engine.requests.clear()
+        submit(output=folder)
+        assert engine.submitted == [url(2)]
+
+    def test_of_the_store_is_a_warning(
+        self, run: Callable[..., Report], folder: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(1)
+
+        def full(*arguments: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Ledger, "_write", full)
+        report = run(1, 2)
+        assert report.published
+        assert "No space left on device" in report.warnings[0]
+        assert indexed(folder) == {url(1), url(2)}
+
+    def test_while_comparing_is_a_warning(
+        self, run: Callable[..., Report], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(1)
+
+        def unreadable(*arguments: object) -> None:
+            raise ExportError("the storage is gone")
+
+        monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
+        assert "the storage is gone" in run(1, 2).warnings[0]
+        assert indexed(folder) == {url(1), url(2)}
+        with pytest.raises(ExportError, match="the storage is gone"):
+            run(1, 2, 3, changes=True)
+
+    def test_of_the_submission_itself_is_a_warning(
+        self, run: Callable[..., Report], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(1)
+
+        def broken(*arguments: object) -> None:
+            raise RuntimeError("a storage raises anything")
+
+        monkeypatch.setattr(Ledger, "compact", broken)
+        report = run(1, 2)
+        assert report.published
+        assert "The changes are not submitted before the next run" in report.warnings[0]
+
+
+def test_each_host_has_its_queue_and_all_share_a_deadline(
+    folder: Path, engine: Engine, configure: Callable[..., None]
+) -> None:
+    configure(INDEXNOW_URLS=[engine.url])
+    hosts = ["https://a.example.com", "https://b.example.com"]
+    for numbers in ((1,), (1, 2)):
+        reports = export_hosts(
+            hosts, sitemaps={"a": Chosen(*numbers)}, output=folder, submit=True, engine="serial"
+        )
+    assert engine.submitted == [f"{host}/numbers/2/" for host in hosts]
+    assert all(report.submission and not report.submission.failures for report in reports.values())
+
+
+# A killed export
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system has no fork")
+def test_a_killed_export_loses_no_change_and_repeats_at_most_one_message(
+    engine: Engine, configure: Callable[..., None]
+) -> None:
+    configure(INDEXNOW_URLS=[engine.url])
+    points = 0
+    for point in itertools.count(1, KILL_STEP):
+        engine.requests.clear()
+        with quick_folder() as folder:
+            ended = not _killed(folder, point)
+            _publish(folder, 2, 3)
+            # The change is submitted, and nothing else is.
+            assert {*engine.submitted} == {url(1), url(3)}, f"killed at point {point}"
+            assert len(engine.requests) <= 2, f"killed at point {point}"
+            engine.requests.clear()
+            _publish(folder, 2, 3)
+            assert engine.requests == [], f"killed at point {point}"
+        if ended:
+            break
+        points += 1
+    assert points * KILL_STEP > 20
+
+
+def _publish(folder: Path, *numbers: int) -> None:
+    report = export(sitemaps={"a": Chosen(*numbers)}, output=folder, submit=True, engine="serial")
+    assert not report.failures
+
+
+def _killed(folder: Path, point: int) -> bool:
+    """Publish the numbers 1 and 2, then change them in a process that is killed at a point."""
+    _publish(folder, 1, 2)
+
+    def work() -> None:
+        die_at(point, folder)
+        _publish(folder, 2, 3)
+
+    return was_killed(forked(work))
