@@ -27,6 +27,7 @@ from django_sitemaps09 import (
 )
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
+from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import PAGES, README, ROOT
 
@@ -77,11 +78,13 @@ def test_no_heading_names_an_unknown_setting() -> None:
     assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
 
 
-@pytest.mark.parametrize("command", ["export_sitemaps", "sitemaps_status", "suggest_sitemaps"])
+@pytest.mark.parametrize(
+    "command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps"]
+)
 def test_every_option_of_a_command_is_described(command: str) -> None:
     # The first column of the tables from its heading to that of the next command.
     [described] = re.findall(
-        rf"^## `manage\.py {command} (.*?)(?=^## `manage\.py|\Z)", COMMANDS, re.MULTILINE | re.DOTALL
+        rf"^## `manage\.py {command}\b(.*?)(?=^## `manage\.py|\Z)", COMMANDS, re.MULTILINE | re.DOTALL
     )
     assert options(command)
     listed = {name.split()[0] for name in names(described) if name.startswith("--")}
@@ -103,6 +106,12 @@ def test_every_key_of_a_verification_is_described() -> None:
     keys = {field.name for field in fields(Verification)} | {"failures"}
     assert names(section(COMMANDS, "Verification")) == keys
     assert all(f"`{name}`" in section(COMMANDS, "Verification") for name in DamagedFile._fields)
+
+
+def test_every_key_of_a_submission_is_described() -> None:
+    keys = {field.name for kind in (Submission, EndpointReport) for field in fields(kind)} | {"failures"}
+    described = section(COMMANDS, "`manage.py submit_sitemaps`")
+    assert {name for name in names(described) if not name.startswith("--")} == keys
 
 
 def test_the_block_shown_is_the_block_written() -> None:
@@ -146,7 +155,7 @@ def test_every_public_name_is_described(name: str) -> None:
     assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
 
 
-@pytest.mark.parametrize("module", ["", ".views", ".export", ".suggestions", ".tasks"])
+@pytest.mark.parametrize("module", ["", ".views", ".export", ".notify", ".suggestions", ".tasks"])
 def test_the_public_names_are_those_that_modules_list(module: str) -> None:
     path = f"django_sitemaps09{module}"
     assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)
