@@ -13,7 +13,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import conf
 from django_sitemaps09.checks.messages import error_text, message
-from django_sitemaps09.notify.submission import check_configured
 
 
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
@@ -112,6 +111,9 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     # Invalid values are reported already.
     if options.get("SUBMIT") is not True or any(_check_values()):
         return
+    # Imported only here, because a site without submissions does not need these modules.
+    from django_sitemaps09.notify.submission import check_configured
+
     if problem := error_text(ImproperlyConfigured, check_configured):
         hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
         yield message("E006", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)

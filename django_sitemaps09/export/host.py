@@ -37,8 +37,8 @@ from django_sitemaps09.stores.local import LocalStore
 class HostExport:
     """Export to one host. Except in a dry run, the host's files are locked.
 
-    `stage` is the folder of new files, `None` in a dry run. `spool` collects the changed URLs if requested.
-    `queue` submits them if requested.
+    `stage` is the folder of new files, `None` in a dry run. `spool` collects the changed URLs if they are
+    requested, or if `queue` submits them.
     """
 
     host_options: HostOptions
@@ -47,6 +47,11 @@ class HostExport:
     stage: str | None
     spool: Spool | None
     queue: SubmissionQueue | None
+
+    @property
+    def changes(self) -> Spool | None:
+        """The changed URLs if they are requested and therefore complete."""
+        return self.spool if self.spool is not None and self.spool.limit is None else None
 
     @property
     def host_target(self) -> HostTarget:
@@ -153,12 +158,14 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         previous = previous._replace(names=names)
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
         is_first = not any(record.pages for record in previous.manifest.sections.values())
-        if stage is not None and (host_options.submit or previous.recovered is not None):
+        was_killed = previous.recovered is not None or previous.is_unverified
+        if stage is not None and (host_options.submit or was_killed):
             recover(publish_target, previous)
         queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
         # A dry run stages no files that could be compared.
         needs_spool = options.changes or (queue and conf.indexnow_key is not None and not is_first)
-        spool = Spool() if needs_spool and stage is not None else None
+        limit = None if options.changes else conf.indexnow_max_urls
+        spool = Spool(limit) if needs_spool and stage is not None else None
         try:
             yield HostExport(host_options, publish_target, previous, stage, spool, queue)
         except BaseException:
@@ -201,6 +208,7 @@ class HostResult(NamedTuple):
         """Return the report; if something was published, call `on_published` and send the signal first."""
         report = self._report(seconds)
         spool, url = self.host.spool, self.host.host_options.url
+        changes = self.host.changes
         with nullcontext() if spool is None else closing(spool):
             if not report.published:
                 return report
@@ -209,7 +217,7 @@ class HostResult(NamedTuple):
                 report,
                 [f"{url}{name}" for name in written],
                 [f"{url}{name}" for name in self.publication.removed_files],
-                None if spool is None else spool.changes,
+                None if changes is None else changes.changes,
             )
             return replace(report, warnings=[*report.warnings, *notify(event, on_published)])
 
@@ -235,7 +243,7 @@ class HostResult(NamedTuple):
             written=tuple(self.files_written),
             deleted=publication.files_to_delete if self.published else (),
             recovered=host.previous.recovered is not None,
-            changes=None if host.spool is None else host.spool.counts,
+            changes=None if host.changes is None else host.changes.counts,
             memory=own_peak,
             workers_memory=workers_peak,
             dry_run=host.stage is None,

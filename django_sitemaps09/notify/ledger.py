@@ -68,6 +68,10 @@ class Ledger:
         for name, _ in self._prepared():
             self._delete(name)
 
+    def is_empty(self) -> bool:
+        """Return whether nothing is prepared or pending. This creates no folder."""
+        return not any(self._prepared()) and not self.names()
+
     def names(self) -> list[str]:
         """Return the names of pending messages, the oldest first."""
         return sorted(filter(_PENDING.fullmatch, self.state.names(FOLDER)))

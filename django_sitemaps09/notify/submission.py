@@ -105,6 +105,8 @@ def preview(target: Store, state: Store) -> Submission:
 def send(target: Store, state: Store, client: Client) -> Submission:
     """Send all pending messages until the client's deadline. What fails stays pending."""
     started, ledger = time.perf_counter(), Ledger(state)
+    if ledger.is_empty():
+        return Submission(target.label, (), time.perf_counter() - started)
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
         with suppress(ManifestError):

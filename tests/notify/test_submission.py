@@ -295,6 +295,10 @@ class TestTwoAtOnce:
 
 
 class TestTheTwin:
+    def test_creates_no_folder_where_nothing_was_exported(self, target: Target, folder: Path) -> None:
+        assert submit(output=folder).endpoints == ()
+        assert not folder.exists()
+
     def test_a_dry_run_sends_and_changes_nothing(
         self, target: Target, engine: Engine, folder: Path
     ) -> None:

@@ -59,9 +59,13 @@ class Published:
 
 
 class Spool:
-    """Changed URLs, counted and kept on disk until the report is built."""
+    """Changed URLs, counted and kept on disk until the report is built.
 
-    def __init__(self) -> None:
+    With a `limit`, comparing ends as soon as there are more changes. The counts are incomplete then.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -84,10 +88,17 @@ class Spool:
             files = dict(zip(record.file_names(name), record.pages, strict=True))
             self._write(UrlChange("removed", name, _url(line)) for line in _lines(store, files))
 
+    @property
+    def exceeds_limit(self) -> bool:
+        return self.limit is not None and sum(self.counts.values()) > self.limit
+
     def _write(self, changes: Iterable[UrlChange]) -> None:
-        for change in changes:
+        # Comparing the next pages would take time, even for no further change.
+        for change in () if self.exceeds_limit else changes:
             self.counts[change.kind] += 1
             self._file.write(f"{json.dumps(change)}\n")
+            if self.exceeds_limit:
+                break
 
     def changes(self) -> Iterator[UrlChange]:
         self._file.seek(0)

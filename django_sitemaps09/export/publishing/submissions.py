@@ -39,8 +39,8 @@ _FIRST = (
     "The next export that changes URLs queues them."
 )
 _TOO_MANY = (
-    "This run changed {:,} URLs, more than INDEXNOW_MAX_URLS ({:,}), so none were queued for IndexNow. "
-    "Crawlers find the changes in the sitemap."
+    "This run changed more URLs than INDEXNOW_MAX_URLS ({:,}), so none were queued for IndexNow. Crawlers "
+    "find the changes in the sitemap."
 )
 _NO_KEY = "{:,} URLs on {} were not queued for IndexNow, because INDEXNOW_KEY has no key for this host."
 
@@ -86,9 +86,9 @@ class SubmissionQueue:
             return
         if spool is None:
             return
-        number, limit = sum(spool.counts.values()), conf.indexnow_max_urls
-        if number > limit:
-            self.warnings.append(_TOO_MANY.format(number, limit))
+        limit = conf.indexnow_max_urls
+        if sum(spool.counts.values()) > limit:
+            self.warnings.append(_TOO_MANY.format(limit))
             return
         urls = (change.url for change in spool.changes())
         yield from messages.changes(urls, lambda host: key_for(host) is not None, without_key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export.publishing import changes
+from django_sitemaps09.manifest import PageRecord
 from django_sitemaps09.notify import submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
 from tests.support.examples import KILL_STEP
 from tests.support.exports import Bad
@@ -86,16 +88,35 @@ class TestWhatIsSubmitted:
         configure(INDEXNOW_MAX_URLS=3)
         run(1)
         report = run(*range(2, 5))
-        assert "This run changed 4 URLs, more than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
+        assert "This run changed more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
+        assert report.changes is None
         assert engine.requests == []
         assert [*run(*range(3, 5)).warnings] == []
         assert engine.submitted == [url(2)]
+
+    def test_is_compared_only_up_to_the_limit(
+        self, run: Callable[..., Report], configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=2)
+        run(1, b=Chosen(2))
+        read: set[str] = set()
+        original = changes._lines
+
+        def recorded(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
+            read.update(name.rpartition("/")[2] for name in files)
+            return original(store, files)
+
+        monkeypatch.setattr(changes, "_lines", recorded)
+        run(3, 4, b=Chosen(5))
+        assert read == {"sitemap-a-1.xml.gz"}
+        assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 3, "changed": 0}
+        assert read == {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
 
     def test_includes_the_urls_of_a_removed_section(
         self, run: Callable[..., Report], engine: Engine
     ) -> None:
         run(1, b=Chosen(2, 3))
-        report = run(1, remove=["b"])
+        report = run(1, remove=["b"], changes=True)
         assert engine.submitted == [url(2), url(3)]
         assert report.changes == {"added": 0, "removed": 2, "changed": 0}
 
