@@ -116,4 +116,4 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
     if problem := error_text(ImproperlyConfigured, check_configured):
         hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
-        yield message("E006", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
+        yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)

@@ -52,7 +52,7 @@ def changes(
     for url in urls:
         host = host_of(url)
         if host is None or not has_key(host):
-            without_key[host or ""] += 1
+            without_key[host or "no valid host"] += 1
             continue
         buffers[host].append(url)
         buffered += 1

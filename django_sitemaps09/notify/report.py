@@ -75,8 +75,8 @@ class Submission:
         ]
         if self.dropped:
             failures.append(
-                f"{self.target}: {self.dropped:,} URLs were dropped, because more than INDEXNOW_MAX_URLS "
-                "were pending."
+                f"{self.target}: URLs dropped, because more than INDEXNOW_MAX_URLS were pending: "
+                f"{self.dropped:,}."
             )
         return failures
 

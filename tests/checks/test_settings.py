@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
         ({"SERVE_EXPORTED": True}, ["W009"]),
         ({"SERVE_EXPORTED": 1}, ["E003"]),
-        ({"SUBMIT": True}, ["E006"]),
+        ({"SUBMIT": True}, ["E080"]),
         ({"SUBMIT": True, "INDEXNOW_KEY": "short"}, ["E003"]),
         ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, []),
         ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, []),

@@ -36,7 +36,7 @@ def test_urls_without_a_key_are_counted_instead() -> None:
     urls = ["https://a.b/1", "https://c.d/2", "https://c.d/3", "no URL", "https://u@a.b/"]
     found = list(changes(urls, lambda host: host == "a.b", without))
     assert found == [Message("indexnow", "a.b", ("https://a.b/1",))]
-    assert without == {"c.d": 2, "": 2}
+    assert without == {"c.d": 2, "no valid host": 2}
 
 
 def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:

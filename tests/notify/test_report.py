@@ -22,5 +22,5 @@ def test_json_has_the_failures_and_times_with_a_zone() -> None:
     assert document["endpoints"][1]["resumes"] == "2027-01-15T08:00:00+00:00"
     assert document["failures"] == [
         "https://a.b/ (c.d): bad",
-        "public: 1 URLs were dropped, because more than INDEXNOW_MAX_URLS were pending.",
+        "public: URLs dropped, because more than INDEXNOW_MAX_URLS were pending: 1.",
     ]

@@ -42,7 +42,7 @@ _TOO_MANY = (
     "This run changed more URLs than INDEXNOW_MAX_URLS ({:,}), so none were queued for IndexNow. Crawlers "
     "find the changes in the sitemap."
 )
-_NO_KEY = "{:,} URLs on {} were not queued for IndexNow, because INDEXNOW_KEY has no key for this host."
+_NO_KEY = "URLs on {} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: {:,}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class SubmissionQueue:
         pings = messages.pings(index_urls if conf.ping_urls else ())
         with self.lenient("not all changes were queued for submission"):
             self.ledger.prepare(run, chain(self._changes(spool, without_key), pings))
-        self.warnings.extend(_NO_KEY.format(count, host) for host, count in without_key.items())
+        self.warnings.extend(_NO_KEY.format(host, count) for host, count in without_key.items())
         yield
         with self.lenient("the changes are queued for submission only by the next run"):
             self.ledger.activate(run)

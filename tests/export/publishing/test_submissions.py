@@ -127,8 +127,8 @@ class TestWhatIsSubmitted:
         run(1)
         report = run(1, 2)
         assert report.warnings == [
-            "1 URLs on www.example.com were not queued for IndexNow, because INDEXNOW_KEY has no key for "
-            "this host."
+            "URLs on www.example.com not queued for IndexNow, because INDEXNOW_KEY has no key for this "
+            "host: 1."
         ]
         assert engine.requests == []
 
@@ -144,8 +144,8 @@ class TestWhatIsSubmitted:
         assert engine.submitted == [url(2), url(3)]
 
 
-class TestASetting:
-    def test_submits_each_export(
+class TestTheSettingSubmit:
+    def test_on_submits_each_export(
         self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
     ) -> None:
         configure(SUBMIT=True)
@@ -154,9 +154,7 @@ class TestASetting:
         run(1, 2, 3, submit=False)
         assert engine.submitted == [url(2)]
 
-    def test_that_is_off_leaves_no_trace(
-        self, run: Callable[..., Report], engine: Engine, folder: Path
-    ) -> None:
+    def test_off_leaves_no_trace(self, run: Callable[..., Report], engine: Engine, folder: Path) -> None:
         run(1, submit=None)
         report = run(1, 2, submit=None)
         assert report.submission is None
@@ -165,7 +163,7 @@ class TestASetting:
         assert not (folder / STATE / FOLDER).exists()
         assert engine.requests == []
 
-    def test_without_an_endpoint_is_an_error_before_anything_is_written(
+    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(
         self, run: Callable[..., Report], folder: Path, configure: Callable[..., None]
     ) -> None:
         configure(INDEXNOW_KEY=None)
@@ -173,7 +171,7 @@ class TestASetting:
             run(1)
         assert not folder.exists()
 
-    def test_does_not_concern_a_dry_run(
+    def test_has_no_effect_on_a_dry_run(
         self, run: Callable[..., Report], engine: Engine, folder: Path
     ) -> None:
         run(1)
