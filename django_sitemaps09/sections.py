@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import getattr_static
 from threading import RLock
+from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from django.apps import apps
@@ -208,12 +210,23 @@ def instance(section: Section) -> Any:
 
 
 def bind(section: Section, domain: str) -> Any:
-    """Return the sitemap of a section for a host. With a `site_field`, it lists only rows of its `Site`."""
+    """Return the sitemap of a section for a host.
+
+    A class chooses its rows and locations by a method `for_host(domain)`, or its rows by a `site_field`.
+    """
     sitemap = instance(section)
+    if has_host_hook(sitemap):
+        return sitemap.for_host(domain)
     # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
         return copy_for_host(sitemap, domain)
     return sitemap
+
+
+def has_host_hook(sitemap: object) -> bool:
+    """Return whether the class of a sitemap has a method `for_host`."""
+    # Looked up on the class, because a mock has every attribute.
+    return isinstance(getattr_static(type(sitemap), "for_host", None), FunctionType)
 
 
 def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:

@@ -21,9 +21,8 @@ from django.db.models.query import RawQuerySet
 
 from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import data, name_of
-from django_sitemaps09.hooks.expressions import FIELDS
+from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
 from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
-from django_sitemaps09.routes import Route, is_expression
 
 
 class _Kind(NamedTuple):
@@ -62,9 +61,9 @@ _KINDS = {
 
 def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
     """Check the columns, joins and types of hooks that are declared as a `Route` or an expression."""
-    for name in FIELDS:
+    for name in (*FIELDS, "item_language"):
         value = data(subject, name)
-        parts = filter(is_expression, value.expressions if isinstance(value, Route) else [value])
+        parts = hook_expressions(name, value)
         annotations = {_ALIAS.format(i): part for i, part in enumerate(parts)}
         if not annotations:
             continue

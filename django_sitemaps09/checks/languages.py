@@ -23,6 +23,7 @@ from django_sitemaps09.checks.subjects import (
     raw,
     safe_repr,
 )
+from django_sitemaps09.sitemaps import Sitemap
 
 
 def check_languages(subject: Any) -> Iterator[CheckMessage]:
@@ -98,7 +99,10 @@ def _check_x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
         return
     codes = [code for code, _ in settings.LANGUAGES] if raw(subject, "languages") is None else languages
     hooks = ("get_languages_for_item", "_languages")
-    is_contribs = all(raw(class_of(subject), name) is raw(contrib.Sitemap, name) for name in hooks)
+    originals = (contrib.Sitemap, Sitemap)
+    is_contribs = all(
+        raw(class_of(subject), name) in [raw(cls, name) for cls in originals] for name in hooks
+    )
     if is_contribs and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
         yield message(
             "W046",

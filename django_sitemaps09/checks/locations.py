@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,20 +10,50 @@ from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.messages import message
-from django_sitemaps09.checks.subjects import COLLECTIONS, class_of, data, name_of, safe_repr
+from django_sitemaps09.checks.subjects import (
+    COLLECTIONS,
+    class_of,
+    data,
+    is_code,
+    is_off,
+    name_of,
+    own_init,
+    raw,
+    safe_repr,
+)
 from django_sitemaps09.django_internals import (
     UnknownNamespaceError,
     find_namespace,
     reverse_candidates,
     reverse_names,
 )
+from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 
 def check_locations(subject: Any) -> Iterator[CheckMessage]:
     """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
-    route = data(subject, "location")
+    location = data(subject, "location")
+    if isinstance(location, Mapping):
+        yield from _check_languages(subject, location)
+    for route in location.values() if isinstance(location, Mapping) else [location]:
+        yield from _check_route(subject, route)
+    yield from _check_viewnames(subject)
+
+
+def _check_languages(subject: Any, location: Mapping[Any, Any]) -> Iterator[CheckMessage]:
+    i18n, languages = raw(subject, "i18n"), data(subject, "languages")
+    if own_init(subject) or is_code(i18n):
+        # The project's code determines whether there are languages.
+        return
+    codes = languages if isinstance(languages, COLLECTIONS) else ()
+    if problem := location_problem(location, None if is_off(i18n) else codes):
+        hint = "Set i18n = True, and give each language a Route or a query expression."
+        yield message("E024", f"{name_of(subject)}.location {problem}.", hint)
+
+
+def _check_route(subject: Any, route: Any) -> Iterator[CheckMessage]:
     is_constant = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
     if issubclass(class_of(subject), ModelSitemap) and is_constant:
         text = f"{name_of(subject)}.location is {safe_repr(route)}, which is the same URL for every row."
@@ -32,7 +62,6 @@ def check_locations(subject: Any) -> Iterator[CheckMessage]:
         text = f"{name_of(subject)}.location is {safe_repr(route)}, but {problem}."
         hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
         yield message("E021", text, hint)
-    yield from _check_viewnames(subject)
 
 
 def _route_problem(route: Route) -> str | None:

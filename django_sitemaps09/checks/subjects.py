@@ -12,8 +12,8 @@ from django.contrib import sitemaps as contrib
 from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
-from django_sitemaps09.hooks.expressions import FIELDS
-from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
+from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import Sitemap
 
 #: Types that can be iterated without running a query.
@@ -76,8 +76,8 @@ def is_off(switch: object) -> bool:
 
 def is_strict(subject: object) -> bool:
     """Return whether a class declares a `Route` or an expression. Django's `Sitemap` supports neither."""
-    hooks = (data(subject, name) for name in FIELDS)
-    return any(isinstance(hook, Route) or is_expression(hook) for hook in hooks)
+    hooks = {name: data(subject, name) for name in FIELDS}
+    return any(isinstance(hook, Route) or hook_expressions(name, hook) for name, hook in hooks.items())
 
 
 def safe_repr(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from django.core.exceptions import FieldError, ImproperlyConfigured
@@ -14,6 +14,10 @@ from django_sitemaps09.routes import Route, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
+
+
+#: Alias of the declared expression `item_language`.
+ITEM_LANGUAGE = "_sitemaps09_item_language"
 
 
 class LastmodExpression(Expression):
@@ -84,13 +88,60 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
     """Return all expressions in a sitemap's hooks by reserved alias. A `Route` can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
-        value = getattr(sitemap, name, None)
-        expressions = value.expressions if isinstance(value, Route) else [value]
-        for position, expression in enumerate(filter(is_expression, expressions)):
+        for position, expression in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
             annotations[alias(name, position)] = (
                 LastmodExpression(expression) if name == "lastmod" else expression
             )
+    language = getattr(sitemap, "item_language", None)
+    if getattr(sitemap, "i18n", False) and is_expression(language):
+        annotations[ITEM_LANGUAGE] = language
     return annotations
+
+
+def hook_expressions(name: str, value: Any) -> list[Any]:
+    """Return the expressions in a hook. A `location` can be a dict by language."""
+    values = value.values() if name == "location" and isinstance(value, Mapping) else [value]
+    parts = (part.expressions if isinstance(part, Route) else [part] for part in values)
+    return [expression for part in parts for expression in part if is_expression(expression)]
+
+
+def location_in(location: Any, code: str | None) -> tuple[Any, list[str]]:
+    """Return the declaration of a location in a language, with the aliases of its expressions.
+
+    Without a dict, all languages have the same declaration. Raise `ImproperlyConfigured` for a language
+    that the dict does not have.
+    """
+    if not isinstance(location, Mapping):
+        return location, [alias("location", i) for i in range(len(hook_expressions("location", location)))]
+    first = 0
+    for language, value in location.items():
+        count = len(hook_expressions("location", value))
+        if language == code:
+            return value, [alias("location", first + i) for i in range(count)]
+        first += count
+    raise ImproperlyConfigured(f"The dict `location` has no language {code!r}.")
+
+
+def location_problem(location: object, languages: Iterable[object] | None) -> str | None:
+    """Return why a dict `location` is invalid; `None` for a valid dict, and for any other `location`.
+
+    Without `i18n`, `languages` is `None`.
+    """
+    if not isinstance(location, Mapping):
+        return None
+    if languages is None:
+        return "is a dict by language, which has no effect without i18n"
+    missing = sorted({str(code) for code in languages if code not in location})
+    if missing:
+        return f"is a dict without the languages {', '.join(missing)}"
+    if not all(isinstance(value, Route) or is_expression(value) for value in location.values()):
+        return "is a dict with values that are neither a Route nor a query expression"
+    return None
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a column of a dict `location` shows that an item has no location in a language."""
+    return value is None or value == ""
 
 
 def annotate(sitemap: object, items: Any) -> Any:
@@ -139,6 +190,16 @@ def declared_value(value: Any, name: str, item: Any) -> Any:
         parts = enumerate(value.expressions)
         return value.url([column(part, alias(name, i), item) for i, part in parts])
     return column(value, alias(name), item)
+
+
+def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
+    """Return the location of an item in a language by a dict `location`; `None` if it has none."""
+    value, names = location_in(location, code)
+    parts = hook_expressions("location", value)
+    values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]
+    if any(map(is_missing, values)):
+        return None
+    return value.url(values) if isinstance(value, Route) else str(values[0])
 
 
 def column(expression: Any, name: str, item: Any) -> Any:

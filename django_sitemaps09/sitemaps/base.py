@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from inspect import getattr_static
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
@@ -15,15 +16,19 @@ from django.contrib import sitemaps as contrib
 from django.core.paginator import Paginator
 from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
+from django.utils.translation import get_language
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.expressions import (
+    ITEM_LANGUAGE,
     Newest,
     alias,
     annotate,
+    column,
     column_values,
     declared_expressions,
     declared_value,
+    localized_location,
 )
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
@@ -58,7 +63,8 @@ if TYPE_CHECKING:
         alternates: bool | Callable[[ItemT], Iterable[Alternate | tuple[str, str]] | None]
         x_default: bool | Callable[[ItemT], bool | str | None]
         latest_lastmod: date | None
-        location: str | Route | Combinable | Callable[[ItemT], str]
+        location: str | Route | Combinable | Mapping[str, Route | Combinable] | Callable[[ItemT], str]
+        item_language: Combinable | None
         lastmod: date | Combinable | Callable[[ItemT], date | None] | None
         changefreq: str | Combinable | Callable[[ItemT], str | None] | None
         priority: (
@@ -114,6 +120,9 @@ class Sitemap(_Base[ItemT]):
     format: Literal["xml", "text"] = "xml"
     #: Sitemap extensions: further elements of entries, in other namespaces.
     extensions: Sequence[Extension] = ()
+    #: With `i18n`, an expression for the only language in which an item is listed.
+    if not TYPE_CHECKING:
+        item_language = None
 
     if TYPE_CHECKING:
 
@@ -183,6 +192,20 @@ class Sitemap(_Base[ItemT]):
         paginator.counted_items = pin_database(self.items(), items.db) if can_drop_columns else items
         return paginator
 
+    def get_languages_for_item(self, item: ItemT) -> Sequence[str]:
+        """Return the languages of an item. Default: those in which a dict `location` has a location."""
+        codes = super().get_languages_for_item(item)
+        location: Any = self.location
+        if item is None or not isinstance(location, Mapping):
+            return codes
+        return [code for code in codes if localized_location(location, code, item) is not None]
+
+    def _languages(self) -> Sequence[str]:
+        location: Any = self.location
+        if self.languages is None and isinstance(location, Mapping):
+            return list(location)
+        return super()._languages()
+
     def _items(self) -> Any:
         return list(_translated_items(self)) if self.i18n else annotate(self, self.items())
 
@@ -205,12 +228,29 @@ class Sitemap(_Base[ItemT]):
         value = getattr(self, name, None)
         if isinstance(value, Route) or is_expression(value):
             return declared_value(value, name, item[0] if self.i18n else item)
+        if name == "location" and self.i18n and isinstance(value, Mapping):
+            return localized_location(value, get_language(), item[0])
         return super()._get(name, item, default)
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, sitemap.items()))
-    return TranslatedItems(sitemap, items, is_uniform=has_same_languages(sitemap))
+    is_uniform = (
+        has_same_languages(sitemap)
+        and sitemap.item_language is None
+        and not isinstance(sitemap.location, Mapping)
+    )
+    codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
+    return TranslatedItems(items, codes, partial(_listed_languages, sitemap))
+
+
+def _listed_languages(sitemap: Sitemap[Any], item: Any) -> Sequence[str]:
+    """Return the languages in which an item has entries."""
+    codes = sitemap.get_languages_for_item(item)
+    if sitemap.item_language is None:
+        return codes
+    own = column(sitemap.item_language, ITEM_LANGUAGE, item)
+    return [code for code in codes if code == own]
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]
@@ -239,7 +279,11 @@ CONTRIB_INTERNALS = (
     "paginator",
 )
 # Saved at import, because the tests of a project can patch the class later.
-_OURS = {name: vars(Sitemap)[name] for name in CONTRIB_INTERNALS if name in vars(Sitemap)}
+_OURS = {
+    name: vars(Sitemap)[name]
+    for name in (*CONTRIB_INTERNALS, "get_languages_for_item")
+    if name in vars(Sitemap)
+}
 
 
 def is_original(sitemap: object, name: str) -> bool:

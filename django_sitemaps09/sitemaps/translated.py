@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -20,13 +20,16 @@ from django_sitemaps09.queryset_traits import (
 class TranslatedItems(Sequence[Any]):
     """A sequence of `(item, language)` pairs as in `django.contrib.sitemaps`, for a paginator.
 
-    If `is_uniform`, all items have the same languages. Then the database counts the rows of most querysets,
-    and only the rows of a page are read. Otherwise, counting and slicing iterate over all items.
+    If all items have the same languages, these are `codes`. Then the database counts the rows of most
+    querysets, and only the rows of a page are read. Otherwise, counting and slicing iterate over all items,
+    and call `item_languages` for each of them.
     """
 
-    def __init__(self, sitemap: Any, items: Any, *, is_uniform: bool) -> None:
-        self._sitemap = sitemap
-        self._codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
+    def __init__(
+        self, items: Any, codes: list[str] | None, item_languages: Callable[[Any], Sequence[str]]
+    ) -> None:
+        self._item_languages = item_languages
+        self._codes = codes
         if self._codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
             # Each page is a separate query. Rows with equal values need the same order in all queries.
             ordering = items.query.order_by or items.query.get_meta().ordering
@@ -40,15 +43,13 @@ class TranslatedItems(Sequence[Any]):
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
         for chunk in chunks(items, AT_A_TIME):
             for item in chunk:
-                for code in self._codes or self._sitemap.get_languages_for_item(item):
+                for code in self._codes or self._item_languages(item):
                     yield item, code
 
     def __len__(self) -> int:
         if self._codes is None:
             with closing(iterate_unordered(self._items, AT_A_TIME)) as batches:
-                return sum(
-                    len(self._sitemap.get_languages_for_item(item)) for chunk in batches for item in chunk
-                )
+                return sum(len(self._item_languages(item)) for chunk in batches for item in chunk)
         return len(self._codes) * count_rows(self._items)
 
     def __getitem__(self, index: Any) -> Any:

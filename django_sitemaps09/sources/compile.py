@@ -16,7 +16,7 @@ from django_sitemaps09.entries import Batch, short_repr
 from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sections import Section, bind, instance
+from django_sitemaps09.sections import Section, bind, has_host_hook, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.declaration import Declaration
@@ -150,7 +150,10 @@ def is_shareable(section: Section) -> bool:
         sitemap = instance(section)
     except Exception:  # noqa: BLE001 a user's factory can raise anything; the export reports it later
         return False
-    return is_compiled(sitemap) and (not isinstance(sitemap, ModelSitemap) or sitemap.site_field is None)
+    depends_on_host = has_host_hook(sitemap) or (
+        isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
+    )
+    return is_compiled(sitemap) and not depends_on_host
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:

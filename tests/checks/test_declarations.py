@@ -49,6 +49,18 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
     "unknown namespace": ({"location": Route("no:where", slug=F("slug"))}, "E021"),
     "unknown route argument": ({"location": Route("article", name=F("slug"))}, "E021"),
     "too many route arguments": ({"location": Route("article", F("slug"), F("pk"))}, "E021"),
+    "unknown route in a language": (
+        {"location": {"en": Route("no", slug=F("slug"))}, "i18n": True},
+        "E021",
+    ),
+    "locations by language without i18n": ({"location": {"en": SLUG}}, "E024"),
+    "a language without a location": (
+        {"location": {"en": SLUG}, "i18n": True, "languages": ["de"]},
+        "E024",
+    ),
+    "a constant location in a language": ({"location": {"en": None}, "i18n": True}, "E024"),
+    "unknown field in a language": ({"location": {"en": F("name")}, "i18n": True}, "E034"),
+    "unknown field as a language": ({"location": SLUG, "item_language": F("name")}, "E034"),
     "no rows": ({"model": None, "location": SLUG}, "E030"),
     "no such key": ({"location": SLUG, "key": "nothing"}, "E032"),
     "key that is no name": ({"location": SLUG, "key": F("pk")}, "E032"),

@@ -27,6 +27,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/media.md", "News", "python"): 1,
         Place("docs/howto/elements.md", "Elements of your own", "python"): 1,
         Place("docs/howto/hosts.md", "Rows that belong to a site", "python"): 1,
+        Place("docs/howto/hosts.md", "Choose rows and locations by host", "python"): 1,
         Place("docs/howto/hosts.md", "Export for several hosts", "sh"): 1,
         Place("docs/howto/hosts.md", "URLs on other hosts", "python"): 1,
         Place("docs/howto/celery.md", "Lost workers", "python"): 1,

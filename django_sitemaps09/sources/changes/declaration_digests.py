@@ -107,6 +107,8 @@ def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
 
     The patterns depend on the language. Expressions are not included, since they are part of the query.
     """
+    if isinstance(hook, Mapping):
+        return [(str(code), _hook_facts(value, [str(code)])) for code, value in hook.items()]
     if not isinstance(hook, Route):
         return "" if is_expression(hook) else _stable_value(hook)
     arguments = ["" if is_expression(value) else _stable_value(value) for value in hook.values]

@@ -14,7 +14,16 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn
 from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.expressions import FIELDS, Field, alias, declared_expressions
+from django_sitemaps09.hooks.expressions import (
+    FIELDS,
+    ITEM_LANGUAGE,
+    Field,
+    alias,
+    declared_expressions,
+    is_missing,
+    location_in,
+    location_problem,
+)
 from django_sitemaps09.hooks.extensions import columns as extension_columns
 from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
@@ -77,6 +86,8 @@ class Declaration:
         """
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None  # noqa: SLF001 contrib's hook
         hosts = AllowedHosts.from_sitemap(sitemap, bases)
+        if problem := location_problem(sitemap.location, languages):
+            raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, Items((), []))
@@ -111,7 +122,7 @@ class Declaration:
     @property
     def entries_per_item(self) -> int:
         """Number of entries of an item in all languages."""
-        return len(self.languages or ("",))
+        return 1 if ITEM_LANGUAGE in self.expressions else len(self.languages or ("",))
 
     def batch(self, rows: Rows) -> Batch:
         """Return the entries for a slice of rows. Invalid items and fields are skipped and reported."""
@@ -137,9 +148,10 @@ class Declaration:
     def _localizations(self, rows: Rows) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
         if self.languages is None:
-            return [Localization("", self._locations(rows))]
+            return [Localization("", self._locations(rows, None))]
         if not self.has_languages_per_item:
-            return [self._localization(code, range(len(rows.keys)), rows) for code in self.languages]
+            everything = range(len(rows.keys))
+            return [part for code in self.languages for part in self._localized(code, everything, rows)]
         spell = cache(self._spell)
 
         def item_codes(item: Any) -> list[str]:
@@ -154,13 +166,36 @@ class Declaration:
         # The order must not depend on how the rows are sliced.
         ranks = {code: rank for rank, code in enumerate(self.languages)}
         languages = sorted(positions_by_code, key=lambda code: (ranks.get(code, len(ranks)), code))
-        return [self._localization(code, positions_by_code[code], rows) for code in languages]
+        return [part for code in languages for part in self._localized(code, positions_by_code[code], rows)]
+
+    def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
+        """Return the localization of the items at these positions, without items that have no location.
+
+        With `item_language`, items in other languages only link to their location in this language.
+        """
+        is_dict = isinstance(self.sitemap.location, Mapping)
+        if is_dict:
+            columns = [rows.columns[name] for name in location_in(self.sitemap.location, code)[1]]
+            positions = [i for i in positions if not any(is_missing(column[i]) for column in columns)]
+        own = rows.columns.get(ITEM_LANGUAGE)
+        if own is None:
+            return [self._localization(code, positions, rows)]
+        if not (is_dict and self.is_linked):
+            return [self._localization(code, [i for i in positions if own[i] == code], rows)]
+        localization = self._localization(code, positions, rows)
+        pairs = list(zip(localization.texts(), own, strict=True))
+        listed = [url if language == code else None for url, language in pairs]
+        linked = [url if language != code else None for url, language in pairs]
+        return [
+            localization._replace(locations=listed),
+            localization._replace(locations=linked, is_listed=False),
+        ]
 
     def _localization(self, code: str, positions: Sequence[int], rows: Rows) -> Localization:
         """Return the locations in one language for the items at these positions."""
         language = self._hreflang(code, rows.keyed_items) if self.is_linked else ""
         with translation.override(code):
-            localization = Localization(language, self._locations(rows.part(positions)))
+            localization = Localization(language, self._locations(rows.part(positions), code))
         if len(positions) == len(rows.keys):
             return localization
         locations: list[str | None] = [None] * len(rows.keys)
@@ -207,14 +242,19 @@ class Declaration:
         with step("x_default"):
             results = rows.keyed_items.each(hook, rows.items or (), "x_default")
         default = defaults[0] if defaults else None
+        if len(defaults) == 2:
+            # With `item_language`, each item has a location in one of them.
+            texts = zip(*(localization.texts() for localization in defaults), strict=True)
+            default = defaults[0]._replace(locations=[first or second for first, second in texts])
         return [x_default_by_method(default, results, self.hosts, rows.keyed_items)]
 
-    def _locations(self, rows: Rows) -> Sequence[str | None] | TemplateColumn:
-        hook = self.sitemap.location
-        if not isinstance(hook, Route):
-            return values.locations(self._values("location", rows), self.hosts, rows.keyed_items)
-        columns = [rows.columns[alias("location", position)] for position in range(len(hook.expressions))]
-        return route_locations(hook.compiled(), columns, self.hosts, rows.keyed_items)
+    def _locations(self, rows: Rows, code: str | None) -> Sequence[str | None] | TemplateColumn:
+        hook, names = location_in(self.sitemap.location, code)
+        columns = [rows.columns[name] for name in names]
+        if isinstance(hook, Route):
+            return route_locations(hook.compiled(), columns, self.hosts, rows.keyed_items)
+        urls = columns[0] if is_expression(hook) else self._values("location", rows)
+        return values.locations(urls, self.hosts, rows.keyed_items)
 
     def _texts(self, name: Field, rows: Rows) -> Column:
         if name == "lastmod" and rows.lastmods is not None:
@@ -262,9 +302,10 @@ def _drop_unlocated(
     rows: Rows, localizations: list[Localization], columns: dict[str, Any]
 ) -> tuple[Rows, list[Localization], dict[str, Any]]:
     """Return the arguments without items that do not have a location in any language."""
-    if any(localization.is_complete for localization in localizations):
+    listed_localizations = [localization for localization in localizations if localization.is_listed]
+    if any(localization.is_complete for localization in listed_localizations):
         return rows, localizations, columns
-    locations = [localization.locations for localization in localizations]
+    locations = [localization.locations for localization in listed_localizations]
     positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
     if len(positions) == len(rows.keys):
         return rows, localizations, columns

@@ -47,6 +47,21 @@ def of_sites(db: None) -> Iterator[None]:
     Site.objects.clear_cache()
 
 
+@snippet_of(("docs/howto/hosts.md", "Choose rows and locations by host"))
+def test_a_sitemap_for_a_host_lists_the_rows_that_its_method_chose(
+    snippet: Snippet, of_sites: None, settings: Any, tmp_path: Path
+) -> None:
+    settings.SITEMAPS09 = {}
+    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
+    assert checked() == []
+    export_hosts([f"https://{host}" for host in HOSTS], output=tmp_path)
+    for host, own in zip(HOSTS, ("english", "german"), strict=True):
+        page = shown(live("/sitemap-articles-1.xml", headers={"host": host}))
+        assert page.urls == [f"http://{host}/articles/{slug}/" for slug in (own, "both")]
+        exported = gzip.decompress((tmp_path / host / "sitemap-articles-1.xml.gz").read_bytes())
+        assert shown(exported).urls == [f"https://{host}/articles/{slug}/" for slug in (own, "both")]
+
+
 @snippet_of(SITES)
 def test_a_site_lists_its_own_rows_live(snippet: Snippet, of_sites: None, settings: Any) -> None:
     settings.SITEMAPS09 = {}

@@ -1,0 +1,19 @@
+"""Page classes of a site with Wagtail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wagtail.models import Page
+
+
+class TextPage(Page):
+    """A page whose URL is its place in the tree."""
+
+
+class EventPage(Page):
+    """A page that lists a second URL in sitemaps."""
+
+    def get_sitemap_urls(self, request: Any = None) -> list[dict[str, Any]]:
+        first, *others = super().get_sitemap_urls(request)
+        return [first, *others, {**first, "location": f"{first['location']}programme/"}]

@@ -1,0 +1,249 @@
+"""The how-to for Wagtail, compared with Wagtail's own sitemap."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.timezone import now
+from home.models import EventPage, TextPage
+from mysite import sitemaps
+from wagtail.contrib.sitemaps import Sitemap
+from wagtail.coreutils import get_dummy_request
+from wagtail.models import Locale, Page, PageViewRestriction, Site, pages
+
+from django_sitemaps09.contrib import wagtail as ours
+from django_sitemaps09.export import export
+from tests.docs.pages import Snippet, blocks
+from tests.neighbours import published
+from tests.neighbours.following import parts
+from tests.neighbours.published import Entry, exported, live, override_sitemaps, queries
+
+PAGE = "docs/howto/wagtail.md"
+WWW, SHOP = "www.example.com", "shop.example.com"
+SIMPLE = Snippet(parts(PAGE, "mysite/sitemaps.py")[0]).run("simple_sitemaps").sitemaps
+pytestmark = pytest.mark.django_db
+
+
+def add(parent: Any, slug: str, model: type[Page] = TextPage, **fields: Any) -> Any:
+    return parent.add_child(instance=model(title=slug, slug=slug, **fields))
+
+
+def translate(page: Any, **fields: Any) -> Any:
+    copied = page.copy_for_translation(Locale.objects.get(language_code="fr"), copy_parents=True)
+    for name, value in fields.items():
+        setattr(copied, name, value)
+    copied.save_revision().publish()
+    return type(copied).objects.get(pk=copied.pk)
+
+
+def restrict(page: Any) -> None:
+    PageViewRestriction.objects.create(page=page, restriction_type=PageViewRestriction.LOGIN)
+
+
+@pytest.fixture(autouse=True)
+def sites() -> SimpleNamespace:
+    """Two sites, one with pages in two locales, with drafts and with private pages."""
+    english = Locale.objects.create(language_code="en")
+    Locale.objects.create(language_code="fr")
+    root = Page.add_root(instance=Page(title="Root", slug="root", locale=english))
+    home, shop = add(root, "home"), add(root, "shop-home")
+    Site.objects.create(hostname=WWW, port=443, root_page=home, is_default_site=True)
+    Site.objects.create(hostname=SHOP, port=443, root_page=shop)
+    news = add(home, "news", last_published_at=now())
+    for number in range(4):
+        add(news, f"item-{number}", live=number != 2)
+    members = add(home, "members")
+    add(add(members, "inner"), "deepest")
+    restrict(members)
+    draft = add(home, "draft", live=False)
+    add(draft, "below-a-draft")
+    for page in (home, news, Page.objects.get(slug="item-1").specific):
+        translate(page, slug=f"{page.slug}-fr")
+    translate(Page.objects.get(slug="item-3").specific).unpublish()
+    add(shop, "products", EventPage)
+    add(shop, "basket")
+    Site.clear_site_root_paths_cache()
+    return SimpleNamespace(home=home, shop=shop, news=news, members=members, draft=draft)
+
+
+def own(host: str, *, locales: bool = True) -> list[Any]:
+    """Return the pages that Wagtail's own sitemap lists for a host, from each root page of its site."""
+    site = Site.objects.get(hostname=host)
+    found: list[Any] = []
+    for root in site.root_page.get_translations(inclusive=True) if locales else [site.root_page]:
+        sitemap = Sitemap(get_dummy_request(site=site))
+        sitemap.get_wagtail_site = lambda root=root: SimpleNamespace(root_page=root)
+        found += sitemap.items()
+    return found
+
+
+def text(moment: Any) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else ""
+
+
+def expected(host: str) -> list[Entry]:
+    """Return the entries of all pages. Those of the site in two locales have links."""
+    pages = {page.pk: page for page in own(host)}
+    plain = {pk: page for pk, page in pages.items() if not isinstance(page, EventPage)}
+    is_translated = len({page.locale_id for page in pages.values()}) > 1
+
+    def links(page: Any) -> frozenset[tuple[str, str]]:
+        translations = page.get_translations(inclusive=True) if is_translated and page.pk in plain else []
+        listed = [plain[other.pk] for other in translations if other.pk in plain]
+        return frozenset((other.locale.language_code, other.full_url) for other in listed)
+
+    return sorted(
+        Entry(url["location"], text(url["lastmod"]), links(page))
+        for page in pages.values()
+        for url in page.get_sitemap_urls()
+    )
+
+
+def compare(folder: Path) -> set[str]:
+    """Compare what is served and exported for both hosts with Wagtail's pages, and return all URLs."""
+    files = exported(folder, WWW, SHOP)
+    urls: set[str] = set()
+    for host in (WWW, SHOP):
+        wanted = expected(host)
+        assert sorted(live(host)) == wanted
+        assert sorted(files[host]) == wanted
+        assert all(entry.url.startswith(f"https://{host}/") for entry in wanted)
+        urls |= {entry.url for entry in wanted}
+    return urls
+
+
+def test_each_host_lists_the_pages_of_wagtails_own_sitemap_before_and_after_changes(
+    sites: SimpleNamespace, tmp_path: Path
+) -> None:
+    first = compare(tmp_path)
+    assert first == {
+        f"https://{WWW}/{path}"
+        for path in (
+            *("en/", "en/news/", "en/news/item-0/", "en/news/item-1/", "en/news/item-3/"),
+            *("en/draft/below-a-draft/", "fr/", "fr/news-fr/", "fr/news-fr/item-1-fr/"),
+        )
+    } | {f"https://{SHOP}/en/{path}" for path in ("", "products/", "products/programme/", "basket/")}
+    items = {page.slug: page for page in TextPage.objects.all()}
+    items["item-0"].move(sites.shop, pos="last-child")
+    items["item-1"].slug = "renamed"
+    items["item-1"].save()
+    items["item-3"].unpublish()
+    items["item-2"].save_revision().publish()
+    translate(items["item-2"])
+    translate(items["below-a-draft"])
+    sites.members.view_restrictions.all().delete()
+    restrict(items["draft"])
+    second = compare(tmp_path)
+    assert {f"https://{SHOP}/en/item-0/", f"https://{WWW}/en/members/inner/deepest/"} <= second
+    assert f"https://{WWW}/en/news/renamed/" in second
+    assert f"https://{WWW}/fr/news-fr/item-2/" in second
+    # The translation of a private page is not private, as long as its own ancestors are not.
+    assert f"https://{WWW}/en/draft/below-a-draft/" not in second
+
+
+def test_an_export_of_changed_pages_alone_finds_each_change(sites: SimpleNamespace, tmp_path: Path) -> None:
+    def run() -> tuple[int, list[Entry]]:
+        declared = {"pages": sitemaps.PageSitemap}
+        report = export(output=tmp_path, base_url=f"https://{WWW}", sitemaps=declared, changed_only=True)
+        document = gzip.decompress((tmp_path / "sitemap-pages-1.xml.gz").read_bytes())
+        [section] = report.sections
+        return section.skipped_pages, sorted(published.entries(document))
+
+    EventPage.objects.all().delete()
+    run()
+    assert run() == (1, expected(WWW))
+    Page.objects.get(slug="item-1-fr").unpublish()
+    assert run() == (0, expected(WWW))
+    restrict(sites.news)
+    assert run() == (0, expected(WWW))
+    assert run() == (1, expected(WWW))
+
+
+def test_the_number_of_queries_does_not_depend_on_the_number_of_pages(sites: SimpleNamespace) -> None:
+    live(WWW)
+    few = queries(WWW, "/sitemap-pages-1.xml")
+    for number in range(40):
+        translate(add(sites.news, f"more-{number}"))
+    assert len(live(WWW)) == 89
+    assert queries(WWW, "/sitemap-pages-1.xml") == few <= 6
+
+
+def test_a_page_class_with_urls_of_its_own_is_refused_by_name() -> None:
+    with pytest.raises(
+        ImproperlyConfigured, match=r"home\.models\.EventPage overrides get_sitemap_urls\(\)"
+    ):
+        SIMPLE["pages"]().for_host(WWW)
+
+
+@pytest.mark.parametrize("method", ["get_url_parts", "get_full_url"])
+def test_an_override_in_a_base_class_is_detected_too(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mixin = type("Mixin", (), {method: lambda self, request=None: None})
+    page_class = type("Special", (mixin, SimpleNamespace), {"get_sitemap_urls": Page.get_sitemap_urls})
+    for name in {"get_url_parts", "get_full_url"} - {method}:
+        setattr(page_class, name, getattr(Page, name))
+    monkeypatch.setattr(ours, "get_page_models", lambda: [Page, TextPage, page_class])
+    with pytest.raises(ImproperlyConfigured, match=rf"Special overrides {method}\(\)"):
+        ours.WagtailPageSitemap().for_host(WWW)
+
+
+def test_pages_that_a_queryset_excludes_are_no_targets_of_links(sites: SimpleNamespace) -> None:
+    class Fewer(sitemaps.PageSitemap):
+        def get_queryset(self) -> Any:
+            return super().get_queryset().exclude(slug="item-1-fr")
+
+    with override_sitemaps({"pages": Fewer}):
+        found = {entry.url: entry for entry in live(WWW)}
+    assert f"https://{WWW}/fr/news-fr/item-1-fr/" not in found
+    assert found[f"https://{WWW}/en/news/item-1/"].links == {("en", f"https://{WWW}/en/news/item-1/")}
+    assert len(found[f"https://{WWW}/en/news/"].links) == 2
+
+
+def test_a_host_that_no_site_names_has_the_pages_of_the_default_site() -> None:
+    paths = [urlsplit(entry.url).path for entry in live(WWW)]
+    assert [urlsplit(entry.url).path for entry in live("other.example.com")] == paths
+
+
+def test_without_a_default_site_an_unknown_host_is_refused() -> None:
+    Site.objects.update(is_default_site=False)
+    with pytest.raises(
+        ImproperlyConfigured, match=r"No Wagtail site has the host name other\.example\.com"
+    ):
+        sitemaps.PageSitemap().for_host("other.example.com")
+
+
+def test_without_locales_only_the_site_root_is_listed(settings: Any) -> None:
+    settings.WAGTAIL_I18N_ENABLED = False
+    Site.clear_site_root_paths_cache()
+    wanted = sorted(page.full_url for page in own(WWW, locales=False))
+    assert sorted(entry.url for entry in live(WWW)) == wanted
+    assert len(wanted) == 6
+
+
+def test_urls_without_a_slash_at_the_end_are_wagtails(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (ours, pages):
+        monkeypatch.setattr(module, "WAGTAIL_APPEND_SLASH", False)
+    wanted = sorted(page.full_url for page in own(WWW))
+    assert f"https://{WWW}/fr" in wanted
+    assert sorted(entry.url for entry in live(WWW)) == wanted
+
+
+def test_wagtails_own_sitemap_lists_the_default_site_unchanged(tmp_path: Path) -> None:
+    [block] = [block for block in blocks("python", PAGE) if not block.text.startswith("# ")]
+    declared = Snippet(block).run("unchanged").sitemaps
+    assert declared["pages"] is Sitemap
+    wanted = sorted(page.full_url for page in own(WWW, locales=False))
+    assert sorted(entry.url for entry in exported(tmp_path, WWW, sitemaps=declared)[WWW]) == wanted
+
+
+def test_the_methods_of_all_pages_can_be_called_for_each_host(tmp_path: Path) -> None:
+    declared = {"pages": ours.WagtailSpecificPageSitemap}
+    files = exported(tmp_path, WWW, SHOP, sitemaps=declared)
+    for host in (WWW, SHOP):
+        wanted = [entry._replace(links=frozenset()) for entry in expected(host)]
+        assert sorted(files[host]) == wanted
