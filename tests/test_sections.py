@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -390,3 +391,25 @@ def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(
     assert isinstance(error, UnknownSectionError)
     assert isinstance(error, SitemapError)
     assert str(error) == message
+
+
+# Hosts
+
+
+def test_a_class_chooses_its_sitemap_for_each_host() -> None:
+    class Chosen(Sitemap[str]):
+        def for_host(self, domain: str) -> tuple[type, str]:
+            return type(self), domain
+
+    assert sections.bind(Chosen, "www.example.org") == (Chosen, "www.example.org")
+    assert sections.bind(Chosen(), "www.example.org") == (Chosen, "www.example.org")
+
+
+def test_only_a_method_of_the_class_chooses_a_sitemap_for_a_host() -> None:
+    class Plain(Sitemap[str]):
+        for_host = "a value of the project"
+
+    plain = Plain()
+    assert sections.bind(plain, "www.example.org") is plain
+    stub = mock.Mock(spec=Sitemap)
+    assert sections.bind(lambda: stub, "www.example.org") is stub

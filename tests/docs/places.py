@@ -77,6 +77,8 @@ RUN: Mapping[str, Mapping[Place, int]] = {
     },
     "test_commands": {
         Place("docs/howto/schedule.md", "From cron", "text"): 1,
+        Place("docs/howto/django-cms.md", "Several sites", "sh"): 1,
+        Place("docs/howto/wagtail.md", "Several sites", "sh"): 1,
         Place("docs/howto/schedule.md", "From a deployment", "sh"): 2,
         Place("docs/howto/verify.md", "Verify exported files", "sh"): 1,
         Place("docs/howto/large-sites.md", "What makes a section fast", "sh"): 1,
@@ -93,13 +95,32 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/reference/checks.md", "Checks by id", "sh"): 1,
     },
     "test_reference": {Place("docs/howto/robots.md", "robots.txt", "text"): 1},
+    # These tests have environments of their own: see `howtos` in tox.ini.
+    "../neighbours/cms": {
+        Place("docs/howto/django-cms.md", "django CMS", "python"): 3,
+        Place("docs/howto/django-cms.md", "The sitemap of django CMS", "python"): 1,
+    },
+    "../neighbours/flatpages": {
+        Place("docs/howto/flatpages.md", "Flatpages", "python"): 3,
+        Place("docs/howto/flatpages.md", "With the middleware", "python"): 1,
+    },
+    "../neighbours/oscar": {Place("docs/howto/oscar.md", "Oscar", "python"): 3},
+    "../neighbours/translated": {
+        Place("docs/howto/translated-models.md", "Translated models", "python"): 2,
+        Place("docs/howto/translated-models.md", "django-modeltranslation", "python"): 1,
+        Place("docs/howto/translated-models.md", "django-parler", "python"): 1,
+    },
+    "../neighbours/wagtail": {
+        Place("docs/howto/wagtail.md", "Wagtail", "python"): 3,
+        Place("docs/howto/wagtail.md", "Page classes with their own URLs", "python"): 1,
+        Place("docs/howto/wagtail.md", "Wagtail's own sitemap", "python"): 1,
+    },
 }
 
 #: The number of blocks at each place, and why no test runs them.
 NOT_RUN: Mapping[Place, tuple[int, str]] = {
     Place("README.md", "See it run", "sh"): (2, "`.ci/run` runs both lines in a new clone"),
     Place(*QUICK_START, "sh"): (1, "it installs the package; `.ci/packaging.py` installs the wheel"),
-    Place("docs/howto/wagtail.md", "Wagtail", "python"): (2, "Wagtail is tested by `.ci/neighbours.py`"),
     Place("docs/explanation/requests.md", "Log lines", "text"): (
         1,
         "`tests/views/test_stopwatch.py` compares their form",

@@ -1,0 +1,5 @@
+"""The sections of the how-to."""
+
+from tests.neighbours.following import follow
+
+follow("docs/howto/oscar.md", "mysite/sitemaps.py", globals())

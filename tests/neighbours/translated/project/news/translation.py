@@ -1,0 +1,12 @@
+"""The translated fields of news."""
+
+from modeltranslation.translator import TranslationOptions, register
+
+from news.models import Article
+
+
+@register(Article)
+class ArticleTranslation(TranslationOptions):
+    """The slug is translated."""
+
+    fields = ("slug",)
