@@ -37,7 +37,6 @@ class WagtailPageSitemap(ModelSitemap[Any]):
     """
 
     model = Page
-    alternates = True
     lastmod = Coalesce("last_published_at", "latest_revision_created_at")
     #: Page classes that are not listed, nor are their subclasses.
     exclude: Sequence[type[Any]] = ()
@@ -52,7 +51,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
         if len(roots) == 1:
             sitemap.location = _location(roots[0])
             return sitemap
-        sitemap.i18n = True
+        sitemap.i18n = sitemap.alternates = True
         sitemap.item_language = Case(
             *(When(path__startswith=root.path, then=Value(root.locale.language_code)) for root in roots)
         )
@@ -116,11 +115,15 @@ def _find_site(request: HttpRequest) -> Any:
 
 
 def _root_pages(site: Any) -> list[Any]:
-    """Return the root pages of a site in all locales, the deepest first."""
+    """Return the root pages of a site in all locales, the deepest first.
+
+    A translation that is the root page of another site belongs to that site.
+    """
     if not _is_translated():
         return [site.root_page]
     pages = site.root_page.get_translations(inclusive=True).select_related("locale")
-    return list(pages.order_by("-depth", "path"))
+    own_pages = pages.filter(Q(pk=site.root_page_id) | Q(sites_rooted_here=None))
+    return list(own_pages.order_by("-depth", "path"))
 
 
 def _is_translated() -> bool:

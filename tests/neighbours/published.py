@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
+from django.core.checks import CheckMessage, run_checks
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -77,6 +78,11 @@ def exported(
     return found
 
 
+def complaints() -> list[CheckMessage]:
+    """Return the messages of this package's system checks."""
+    return [message for message in run_checks() if str(message.id).startswith("sitemaps09.")]
+
+
 def queries(host: str, path: str) -> int:
     """Return the number of queries for a live page."""
     with CaptureQueriesContext(connection) as context:
@@ -87,6 +93,5 @@ def queries(host: str, path: str) -> int:
 @contextmanager
 def override_sitemaps(sitemaps: Mapping[str, Any]) -> Iterator[None]:
     """Replace the sections of the site."""
-    module = sys.modules["mysite.sitemaps"]
-    with patch.object(module, "sitemaps", sitemaps):
+    with patch.object(import_module("mysite.sitemaps"), "sitemaps", sitemaps):
         yield

@@ -13,7 +13,7 @@ from cms.sitemaps import CMSSitemap
 from django.contrib.sites.models import Site
 
 from tests.docs.pages import Snippet, blocks
-from tests.neighbours.published import Entry, exported, live, override_sitemaps, queries
+from tests.neighbours.published import Entry, complaints, exported, live, override_sitemaps, queries
 
 PAGE = "docs/howto/django-cms.md"
 WWW, SHOP = "www.example.com", "shop.example.com"
@@ -63,6 +63,7 @@ def expected(host: str) -> list[Entry]:
 
 
 def compare(folder: Path) -> list[str]:
+    assert complaints() == []
     files = exported(folder, WWW, SHOP)
     wanted = {host: expected(host) for host in (WWW, SHOP)}
     assert {host: sorted(found) for host, found in files.items()} == wanted

@@ -14,7 +14,7 @@ from django.urls import clear_url_caches
 from mysite import sitemaps, urls
 
 from tests.docs.pages import Snippet, blocks
-from tests.neighbours.published import exported, live, override_sitemaps, queries
+from tests.neighbours.published import complaints, exported, live, override_sitemaps, queries
 
 PAGE = "docs/howto/flatpages.md"
 HOSTS = ("www.example.com", "shop.example.com")
@@ -45,6 +45,7 @@ def expected(host: str, settings: Any) -> list[str]:
 
 
 def compare(folder: Path, settings: Any) -> list[int]:
+    assert complaints() == []
     files = exported(folder, *HOSTS)
     wanted = {host: expected(host, settings) for host in HOSTS}
     assert {host: sorted(entry.url for entry in files[host]) for host in HOSTS} == wanted

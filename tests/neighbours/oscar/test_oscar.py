@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 from oscar.core.loading import get_model
 
-from tests.neighbours.published import Entry, exported, live, queries
+from tests.neighbours.published import Entry, complaints, exported, live, queries
 
 HOST = "www.example.com"
 Category, Product = get_model("catalogue", "Category"), get_model("catalogue", "Product")
@@ -71,6 +71,7 @@ def expected() -> list[Entry]:
 
 
 def compare(folder: Path) -> list[str]:
+    assert complaints() == []
     wanted = expected()
     assert sorted(live(HOST)) == wanted
     assert sorted(exported(folder, HOST)[HOST]) == wanted

@@ -14,7 +14,7 @@ from shop.models import Product
 
 from django_sitemaps09 import sources
 from django_sitemaps09.protocol import Base, Limits
-from tests.neighbours.published import Entry, exported, live, queries
+from tests.neighbours.published import Entry, complaints, exported, live, queries
 
 HOST = "www.example.com"
 CODES = [code for code, _ in settings.LANGUAGES]
@@ -62,6 +62,7 @@ def translations(item: Any) -> list[Entry]:
 
 
 def compare(folder: Path) -> list[str]:
+    assert complaints() == []
     wanted = expected()
     assert sorted(live(HOST)) == wanted
     assert sorted(exported(folder, HOST)[HOST]) == wanted

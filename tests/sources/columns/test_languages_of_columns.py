@@ -85,7 +85,20 @@ def test_compatibility_views_list_the_same(rows: Any, declared: Any) -> None:
     assert entries(page_of(section).text.encode()) == entries(wanted)
 
 
-def test_an_extended_method_x_default_takes_the_columns(rows: Any) -> None:
+def test_a_method_can_restrict_the_languages_of_columns(rows: Any) -> None:
+    def first(self: Any, item: Article) -> list[str]:
+        return languages(self, item)[:1]
+
+    by_methods = {**LINKED, **BY_METHODS, "get_languages_for_item": first}
+    by_columns = {**LINKED, **BY_COLUMNS, "get_languages_for_item": lambda self, item: ["en"]}
+    both = page_of(declaration(queryset=rows, **by_columns)).locations
+    assert both == [
+        url for url in page_of(declaration(queryset=rows, **by_methods)).locations if "/en/" in url
+    ]
+    assert len(both) == 16
+
+
+def test_a_method_x_default_takes_the_columns(rows: Any) -> None:
     hooks = {**LINKED, "x_default": lambda self, item: item.pk % 2 == 0}
     by_columns = page_of(declaration(queryset=rows, **hooks, **BY_COLUMNS)).text
     assert by_columns == page_of(declaration(queryset=rows, **hooks, **BY_METHODS)).text
