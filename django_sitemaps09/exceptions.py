@@ -37,3 +37,15 @@ class ManifestError(ExportError):
 
 class UnreadableError(ManifestError):
     """A file that belongs to the manifest is missing or damaged, so the published state is unknown."""
+
+
+class AuditError(SitemapError):
+    """An audit cannot start: a library is missing, or an argument or a baseline is invalid."""
+
+
+class DocumentError(SitemapError):
+    """A document cannot be read in an audit, which reports it as `rule`."""
+
+    def __init__(self, rule: str, detail: str) -> None:
+        super().__init__(detail)
+        self.rule = rule

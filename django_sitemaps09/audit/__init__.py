@@ -1,0 +1,10 @@
+"""Check whether sitemaps are what crawlers expect, and whether what they say is true."""
+
+from __future__ import annotations
+
+from django_sitemaps09.audit.api import audit, last_report
+from django_sitemaps09.audit.findings import Finding
+from django_sitemaps09.audit.report import AuditReport
+from django_sitemaps09.audit.rules import RULES, Rule
+
+__all__ = ["RULES", "AuditReport", "Finding", "Rule", "audit", "last_report"]

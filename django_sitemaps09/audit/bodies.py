@@ -1,0 +1,105 @@
+"""Responses, and their content without compression, as streams within limits."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from django_sitemaps09.compression import GZIP_MAGIC
+from django_sitemaps09.exceptions import DocumentError
+
+#: Maximum number of bytes to read or decompress at a time.
+CHUNK = 262_144
+_MAX_LAYERS = 3
+
+
+class Response(NamedTuple):
+    """An answer to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    chunks: Iterator[bytes]
+    redirects: tuple[str, ...] = ()
+
+
+class Reader(Protocol):
+    """The interface of what is audited: a folder, a server, or the views of this project."""
+
+    def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
+        """Request a URL. Raise `DocumentError` if there is no answer. The context closes the response."""
+
+    def label(self, url: str) -> str:
+        """Return the name of a document in examples."""
+
+
+#: A function that reports a broken rule with details.
+Report = Callable[[str, str], None]
+
+
+def content(response: Response, report: Report) -> Iterator[bytes]:
+    """Return the content without its layers of gzip. Raise `DocumentError` if the data are damaged."""
+    layers = 0
+    chunks = response.chunks
+    is_encoded = response.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
+    if is_encoded:
+        chunks, layers = _gunzip(chunks, report), 1
+    while True:
+        head, chunks = _peek(chunks)
+        if not head.startswith(GZIP_MAGIC):
+            return chunks
+        layers += 1
+        if layers > _MAX_LAYERS:
+            raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
+        if layers == 2:
+            report("gzip-twice", "Content-Encoding and content" if is_encoded else "gzip inside gzip")
+        elif "xml" in response.headers.get("content-type", "") and not is_encoded:
+            report("gzip-type", response.headers["content-type"])
+        chunks = _gunzip(chunks, report)
+
+
+def limited(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
+    """Yield chunks of at most `most` bytes in total. Raise `DocumentError` if there are more."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            yield chunk[: most - size]
+            raise DocumentError(rule, f"more than {most:,} bytes")
+        yield chunk
+
+
+def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= len(GZIP_MAGIC):
+            break
+    return head, chain([head] if head else [], chunks)
+
+
+def _gunzip(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
+    """Decompress a gzip file, which can have several members."""
+    stream = zlib.decompressobj(31)
+    for chunk in chunks:
+        data = chunk
+        while data:
+            if stream.eof:
+                if not data.startswith(GZIP_MAGIC[:1]):
+                    report("gzip-trailing", f"{data[:20]!r}")
+                    return
+                stream = zlib.decompressobj(31)
+            try:
+                if piece := stream.decompress(data, CHUNK):
+                    yield piece
+            except zlib.error as error:
+                raise DocumentError("gzip-damaged", str(error)) from error
+            data = stream.unused_data if stream.eof else stream.unconsumed_tail
+    if not stream.eof:
+        if rest := stream.flush():
+            yield rest
+        if not stream.eof:
+            raise DocumentError("gzip-truncated", "the end of the gzip stream is missing")

@@ -1,0 +1,48 @@
+"""Request the URLs of this project in this process, through Django's test client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.test import Client
+
+from django_sitemaps09.audit.bodies import Response
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.exceptions import DocumentError
+from django_sitemaps09.protocol import Base
+
+_HEADERS = {"user-agent": "django-sitemaps09-audit", "accept-encoding": "gzip"}
+
+
+class ClientReader:
+    """Requests URLs on one host. Redirects are not followed: their target may be on another host."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._client = Client(raise_request_exception=False, headers=_HEADERS, SERVER_NAME=base.domain)
+
+    @contextmanager
+    def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
+        """Request a URL. A view that raises an exception has the status 500."""
+        start = str(self._base)
+        if not f"{url}/".startswith(f"{start}/"):
+            raise DocumentError("document-unreachable", f"it is not on {start}")
+        parts = urlsplit(url)
+        path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+        # A request must not see the cookies of another one, such as its language.
+        self._client.cookies.clear()
+        try:
+            is_secure = self._base.scheme == "https"
+            answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
+        except Exception as error:  # the project's code can raise anything, even with this client
+            raise DocumentError("document-unreachable", reason_of(error)) from error
+        with closing(answer):
+            headers = {name.lower(): value for name, value in answer.items()}
+            chunks = iter(answer.streaming_content if answer.streaming else [answer.content])
+            yield Response(url, answer.status_code, headers, chunks)
+
+    def label(self, url: str) -> str:
+        return url

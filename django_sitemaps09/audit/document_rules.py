@@ -1,0 +1,148 @@
+"""Apply the rules to the entries of documents, and find the documents that an index lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from django_sitemaps09.audit.bodies import Reader
+from django_sitemaps09.audit.documents import Batch, Entry, Kind
+from django_sitemaps09.audit.duplicates import Duplicates
+from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.link_rules import LinkRules
+from django_sitemaps09.audit.media_rules import MediaRules
+from django_sitemaps09.audit.robots_rules import Robots, origin
+from django_sitemaps09.audit.sample import Sample
+from django_sitemaps09.audit.scratch import Scratch
+from django_sitemaps09.audit.url_rules import UrlRules, directory, url_problem
+from django_sitemaps09.audit.value_rules import Moment, Span, ValueRules, parse_lastmod
+from django_sitemaps09.protocol import MAX_URLS, Base
+
+
+class Listed(NamedTuple):
+    """A document to read. `place` is where it is listed, and `parents` are the indexes that lead to it."""
+
+    url: str
+    place: str
+    parents: tuple[str, ...] = ()
+    lastmod: Moment | None = None
+
+
+class Tools(NamedTuple):
+    """What all documents of one audit share. `base` is that of this project's URLs, if they are known."""
+
+    reader: Reader
+    findings: Findings
+    scratch: Scratch
+    robots: Robots
+    base: Base | None
+    sample: Sample
+    now: datetime
+
+
+@dataclass
+class Document:
+    """What is known about a document while it is read. `entries` counts URLs, or listed documents."""
+
+    listed: Listed
+    place: str
+    duplicates: Duplicates
+    kind: Kind = "urlset"
+    entries: int = 0
+    news: int = 0
+    span: Span = field(default_factory=Span)
+
+
+class DocumentRules:
+    """The checks of documents in one audit."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._findings = tools.findings
+        self._urls = UrlRules(tools.findings, tools.base, tools.robots)
+        self._values = ValueRules(tools.findings, tools.now)
+        self._links = LinkRules(tools.findings, tools.scratch)
+        self._media = MediaRules(tools.findings, self._links, tools.now)
+
+    def check(self, document: Document, batch: Batch) -> list[Listed]:
+        """Check a batch of entries. Return the documents to read if it is part of an index."""
+        document.kind = batch.kind
+        children = []
+        if batch.kind == "sitemapindex":
+            children = [*self._children(document, batch)]
+        else:
+            self._check_urls(document, batch)
+        document.entries += len(batch.entries)
+        return children
+
+    def finish(self, document: Document) -> None:
+        """Check what is known at the end of a document."""
+        place, count = document.place, document.entries
+        if document.kind == "sitemapindex":
+            if not count:
+                self._findings.add("index-empty", place)
+            if count > MAX_URLS:
+                self._findings.add("index-too-many", place, f"{count:,}")
+            if document.listed.parents:
+                self._findings.add("index-nested", place, f"listed in {document.listed.place}")
+            return
+        if not count:
+            self._findings.add("urlset-empty", place)
+        if count > MAX_URLS:
+            self._findings.add("document-too-many-urls", place, f"{count:,}")
+        self._media.check_news(place, document.news)
+        if text := document.span.alike():
+            self._findings.add("lastmod-alike", place, text)
+        self._check_index_lastmod(document)
+
+    def finish_all(self) -> None:
+        """Check what is known after all documents."""
+        self._links.finish()
+
+    def _check_urls(self, document: Document, batch: Batch) -> None:
+        place, entries = document.place, batch.entries
+        self._urls.check(place, document.listed.url, entries, document.entries)
+        self._values.check(place, entries, document.span)
+        document.duplicates.check(entries)
+        document.news += sum(self._media.check(place, entry) for entry in entries if entry.extensions)
+        self._tools.sample.add(place, entries)
+
+    def _children(self, document: Document, batch: Batch) -> Iterator[Listed]:
+        listed, place = document.listed, document.place
+        self._values.check(place, batch.entries, Span())
+        scope = directory(listed.url)
+        index_origin = origin(listed.url)
+        for entry in batch.entries:
+            url = entry.location.strip()
+            if not url:
+                continue
+            if problem := url_problem(url):
+                rule, detail = problem
+                self._findings.add("index-loc", place, f"{url} ({rule}: {detail})", entry.line)
+                if rule != "url-encoding":
+                    continue
+            elif origin(url) != index_origin:
+                self._findings.add("index-host", place, f"{url} is not on {index_origin}", entry.line)
+                continue
+            elif not url.startswith(scope):
+                self._findings.add("index-scope", place, f"{url} is not in {scope}", entry.line)
+            yield Listed(url, f"{place}:{entry.line}", (*listed.parents, listed.url), _moment(entry))
+
+    def _check_index_lastmod(self, document: Document) -> None:
+        newest, listed = document.span.newest, document.listed.lastmod
+        if newest is None or listed is None:
+            return
+        # If one of them is a date, only the days can be compared.
+        if newest.is_date or listed.is_date:
+            is_newer = newest.at.date() > listed.at.date()
+        else:
+            is_newer = newest.at > listed.at
+        if is_newer:
+            text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
+            self._findings.add("index-lastmod", document.place, text)
+
+
+def _moment(entry: Entry) -> Moment | None:
+    return parse_lastmod((entry.lastmod or "").strip()).moment

@@ -1,0 +1,83 @@
+"""Request documents and pages over HTTP, within limits of time, size and redirects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from django_sitemaps09.audit import libraries
+from django_sitemaps09.audit.bodies import CHUNK, Response
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.exceptions import DocumentError
+
+_HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
+#: Maximum seconds for connecting, for waiting for more data, and for one document.
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 30.0
+DOCUMENT_SECONDS = 300.0
+MAX_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_SCHEMES = ("http", "https")
+
+
+class HttpReader:
+    """Requests URLs over HTTP. Certificates are verified. Close it to close its connections."""
+
+    def __init__(self) -> None:
+        timeout = libraries.urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+        self._pool = libraries.urllib3.PoolManager(timeout=timeout, retries=False, headers=_HEADERS)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    @contextmanager
+    def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
+        """Request a URL, and follow redirects to http or https, but not from https to http."""
+        visited: list[str] = []
+        deadline = time.monotonic() + DOCUMENT_SECONDS
+        while True:
+            answer = self._request(url)
+            with closing(answer):
+                target = answer.headers.get("Location")
+                if not redirects or answer.status not in _REDIRECTS or not target:
+                    headers = {name.lower(): value for name, value in answer.headers.items()}
+                    chunks = _chunks(answer, deadline)
+                    yield Response(url, answer.status, headers, chunks, tuple(visited))
+                    return
+            visited.append(url)
+            if len(visited) > MAX_REDIRECTS:
+                raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
+            is_secure = urlsplit(url).scheme == "https"
+            url = urljoin(url, target)
+            scheme = urlsplit(url).scheme
+            if scheme not in _SCHEMES or (is_secure and scheme != "https"):
+                raise DocumentError("document-unreachable", f"it redirects to {url}")
+
+    def label(self, url: str) -> str:
+        return url
+
+    def _request(self, url: str) -> Any:
+        if urlsplit(url).scheme not in _SCHEMES:
+            raise DocumentError("document-unreachable", f"{url} is not an HTTP URL")
+        try:
+            return self._pool.request(
+                "GET", url, preload_content=False, decode_content=False, redirect=False
+            )
+        except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            raise DocumentError("document-unreachable", reason_of(error)) from error
+
+
+def _chunks(answer: Any, deadline: float) -> Iterator[bytes]:
+    """Yield the body as it was sent, with its Content-Encoding."""
+    try:
+        while chunk := answer.read1(CHUNK, decode_content=False):
+            yield chunk
+            if time.monotonic() > deadline:
+                raise DocumentError(
+                    "document-unreachable", f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
+                )
+    except (libraries.urllib3.exceptions.HTTPError, OSError) as error:
+        raise DocumentError("document-unreachable", reason_of(error)) from error

@@ -1,0 +1,90 @@
+"""Check the alternates of entries: their languages, and that they list themselves and link back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.robots_rules import origin
+from django_sitemaps09.audit.scratch import Scratch
+from django_sitemaps09.audit.url_rules import url_problem
+from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
+
+LINK = f"{{{XHTML_NAMESPACE}}}link"
+#: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
+#: other. If not, its links go to the temporary database.
+_MAX_GROUPS = 2_000
+
+
+class LinkRules:
+    """The checks of alternates in one audit."""
+
+    def __init__(self, findings: Findings, scratch: Scratch) -> None:
+        self._findings, self._scratch = findings, scratch
+        # By the URLs of a group, the place of each URL whose entry has these alternates.
+        self._groups: OrderedDict[frozenset[str], dict[str, str]] = OrderedDict()
+        self._bases: set[Base | None] = set()
+
+    def check(self, place: str, entry: Entry, elements: Sequence[Any]) -> None:
+        """Check the alternates of an entry."""
+        url = entry.location.strip()
+        languages: set[str] = set()
+        targets: dict[str, None] = {}
+        for element in elements:
+            language, href = element.get("hreflang"), (element.get("href") or "").strip()
+            if element.get("rel") != "alternate" or not href or not language or url_problem(href):
+                text = f"{href or 'no href'} of {url}"
+                self._findings.add("hreflang-link", place, text, entry.line)
+                continue
+            self._check_language(place, entry, language, languages)
+            # A page that only chooses a language need not be in a sitemap itself.
+            if language.lower() != "x-default":
+                targets[href] = None
+        if not targets:
+            return
+        if url not in targets and url not in {(element.get("href") or "").strip() for element in elements}:
+            self._findings.add("hreflang-no-self", place, url, entry.line)
+        self._add(url, targets, f"{place}:{entry.line}")
+
+    def _check_language(self, place: str, entry: Entry, language: str, languages: set[str]) -> None:
+        url = entry.location.strip()
+        text = f"{language!r} of {url}"
+        try:
+            code = protocol.hreflang(language)
+        except ValueError:
+            self._findings.add("hreflang-code", place, text, entry.line)
+            return
+        if "_" in language or "@" in language:
+            self._findings.add("hreflang-code", place, text, entry.line)
+        elif reason := protocol.hreflang_warning(code):
+            self._findings.add("hreflang-unsupported", place, f"{text}: {reason}", entry.line)
+        if code in languages:
+            self._findings.add("hreflang-repeated", place, text, entry.line)
+        languages.add(code)
+
+    def _add(self, url: str, targets: dict[str, None], place: str) -> None:
+        """Remember a URL with its alternates until all of them have linked to each other."""
+        key = frozenset((*targets, url))
+        group = self._groups.setdefault(key, {})
+        group[url] = place
+        if len(group) == len(key):
+            del self._groups[key]
+        elif len(self._groups) > _MAX_GROUPS:
+            self._store(*self._groups.popitem(last=False))
+
+    def _store(self, key: frozenset[str], group: dict[str, str]) -> None:
+        for url, place in group.items():
+            self._bases.add(origin(url))
+            self._scratch.add_links(url, sorted(key), place)
+
+    def finish(self) -> None:
+        """Report the alternates that do not link back. Those on other hosts are not known."""
+        while self._groups:
+            self._store(*self._groups.popitem())
+        for source, target, place in self._scratch.one_way_links():
+            if origin(target) in self._bases:
+                self._findings.add("hreflang-no-return", place, f"{source} links to {target}")

@@ -1,0 +1,126 @@
+"""Check pages: their status, redirects, noindex, canonical URL and last change."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin
+
+from django_sitemaps09.audit import libraries
+from django_sitemaps09.audit.bodies import Reader, Response, content, limited
+from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.scratch import Page
+from django_sitemaps09.audit.value_rules import parse_lastmod
+from django_sitemaps09.exceptions import DocumentError
+from django_sitemaps09.protocol import uri
+
+#: Maximum number of bytes of a page that are read. The head of a page is at its beginning.
+MAX_PAGE = 2_000_000
+_DAY = timedelta(days=1)
+#: `unavailable_after` and other rules do not forbid indexing now.
+_NOINDEX = re.compile(r"(?:^|[\s,:])(?:noindex|none)(?=$|[\s,])", re.IGNORECASE)
+_ROBOTS_NAMES = ("robots", "googlebot", "bingbot")
+_MODIFIED = ("article:modified_time", "og:updated_time")
+
+
+class PageRules:
+    """The checks of pages. At most `rate` pages are requested each second; 0 means as fast as possible."""
+
+    def __init__(self, reader: Reader, findings: Findings, rate: float) -> None:
+        self._reader, self._findings = reader, findings
+        self._pause = 1 / rate if rate else 0.0
+        self._next = 0.0
+
+    def check(self, page: Page) -> None:
+        """Request a page and check the answer."""
+        time.sleep(max(0.0, self._next - time.monotonic()))
+        self._next = time.monotonic() + self._pause
+        try:
+            with self._reader.open(page.url, redirects=False) as response:
+                problems = [*self._problems(page, response)]
+        except DocumentError as error:
+            problems = [("page-unreachable", str(error))]
+        for rule, detail in problems:
+            self._findings.add(rule, page.place, f"{page.url} ({detail})" if detail else page.url)
+
+    def _problems(self, page: Page, response: Response) -> Iterator[tuple[str, str]]:
+        if 300 <= response.status < 400:
+            yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
+            return
+        if response.status != 200:
+            yield "page-status", str(response.status)
+            return
+        tag = response.headers.get("x-robots-tag", "")
+        if _NOINDEX.search(tag):
+            yield "page-noindex", f"X-Robots-Tag: {tag}"
+        modified = _http_date(response.headers.get("last-modified"))
+        if "html" in response.headers.get("content-type", ""):
+            head = _Head(_html(response), page.url)
+            if head.noindex is not None:
+                yield "page-noindex", head.noindex
+            if head.canonical is not None and head.canonical != uri(page.url):
+                yield "page-canonical", head.canonical
+            modified = head.modified or modified
+        moment = parse_lastmod((page.lastmod or "").strip()).moment
+        # A date includes its whole day.
+        slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
+        if moment is not None and modified is not None and modified > moment.at + slack:
+            yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
+
+
+class _Head:
+    """What the head of a page says to crawlers."""
+
+    def __init__(self, document: Any, url: str) -> None:
+        self.noindex: str | None = None
+        self.canonical: str | None = None
+        self.modified: datetime | None = None
+        if document is None:
+            return
+        for meta in document.iter("meta"):
+            name = (meta.get("name") or meta.get("property") or "").strip().lower()
+            value = meta.get("content") or ""
+            if name in _ROBOTS_NAMES and _NOINDEX.search(value):
+                self.noindex = f'<meta name="{name}" content="{value}">'
+            elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
+                self.modified = moment.at
+        for link in document.iter("link"):
+            if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
+                target = urljoin(url, link.get("href").strip())
+                with suppress(ValueError):
+                    target = uri(target.partition("#")[0])
+                self.canonical = target
+
+
+def _html(response: Response) -> Any:
+    """Parse the beginning of a page. Return `None` if it cannot be parsed."""
+    pieces = []
+    try:
+        for piece in limited(content(response, lambda rule, detail: None), MAX_PAGE, "page-unreachable"):
+            pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
+    except DocumentError as error:
+        if error.rule != "page-unreachable":
+            raise
+    body = b"".join(pieces)
+    try:
+        parser = libraries.etree.HTMLParser(encoding=_charset(response), no_network=True, huge_tree=False)
+        return libraries.etree.fromstring(body, parser) if body.strip() else None
+    except (libraries.etree.LxmlError, LookupError, ValueError):
+        return None
+
+
+def _charset(response: Response) -> str | None:
+    match = re.search(r"charset=[\"']?([\w-]+)", response.headers.get("content-type", ""), re.ASCII)
+    return match and match[1]
+
+
+def _http_date(text: str | None) -> datetime | None:
+    with suppress(ValueError, TypeError, OverflowError):
+        found = parsedate_to_datetime(text or "")
+        return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+    return None

@@ -1,0 +1,102 @@
+"""The report of an audit, its JSON form, and baselines of findings that a project accepts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django_sitemaps09.audit.findings import Finding
+from django_sitemaps09.exceptions import AuditError
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """Result of an audit.
+
+    `target` is the URL or the folder that was audited. `urls` and `documents` count what was read, `pages`
+    the pages that were fetched. `findings` has each broken rule.
+    """
+
+    started: datetime
+    seconds: float
+    target: str
+    urls: int
+    documents: int
+    pages: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        """Return the number of errors that no baseline accepts."""
+        return self._count("error")
+
+    @property
+    def warnings(self) -> int:
+        """Return the number of warnings that no baseline accepts."""
+        return self._count("warning")
+
+    def _count(self, severity: str) -> int:
+        return sum(
+            finding.count
+            for finding in self.findings
+            if finding.severity == severity and not finding.is_accepted
+        )
+
+    def accepting(self, baseline: Mapping[str, int]) -> AuditReport:
+        """Return the report with the counts that a baseline accepts."""
+        findings = (replace(finding, accepted=baseline.get(finding.rule, 0)) for finding in self.findings)
+        return replace(self, findings=tuple(findings))
+
+    def baseline(self) -> dict[str, int]:
+        """Return a baseline that accepts all findings of this report."""
+        return {finding.rule: finding.count for finding in self.findings}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as values that JSON can represent."""
+        values = asdict(self)
+        totals = {"errors": self.errors, "warnings": self.warnings}
+        return {"format": _FORMAT, **values, "started": self.started.isoformat(), **totals}
+
+
+def from_dict(values: Mapping[str, Any]) -> AuditReport:
+    """Return the report that `as_dict()` converted. Raise `ValueError` and others if it is invalid."""
+    if values["format"] != _FORMAT:
+        raise ValueError("it was written by another version")
+    started = datetime.fromisoformat(values["started"])
+    if started.tzinfo is None:
+        raise ValueError("its time has no offset")
+    findings = tuple(
+        Finding(
+            str(finding["rule"]),
+            "error" if finding["severity"] == "error" else "warning",
+            int(finding["count"]),
+            tuple(map(str, finding["examples"])),
+            int(finding["accepted"]),
+        )
+        for finding in values["findings"]
+    )
+    return AuditReport(
+        started=started,
+        seconds=float(values["seconds"]),
+        target=str(values["target"]),
+        urls=int(values["urls"]),
+        documents=int(values["documents"]),
+        pages=int(values["pages"]),
+        findings=findings,
+    )
+
+
+def parse_baseline(content: str, label: str) -> dict[str, int]:
+    """Parse a baseline: a JSON object with a count for each rule. Raise `AuditError` if it is invalid."""
+    try:
+        counts = json.loads(content)
+        if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
+            raise ValueError("it must be a JSON object with a whole number for each rule")
+    except (ValueError, RecursionError) as error:
+        raise AuditError(f"{label} is not a baseline: {error}.") from error
+    return counts

@@ -1,0 +1,123 @@
+"""The rules of an audit: what each id means, and how to fix it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Severity = Literal["error", "warning"]
+
+
+class Rule(NamedTuple):
+    """One rule. An error can make crawlers ignore a URL or a document; a warning may be intended."""
+
+    id: str
+    severity: Severity
+    meaning: str
+    fix: str
+
+
+_ERROR: Severity = "error"
+_WARNING: Severity = "warning"
+
+_RULES = (
+    # Documents
+    Rule("document-missing", _ERROR, "robots.txt or an index lists a document that does not exist.", "Publish the document, or export the index again."),
+    Rule("document-status", _ERROR, "A document has another HTTP status than 200 or 404.", "Make the server return 200 without a login."),
+    Rule("document-unreachable", _ERROR, "A document cannot be requested: the connection fails, is too slow, or redirects endlessly.", "Check the URL, the server and its certificate."),
+    Rule("document-redirect", _WARNING, "A document is a redirect. Yandex reports this as an error.", "List the final URL."),
+    Rule("document-type", _ERROR, "A document is served as HTML.", "Check the web server's rules for this path: it serves a page instead of the file."),
+    Rule("document-empty", _ERROR, "A document has no content.", "Export it again."),
+    Rule("document-too-large", _ERROR, "A document has more than 52,428,800 bytes before compression. The rest is not audited.", "Divide it into several pages."),
+    Rule("document-too-many-urls", _ERROR, "A document has more than 50,000 URLs.", "Divide it into several pages."),
+    Rule("document-limit", _WARNING, "There are more documents than an audit reads. The others are not audited.", "Audit the other indexes one by one."),
+    Rule("gzip-damaged", _ERROR, "The compressed data are damaged.", "Export the document again, and check how it is copied."),
+    Rule("gzip-truncated", _ERROR, "The compressed data end too early.", "Export the document again, and check how it is copied."),
+    Rule("gzip-trailing", _ERROR, "Other data follow the compressed data.", "Export the document again."),
+    Rule("gzip-twice", _ERROR, "A document is compressed twice. Several readers see no URLs.", "Turn off compression by the web server or middleware for `.gz` files."),
+    Rule("gzip-type", _WARNING, "Compressed data have the type XML, but no Content-Encoding. Scrapy cannot read them.", "Serve `.xml.gz` files as `application/gzip`."),
+    # XML
+    Rule("xml-invalid", _ERROR, "A document is not well-formed XML.", "Escape `&` and `<`, and check what writes the document."),
+    Rule("xml-truncated", _ERROR, "A document ends too early.", "Export it again, and check how it is copied."),
+    Rule("xml-doctype", _ERROR, "A document has a DOCTYPE. Several readers refuse it. The document is not audited.", "Remove the DOCTYPE."),
+    Rule("xml-encoding", _ERROR, "A document is not UTF-8.", "Write it as UTF-8."),
+    Rule("xml-root", _ERROR, "The root element is neither `urlset` nor `sitemapindex`. The document is not audited.", "Check what the URL serves; feeds are not audited."),
+    Rule("xml-namespace", _ERROR, "The namespace is not `http://www.sitemaps.org/schemas/sitemap/0.9`.", "Declare this namespace, with `http:`."),
+    Rule("xml-prefix", _WARNING, "The sitemap namespace has a prefix. Several readers see no URLs.", "Declare it as the default namespace."),
+    Rule("element-unknown", _ERROR, "An element is not part of the protocol.", "Remove it, or declare its namespace."),
+    Rule("element-order", _ERROR, "Elements are not in the order of the schema.", "Write `loc`, `lastmod`, `changefreq`, `priority`, then extensions."),
+    Rule("element-repeated", _ERROR, "An element occurs more than once in an entry.", "Keep one of them."),
+    Rule("urlset-empty", _WARNING, "A document lists no URLs. The schema requires one.", "Remove it from the index."),
+    # Indexes
+    Rule("index-empty", _ERROR, "An index lists no documents.", "Export again."),
+    Rule("index-too-many", _ERROR, "An index lists more than 50,000 documents.", "Write several indexes."),
+    Rule("index-nested", _WARNING, "An index lists an index. Google reports this as an error.", "List each index in robots.txt."),
+    Rule("index-cycle", _ERROR, "An index lists itself, or an index that leads to it.", "Remove the entry."),
+    Rule("index-duplicate", _ERROR, "A document is listed more than once.", "List it once."),
+    Rule("index-loc", _ERROR, "An entry of an index has no valid absolute URL.", "Write an absolute, percent-encoded URL."),
+    Rule("index-host", _ERROR, "A document is on another host than its index, so it is not audited.", "Check `BASE_URL` or `FILES_URL`, or list it in that host's robots.txt."),
+    Rule("index-scope", _WARNING, "A document is outside the directory of its index.", "Move the index to a directory above."),
+    Rule("index-lastmod", _WARNING, "A document has a newer `lastmod` than its entry in the index.", "Write the time of the document's last change into the index."),
+    # Values
+    Rule("lastmod-format", _ERROR, "A `lastmod` is not a W3C date or time.", "Write `2026-01-31` or `2026-01-31T10:30:00Z`."),
+    Rule("lastmod-ambiguous", _WARNING, "A `lastmod` is valid in the W3C note or in the schema, but not in both.", "Write `2026-01-31` or `2026-01-31T10:30:00Z`."),
+    Rule("lastmod-future", _ERROR, "A `lastmod` is in the future.", "Check the clock, the time zone, and the field."),
+    Rule("lastmod-alike", _WARNING, "All `lastmod` of a document are within ten minutes, or on one day if they are dates.", "Declare when each page has changed, not when the sitemap was written."),
+    Rule("changefreq-value", _ERROR, "A `changefreq` is not a word of the protocol.", "Use `always`, `hourly`, `daily`, `weekly`, `monthly`, `yearly` or `never`."),
+    Rule("priority-value", _ERROR, "A `priority` is not a decimal number from 0.0 to 1.0.", "Write a number such as `0.5`, with a point."),
+    # URLs
+    Rule("url-missing", _ERROR, "An entry has no `loc`.", "Add it."),
+    Rule("url-relative", _ERROR, "A URL is not absolute.", "Write scheme and host."),
+    Rule("url-invalid", _ERROR, "A URL has an invalid host or port, a user name, or another scheme than http or https.", "Fix the URL."),
+    Rule("url-encoding", _ERROR, "A URL has characters that must be percent-encoded.", "Percent-encode it as UTF-8."),
+    Rule("url-fragment", _ERROR, "A URL has a fragment, which crawlers do not request.", "Remove it."),
+    Rule("url-length", _ERROR, "A URL has more than 2,047 characters.", "Shorten it."),
+    Rule("url-long", _WARNING, "A URL has more than 1,024 characters, the limit of Yandex.", "Shorten it."),
+    Rule("url-whitespace", _WARNING, "There is whitespace around a URL. Some readers do not remove it.", "Remove it."),
+    Rule("url-host", _ERROR, "A URL is on another scheme, host or port than its document.", "Check `BASE_URL`, the `Site`, or the hook `location`."),
+    Rule("url-scope", _WARNING, "A URL is outside the directory of its document.", "Serve the document from a directory above."),
+    Rule("url-duplicate", _ERROR, "A URL occurs more than once in a document.", "List it once."),
+    Rule("url-duplicate-across", _ERROR, "A URL occurs in more than one document.", "Exclude the items from one of the sections."),
+    Rule("url-unresolved", _ERROR, "No pattern of the URLconf matches a URL.", "Fix the hook `location`, or add the pattern."),
+    Rule("url-blocked", _ERROR, "robots.txt forbids a URL.", "Allow it in robots.txt, or remove it from the sitemap."),
+    # robots.txt
+    Rule("robots-unreachable", _ERROR, "robots.txt cannot be requested or has a status of 500 or more. Google then crawls nothing.", "Make the server return 200 or 404."),
+    Rule("robots-no-sitemap", _WARNING, "robots.txt does not exist or lists no sitemap.", "Set `ROBOTS_TXT`, or serve the view `robots_txt`."),
+    Rule("robots-line", _ERROR, "A `Sitemap` line is not an absolute URL.", "Write `Sitemap: https://www.example.com/sitemap.xml`."),
+    Rule("robots-size", _ERROR, "robots.txt has more than 512,000 bytes. Google ignores the rest.", "Shorten it."),
+    Rule("robots-encoding", _ERROR, "robots.txt is not UTF-8.", "Save it as UTF-8."),
+    Rule("robots-blocks-document", _ERROR, "robots.txt forbids a document. Google and Yandex do not read it.", "Allow it in robots.txt."),
+    # Pages
+    Rule("page-status", _ERROR, "A page has another status than 200.", "Remove the URL, or fix the page."),
+    Rule("page-redirect", _ERROR, "A page redirects.", "List the final URL."),
+    Rule("page-unreachable", _ERROR, "A page cannot be requested.", "Check the server."),
+    Rule("page-noindex", _ERROR, "A page forbids indexing, by a header or a meta element.", "Remove the URL, or the `noindex`."),
+    Rule("page-canonical", _ERROR, "The canonical URL of a page is another one.", "List the canonical URL."),
+    Rule("page-newer", _WARNING, "A page says that it changed more than a day after its `lastmod`.", "Declare the field that changes with the page."),
+    # Alternates
+    Rule("hreflang-code", _ERROR, "An `hreflang` is not a language code.", "Use a code such as `en`, `pt-BR`, `zh-Hant` or `x-default`."),
+    Rule("hreflang-unsupported", _WARNING, "Google ignores the region of an `hreflang`.", "Use the code of a country, such as `GB`."),
+    Rule("hreflang-repeated", _ERROR, "Two alternates of a URL have the same language.", "Keep one of them."),
+    Rule("hreflang-link", _ERROR, "An alternate has no `rel=\"alternate\"`, no `hreflang`, or no valid absolute `href`.", "Write all three attributes."),
+    Rule("hreflang-no-self", _ERROR, "The alternates of a URL do not include the URL itself.", "Add the URL to its alternates."),
+    Rule("hreflang-no-return", _ERROR, "An alternate on the same host does not link back.", "List all languages in the entry of each language."),
+    # Images, videos and news
+    Rule("image-url", _ERROR, "An image has no valid absolute URL.", "Write an absolute URL."),
+    Rule("image-too-many", _ERROR, "A URL has more than 1,000 images.", "Keep the most important ones."),
+    Rule("image-dropped", _WARNING, "An image has elements that Google ignores since 2022.", "Keep only `image:loc`."),
+    Rule("video-required", _ERROR, "A video lacks its thumbnail, title, description, or both its content and its player.", "Add the element."),
+    Rule("video-url", _ERROR, "A URL of a video is invalid, or the URL of the page itself.", "Write the absolute URL of the file or the player."),
+    Rule("video-value", _ERROR, "A value of a video is invalid or too long.", "See [Images and videos](../howto/media.md)."),
+    Rule("video-order", _WARNING, "The elements of a video are not in the order of the schema.", "Write them in the order of the schema."),
+    Rule("video-dropped", _WARNING, "A video has elements that Google no longer supports.", "Remove them."),
+    Rule("video-too-many-tags", _ERROR, "A video has more than 32 tags.", "Keep the most important ones."),
+    Rule("news-required", _ERROR, "An article lacks its publication, name, language, date or title.", "Add the element."),
+    Rule("news-language", _ERROR, "The language of a publication is not a code of two or three letters, `zh-cn` or `zh-tw`.", "Write it without a region."),
+    Rule("news-date", _ERROR, "The date of an article is not a W3C date or time.", "Write `2026-01-31T10:30:00Z`."),
+    Rule("news-old", _WARNING, "An article is older than two days. Google News ignores it.", "Remove it from the news section."),
+    Rule("news-repeated", _ERROR, "A URL has more than one article.", "Keep one."),
+    Rule("news-too-many", _ERROR, "A document has more than 1,000 articles.", "Divide it into several pages."),
+    Rule("news-dropped", _WARNING, "An article has elements that Google no longer supports.", "Remove them."),
+)  # fmt: skip
+
+#: All rules by id, in the order of the reports.
+RULES = {rule.id: rule for rule in _RULES}

@@ -1,0 +1,88 @@
+"""A temporary database for what an audit must remember about millions of URLs, in flat memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+# Pages of SQLite in memory, as a negative number of KiB. The rest is in a temporary file.
+_CACHE = -32_768
+_SCHEMA = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    PRAGMA locking_mode = EXCLUSIVE;
+    CREATE TABLE urls (digest INTEGER PRIMARY KEY, document INTEGER NOT NULL);
+    CREATE TABLE links (
+        source TEXT NOT NULL, target TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (source, target)
+    ) WITHOUT ROWID;
+    CREATE TABLE pages (url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
+"""
+
+
+class Page(NamedTuple):
+    """A page to fetch: its URL, its lastmod, and the document with the line that lists it."""
+
+    url: str
+    lastmod: str | None
+    place: str
+
+
+class Scratch:
+    """The temporary database. Close it to remove its file."""
+
+    def __init__(self) -> None:
+        # An empty name is a private file that SQLite creates when its cache is full.
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
+        self._connection.executescript(_SCHEMA)
+        self._connection.execute("BEGIN")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def add_urls(self, urls: Sequence[str], document: int) -> dict[str, int]:
+        """Remember the distinct URLs of a document. Return those of earlier documents, by URL.
+
+        A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
+        have the same digest is one in 370,000.
+        """
+        digests = {_digest(url): url for url in urls}
+        before = self._connection.total_changes
+        # In the order of the index, rows are inserted faster.
+        rows = [(digest, document) for digest in sorted(digests)]
+        self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows)
+        if self._connection.total_changes - before == len(rows):
+            return {}
+        repeated = {}
+        for digest, url in digests.items():
+            [[first]] = self._connection.execute("SELECT document FROM urls WHERE digest = ?", [digest])
+            if first != document:
+                repeated[url] = first
+        return repeated
+
+    def add_links(self, source: str, targets: Sequence[str], place: str) -> None:
+        """Remember the alternates of a URL."""
+        rows = [(source, target, place) for target in targets]
+        self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?)", rows)
+
+    def one_way_links(self) -> Iterator[tuple[str, str, str]]:
+        """Yield source, target and place of each link whose target does not link back."""
+        yield from self._connection.execute(
+            "SELECT source, target, place FROM links WHERE source != target AND NOT EXISTS"
+            " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
+        )
+
+    def add_pages(self, pages: Sequence[Page]) -> None:
+        self._connection.executemany("INSERT INTO pages VALUES (?, ?, ?)", pages)
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pages in the order in which they were added."""
+        for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY rowid"):
+            yield Page(*row)
+
+
+def _digest(text: str) -> int:
+    content = text.encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,127 @@
+"""Check the URLs of entries: their form, host and directory, the URLconf, and robots.txt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.urls import Resolver404, get_script_prefix, resolve
+from django.utils import translation
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.robots_rules import Robots, origin
+from django_sitemaps09.conf import conf
+from django_sitemaps09.protocol import MAX_LOCATION, Base
+
+#: The limit that Yandex documents.
+_LONG = 1_024
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: All URLs of a document are resolved up to this number, then every tenth. `resolve()` takes more time
+#: than all other checks together.
+RESOLVE_ALL = 1_000
+_RESOLVE_EVERY = 10
+#: Middleware that answers paths that the URLconf does not match.
+_FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
+
+
+def url_problem(url: str) -> tuple[str, str] | None:
+    """Return the rule that a URL breaks by its form, with a detail, or `None`."""
+    if "#" in url:
+        return "url-fragment", ""
+    if not _ABSOLUTE.match(url):
+        return "url-relative", ""
+    if len(url) > MAX_LOCATION:
+        return "url-length", f"{len(url):,} characters"
+    try:
+        normalized = protocol.uri(url)
+    except ValueError as error:
+        return "url-invalid", str(error)
+    # A URL that differs only by its case, or by the slash after the host, needs no encoding.
+    if normalized.lower().rstrip("/") != url.lower().rstrip("/"):
+        return "url-encoding", f"write {normalized}"
+    return None
+
+
+def directory(url: str) -> str:
+    """Return the URL of the directory that contains a document, with a slash at the end."""
+    return url.partition("?")[0].rpartition("/")[0] + "/"
+
+
+class UrlRules:
+    """The checks of the URLs in one audit.
+
+    `base` is the base of this project's URLs, or `None` if the URLs are those of another project.
+    """
+
+    def __init__(self, findings: Findings, base: Base | None, robots: Robots) -> None:
+        self._findings = findings
+        self._robots = robots
+        self._base = base
+        self._is_resolving = base is not None and not any(
+            name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
+        )
+        self._has_languages = base is not None and is_language_prefix_patterns_used(conf.urlconf)[0]
+        self._prefix = get_script_prefix()
+
+    def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
+        """Check the entries of a batch. `number` is the number of URLs before them in the document."""
+        scope = directory(document_url)
+        locations = [entry.location for entry in entries]
+        if not protocol.are_plain(locations, scope, _LONG):
+            document_origin = origin(document_url)
+            for entry in entries:
+                self._check_form(place, entry, scope, document_origin)
+        for entry in entries:
+            for agent in self._robots.blocking_agents(entry.location):
+                text = f"{entry.location} is forbidden for {agent}"
+                self._findings.add("url-blocked", place, text, entry.line)
+        if self._is_resolving:
+            for index, entry in enumerate(entries, number):
+                if index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0:
+                    self._check_resolving(place, entry)
+
+    def _check_form(self, place: str, entry: Entry, scope: str, document_origin: Base | None) -> None:
+        url = entry.location.strip()
+        if not url:
+            return
+        if url != entry.location:
+            self._findings.add("url-whitespace", place, repr(entry.location), entry.line)
+        problem = url_problem(url) or self._place_problem(url, scope, document_origin)
+        if problem is not None:
+            rule, detail = problem
+            self._findings.add(rule, place, f"{url} ({detail})" if detail else url, entry.line)
+
+    def _place_problem(self, url: str, scope: str, document_origin: Base | None) -> tuple[str, str] | None:
+        if len(url) > _LONG:
+            return "url-long", f"{len(url):,} characters"
+        url_origin = origin(url)
+        if url_origin != document_origin:
+            is_submitted = self._robots.submits(url_origin, document_origin)
+            return None if is_submitted else ("url-host", f"the document is on {document_origin}")
+        if not (urlsplit(url).path or "/").startswith(urlsplit(scope).path):
+            return "url-scope", f"the document is in {scope}"
+        return None
+
+    def _check_resolving(self, place: str, entry: Entry) -> None:
+        url = entry.location.strip()
+        if not url or origin(url) != self._base:
+            return
+        path = unquote(urlsplit(url).path or "/")
+        if not path.startswith(self._prefix):
+            self._findings.add("url-unresolved", place, url, entry.line)
+            return
+        path = f"/{path[len(self._prefix) :]}"
+        try:
+            if self._has_languages:
+                language = translation.get_language_from_path(path) or conf.language
+                with translation.override(language):
+                    resolve(path, conf.urlconf)
+            else:
+                resolve(path, conf.urlconf)
+        except Resolver404:
+            self._findings.add("url-unresolved", place, url, entry.line)

@@ -1,0 +1,136 @@
+"""Check the values of entries: lastmod, changefreq and priority."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from typing import NamedTuple
+
+from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.protocol import CHANGEFREQS
+
+# The grammar that the W3C note and the XSD have together. Groups: fraction of a second, offset.
+_STRICT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
+# Further forms that only one of them allows: a year, a month, no seconds, no offset, a date with an offset.
+_AMBIGUOUS = re.compile(
+    r"(\d{4})(?:-(\d\d))?|\d{4}-\d\d-\d\d(?:(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?)",
+    re.ASCII,
+)
+_PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
+_FRACTION = re.compile(r"\.\d+")
+#: Differences that clocks and time zones may have.
+_CLOCK = timedelta(minutes=5)
+_ZONES = timedelta(hours=14)
+#: Within this time, the values of a document are alike, if it has at least so many.
+_ALIKE = timedelta(minutes=10)
+_ALIKE_URLS = 50
+
+
+class Moment(NamedTuple):
+    """A date or time. `at` is its beginning in UTC."""
+
+    at: datetime
+    is_date: bool
+
+
+class ParsedValue(NamedTuple):
+    """A parsed value, and the id of the rule that it breaks."""
+
+    moment: Moment | None
+    rule: str | None
+
+
+@lru_cache(20_000)
+def parse_lastmod(text: str) -> ParsedValue:
+    """Parse a W3C date or time."""
+    match = _STRICT.fullmatch(text)
+    ambiguous = None if match else _AMBIGUOUS.fullmatch(text)
+    if match is None and ambiguous is None:
+        return ParsedValue(None, "lastmod-format")
+    value = _FRACTION.sub("", text)
+    if ambiguous is not None:
+        value = f"{value}-01-01"[:10] if ambiguous[1] else value
+        # `2026-01-01Z` is the XSD's form of a date with an offset.
+        value = value[:10] if "T" not in value else value
+    with suppress(ValueError):
+        at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+        return ParsedValue(Moment(at, "T" not in value), "lastmod-ambiguous" if ambiguous else None)
+    return ParsedValue(None, "lastmod-format")
+
+
+def is_future(moment: Moment, now: datetime) -> bool:
+    """Return whether a time is in the future everywhere on earth."""
+    return moment.at > now + (_ZONES if moment.is_date else _CLOCK)
+
+
+class Span:
+    """The oldest and the newest lastmod of a document."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.oldest: Moment | None = None
+        self.newest: Moment | None = None
+
+    def add(self, moments: Sequence[Moment], count: int) -> None:
+        if moments:
+            known = [moment for moment in (self.oldest, self.newest) if moment is not None]
+            self.oldest, self.newest = min([*known, *moments]), max([*known, *moments])
+            self.count += count
+
+    def alike(self) -> str | None:
+        """Return the text of the finding if all values are alike."""
+        if self.count < _ALIKE_URLS or self.oldest is None or self.newest is None:
+            return None
+        if self.newest.at - self.oldest.at > _ALIKE:
+            return None
+        return (
+            f"{self.count:,} URLs from {self.oldest.at:%Y-%m-%d %H:%M} to {self.newest.at:%Y-%m-%d %H:%M}"
+        )
+
+
+class ValueRules:
+    """The checks of values in one audit."""
+
+    def __init__(self, findings: Findings, now: datetime) -> None:
+        self._findings = findings
+        self._now = now
+
+    def check(self, place: str, entries: Sequence[Entry], span: Span) -> None:
+        """Check the entries of a batch, and add their lastmod to the span of the document."""
+        parsed = {
+            text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None
+        }
+        rules = {text: rule for text, (_, rule) in parsed.items() if rule is not None}
+        if parsed:
+            moments = [moment for moment, _ in parsed.values() if moment is not None]
+            span.add(moments, sum(entry.lastmod in parsed for entry in entries))
+        words = {entry.changefreq for entry in entries} - {None, *CHANGEFREQS}
+        numbers = {entry.priority for entry in entries} - {None}
+        bad = {text for text in numbers if text is not None and not _PRIORITY.fullmatch(text.strip())}
+        if not (rules or words or bad):
+            return
+        for entry in entries:
+            if entry.lastmod in rules:
+                self._findings.add(
+                    rules[entry.lastmod], place, self._text(entry, entry.lastmod), entry.line
+                )
+            if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
+                text = self._text(entry, entry.changefreq)
+                self._findings.add("changefreq-value", place, text, entry.line)
+            if entry.priority in bad:
+                self._findings.add("priority-value", place, self._text(entry, entry.priority), entry.line)
+
+    def _parse(self, text: str) -> ParsedValue:
+        moment, rule = parse_lastmod(text.strip())
+        if moment is not None and is_future(moment, self._now):
+            rule = "lastmod-future"
+        return ParsedValue(moment, rule)
+
+    @staticmethod
+    def _text(entry: Entry, value: str | None) -> str:
+        return f"{value!r} of {entry.location.strip()}"

@@ -1,0 +1,105 @@
+"""The management command `audit_sitemaps`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from django_sitemaps09.audit import AuditReport, audit
+from django_sitemaps09.audit.api import RATE, Fetch
+from django_sitemaps09.audit.report import parse_baseline
+from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.management.audit_table import lines
+
+#: Exit status for arguments that are invalid together, as for those that cannot be parsed.
+_USAGE = 2
+
+
+class Command(BaseCommand):
+    """Audits sitemaps and prints what is wrong."""
+
+    help = "Checks the live sitemaps, a folder with exported files, or a published sitemap."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add, flag = parser.add_argument, "store_true"
+        target = parser.add_mutually_exclusive_group()
+        target.add_argument(
+            "--url",
+            metavar="URL",
+            help="robots.txt, sitemap, index or site to request (default: live views)",
+        )
+        target.add_argument("--dir", metavar="DIR", help="folder with exported files (default: live views)")
+        add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
+        add(
+            "--agent",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="user agent that robots.txt must allow, in addition to *",
+        )
+        add("--fetch", type=_fetch, default=0, metavar="N", help="number of pages to request, or 'all'")
+        add(
+            "--rate",
+            type=float,
+            default=RATE,
+            metavar="N",
+            help=f"with --url, pages to request each second (default: {RATE:g})",
+        )
+        add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
+        add("--write-baseline", metavar="FILE", help="write a file that accepts all current findings")
+        add("--strict", action=flag, help="exit with 1 for warnings, too")
+        add("--format", choices=["table", "json"], default="table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            accepted = _read_baseline(options["baseline"])
+        except (SitemapError, OSError) as error:
+            raise CommandError(str(error), returncode=_USAGE) from error
+        try:
+            report = self._audit(options).accepting(accepted)
+            if options["write_baseline"]:
+                content = json.dumps(report.baseline(), indent=2)
+                Path(options["write_baseline"]).write_text(f"{content}\n", encoding="utf-8")
+        except (SitemapError, ImproperlyConfigured) as error:
+            raise CommandError(str(error), returncode=_USAGE) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(str(error)) from error
+        if options["format"] == "json":
+            self.stdout.write(json.dumps(report.as_dict(), indent=2))
+        elif options["verbosity"] > 0:
+            for line in lines(report, examples=3 if options["verbosity"] == 1 else None):
+                self.stdout.write(line)
+        is_failed = report.errors or (options["strict"] and report.warnings)
+        if is_failed and not options["write_baseline"]:
+            counts = f"{pluralize(report.errors, 'error')} and {pluralize(report.warnings, 'warning')}"
+            raise CommandError(f"The audit of {report.target} found {counts}.")
+
+    def _audit(self, options: dict[str, Any]) -> AuditReport:
+        shows_documents = options["verbosity"] > 1 and options["format"] == "table"
+        return audit(
+            options["url"],
+            directory=options["dir"],
+            base_url=options["base_url"],
+            agents=options["agent"],
+            fetch=options["fetch"],
+            rate=options["rate"],
+            on_document=self.stdout.write if shows_documents else lambda place: None,
+        )
+
+
+def _fetch(text: str) -> Fetch:
+    try:
+        return "all" if text == "all" else int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'all'") from error
+
+
+def _read_baseline(path: str | None) -> dict[str, int]:
+    return {} if path is None else parse_baseline(Path(path).read_text(encoding="utf-8"), path)

@@ -1,0 +1,33 @@
+"""Broken sites in a folder: the audit finds each fault, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps09.audit import RULES, audit
+from tests.support.broken_sites import BROKEN, sound, write
+
+pytestmark = pytest.mark.sitemaps09
+
+
+def broken_rules(folder: Path) -> set[str]:
+    return {finding.rule for finding in audit(directory=folder, agents=["Newsbot"]).findings}
+
+
+def test_a_sound_site_breaks_no_rule(tmp_path: Path) -> None:
+    report = audit(directory=write(tmp_path, sound()))
+    assert report.findings == ()
+    assert (report.documents, report.urls) == (3, 3)
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_site_breaks_exactly_these_rules(fault: str, tmp_path: Path) -> None:
+    write(tmp_path, {**sound(), **BROKEN[fault].files})
+    assert broken_rules(tmp_path) == BROKEN[fault].rules
+
+
+def test_the_corpus_has_at_least_a_hundred_kinds_of_faults() -> None:
+    assert len(BROKEN) >= 100
+    assert all(site.rules <= RULES.keys() for site in BROKEN.values())
