@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django_sitemaps09.audit.findings import Finding
+from django_sitemaps09.audit.rules import RULES
 from django_sitemaps09.exceptions import AuditError
 
 _FORMAT = 1
@@ -97,6 +98,8 @@ def parse_baseline(content: str, label: str) -> dict[str, int]:
         counts = json.loads(content)
         if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
             raise ValueError("it must be a JSON object with a whole number for each rule")
+        if unknown := sorted(counts.keys() - RULES.keys()):
+            raise ValueError(f"there is no rule {unknown[0]!r:.100}")
     except (ValueError, RecursionError) as error:
         raise AuditError(f"{label} is not a baseline: {error}.") from error
     return counts

@@ -146,7 +146,7 @@ GERMAN, ENGLISH = ("de", "/words/de/"), ("en", "/words/en/")
 DOCUMENTS = {
     "an index that names a missing file": site({OTHER: None}, "document-missing"),
     "no sitemap at all": site(
-        {name: None for name in ("robots.txt", "sitemap.xml", PAGE, OTHER)}, "document-missing"
+        dict.fromkeys(("robots.txt", "sitemap.xml", PAGE, OTHER)), "document-missing"
     ),
     "a robots.txt that names a missing index": site({"sitemap.xml": None}, "document-missing"),
     "a text page that the server has lost": site(
@@ -169,19 +169,18 @@ DOCUMENTS = {
     "a DOCTYPE": page(
         f'{HEAD}<!DOCTYPE urlset [<!ENTITY x "y">]>{urlset(url()).removeprefix(HEAD)}', "xml-doctype"
     ),
-    "Latin-1": page(
-        urlset(url()).replace("UTF-8", "ISO-8859-1").encode("iso-8859-1"), "xml-encoding"
-    ),
+    "Latin-1": page(urlset(url()).replace("UTF-8", "ISO-8859-1").encode("iso-8859-1"), "xml-encoding"),
     "UTF-16": page(urlset(url()).replace("UTF-8", "UTF-16").encode("utf-16"), "xml-encoding"),
-    "bytes that are not UTF-8": page(
-        urlset(url("/words/ä/")).encode("iso-8859-1"), "xml-encoding"
-    ),
+    "bytes that are not UTF-8": page(urlset(url("/words/ä/")).encode("iso-8859-1"), "xml-encoding"),
     "a feed": page('<rss version="2.0"><channel/></rss>', "xml-root"),
     "the https namespace": page(urlset(url(), root=SPACE.replace("http:", "https:")), "xml-namespace"),
     "no namespace": page(urlset(url(), root=""), "xml-namespace"),
     "a prefix": page(
         urlset(url(), root=SPACE.replace("xmlns", "xmlns:s"))
-        .replace("<u", "<s:u").replace("</u", "</s:u").replace("<loc", "<s:loc").replace("</loc", "</s:loc"),
+        .replace("<u", "<s:u")
+        .replace("</u", "</s:u")
+        .replace("<loc", "<s:loc")
+        .replace("</loc", "</s:loc"),
         "xml-prefix",
     ),
     "no entries": page(urlset(), "urlset-empty"),
@@ -191,9 +190,10 @@ DOCUMENTS = {
     ),
     "a text page that is not UTF-8": site(
         {"sitemap.xml": index(PAGE, "a.txt"), "a.txt": f"{BASE}/words/ä/".encode("iso-8859-1")},
-        "xml-encoding", "url-encoding",
+        "xml-encoding",
+        "url-encoding",
     ),
-}  # fmt: skip
+}
 
 ELEMENTS = {
     "an unknown element": element("<lastModified>2026-01-31</lastModified>", "element-unknown"),
@@ -203,7 +203,9 @@ ELEMENTS = {
     ),
     "an extension before the lastmod": page(
         urlset(
-            url(rest=f"<image:image><image:loc>{BASE}/a.jpg</image:loc></image:image><lastmod>2026-01-31</lastmod>"),
+            url(
+                rest=f"<image:image><image:loc>{BASE}/a.jpg</image:loc></image:image><lastmod>2026-01-31</lastmod>"
+            ),
             root=f"{SPACE} {IMAGE}",
         ),
         "element-order",
@@ -225,7 +227,7 @@ ELEMENTS = {
     "a priority above 1": element("<priority>1.1</priority>", "priority-value"),
     "a decimal comma": element("<priority>0,5</priority>", "priority-value"),
     "an exponent": element("<priority>5e-1</priority>", "priority-value"),
-}  # fmt: skip
+}
 
 INDEXES = {
     "an empty index": site({"sitemap.xml": index()}, "index-empty"),
@@ -235,7 +237,8 @@ INDEXES = {
     "an index that lists itself": site({"sitemap.xml": index(PAGE, "sitemap.xml")}, "index-cycle"),
     "indexes that list each other": site(
         {"sitemap.xml": index("sitemap-2.xml"), "sitemap-2.xml": index(PAGE, "sitemap.xml")},
-        "index-nested", "index-cycle",
+        "index-nested",
+        "index-cycle",
     ),
     "a page that is listed twice": site({"sitemap.xml": index(PAGE, PAGE)}, "index-duplicate"),
     "an index entry without a URL": site({"sitemap.xml": index(PAGE, "")}, "index-loc"),
@@ -256,7 +259,7 @@ INDEXES = {
     "an invalid lastmod in an index": site(
         {"sitemap.xml": index(PAGE, rest="<lastmod>now</lastmod>")}, "lastmod-format"
     ),
-}  # fmt: skip
+}
 
 URLS = {
     "a relative URL": entry("words/a/", "url-relative"),
@@ -282,13 +285,19 @@ URLS = {
     "a URL that no pattern matches": entry("/wordz/a/", "url-unresolved"),
     "a URL without its last slash": entry("/words/a", "url-unresolved"),
     "a forbidden URL": site(
-        {PAGE: urlset(url("/words/private/")), "robots.txt": f"User-agent: *\nDisallow: /*private\nSitemap: {BASE}/sitemap.xml"},
+        {
+            PAGE: urlset(url("/words/private/")),
+            "robots.txt": f"User-agent: *\nDisallow: /*private\nSitemap: {BASE}/sitemap.xml",
+        },
         "url-blocked",
     ),
     "a URL that is forbidden for one agent": site(
-        {"robots.txt": f"User-agent: Newsbot\nDisallow: /words/\n\nSitemap: {BASE}/sitemap.xml"}, "url-blocked"
+        {"robots.txt": f"User-agent: Newsbot\nDisallow: /words/\n\nSitemap: {BASE}/sitemap.xml"},
+        "url-blocked",
     ),
-    "a robots.txt without a sitemap": site({"robots.txt": "User-agent: *\nAllow: /\n"}, "robots-no-sitemap"),
+    "a robots.txt without a sitemap": site(
+        {"robots.txt": "User-agent: *\nAllow: /\n"}, "robots-no-sitemap"
+    ),
     "a relative line in robots.txt": site({"robots.txt": "Sitemap: /sitemap.xml"}, "robots-line"),
     "a robots.txt that is too large": site(
         {"robots.txt": f"Sitemap: {BASE}/sitemap.xml\n" + "# padding\n" * 60_000}, "robots-size"
@@ -300,12 +309,13 @@ URLS = {
         {"robots.txt": f"User-agent: *\nDisallow: /sitemap-a\nSitemap: {BASE}/sitemap.xml"},
         "robots-blocks-document",
     ),
-}  # fmt: skip
+}
 
 EXTENSIONS = {
     "an invalid language": page(
         linked(url("/words/en/", links(ENGLISH, ("english", "/words/x/")))),
-        "hreflang-code", "hreflang-no-return",
+        "hreflang-code",
+        "hreflang-no-return",
     ),
     "a language with an underscore": page(
         linked(url("/words/en/", links(("en_GB", "/words/en/")))), "hreflang-code"
@@ -359,7 +369,9 @@ EXTENSIONS = {
         video(more="<video:duration>5</video:duration>", rating="5"), "video-order"
     ),
     "a video with a price": videos(video(price="5"), "video-dropped"),
-    "a video with too many tags": videos(video(more="<video:tag>a</video:tag>" * 33), "video-too-many-tags"),
+    "a video with too many tags": videos(
+        video(more="<video:tag>a</video:tag>" * 33), "video-too-many-tags"
+    ),
     "an article without a title": news(article(title=""), "news-required"),
     "an article in en-US": news(article(language="en-US"), "news-language"),
     "an article with an invalid date": news(article(publication_date="today"), "news-date"),
@@ -370,6 +382,6 @@ EXTENSIONS = {
         urlset(*(url(f"/words/w{n}/", article()) for n in range(1_001)), root=f"{SPACE} {NEWS}"),
         "news-too-many",
     ),
-}  # fmt: skip
+}
 
 BROKEN = {**DOCUMENTS, **ELEMENTS, **INDEXES, **URLS, **EXTENSIONS}

@@ -1,0 +1,207 @@
+"""Audits of the live views, and the report that is kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.urls import include, path
+
+from django_sitemaps09 import Sitemap, StaticViewSitemap, views
+from django_sitemaps09.audit import AuditReport, Finding, audit, last_report
+from django_sitemaps09.audit.api import FILE
+from django_sitemaps09.audit.report import from_dict
+from django_sitemaps09.exceptions import AuditError
+from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.stores import STATE
+from tests.support.broken_sites import BROKEN, sound, write
+from tests.support.configuration import BASE
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09
+
+Register = Callable[..., None]
+
+
+class Words(Numbers):
+    def location(self, item: int) -> str:
+        return f"/words/{item}/"
+
+
+class Texts(Words):
+    format = "text"
+
+    def location(self, item: int) -> str:
+        return f"/articles/a{item}/"
+
+
+class Views(StaticViewSitemap):
+    viewnames = ("about", "home")
+
+
+class Now(Sitemap[int]):
+    """Section whose lastmods are the time of the request."""
+
+    def items(self) -> range:
+        return range(60)
+
+    def location(self, item: int) -> str:
+        return f"/words/now{item}/"
+
+    def lastmod(self, item: int) -> datetime:
+        return datetime.now(timezone.utc) - timedelta(seconds=item)
+
+
+def rules(report: AuditReport) -> set[str]:
+    return {finding.rule for finding in report.findings}
+
+
+# Live views
+
+
+def test_live_views_break_no_rule(register: Register) -> None:
+    register(words=Words(70), texts=Texts(3), views=Views())
+    report = audit(fetch=5)
+    assert report.findings == ()
+    assert (report.documents, report.urls, report.pages) == (4, 75, 5)
+    assert report.target == f"live views at {BASE}"
+
+
+def test_faults_of_live_views_are_found(register: Register) -> None:
+    """Numbers have no pattern in the URLconf, and the lastmods of `Now` are all alike."""
+    register(words=Words(3), again=Words(2), numbers=Numbers(4), now=Now())
+    assert rules(audit()) == {"url-unresolved", "url-duplicate-across", "lastmod-alike"}
+
+
+def broken_view(request: object, **names: str) -> HttpResponse:
+    raise RuntimeError("the view is broken")
+
+
+urlpatterns = [
+    path("sitemap-words-1.xml.gz", broken_view),
+    path("", include("django_sitemaps09.urls")),
+    path("words/<str:word>/", broken_view),
+    path("articles/<slug:slug>/", broken_view),
+    path("private/", broken_view),
+]
+
+
+@pytest.mark.urls("tests.audit.test_api")
+def test_a_view_that_fails_is_found_without_ending_the_audit(register: Register) -> None:
+    register(words=Words(3), texts=Texts(2))
+    assert rules(audit()) == {"document-status", "robots-no-sitemap"}
+
+
+def test_the_rules_of_the_robots_view_apply_to_the_urls(register: Register, settings: Any) -> None:
+    rules = "User-agent: *\nDisallow: /words/1/\n"
+    patterns = [path("robots.txt", views.robots_txt, {"rules": rules}), *urlpatterns[1:]]
+    settings.ROOT_URLCONF = type("Urls", (), {"urlpatterns": patterns})
+    register(words=Words(3))
+    [finding] = audit().findings
+    assert (finding.rule, finding.count) == ("url-blocked", 1)
+
+
+def test_a_folder_and_a_url_at_once_are_refused() -> None:
+    with pytest.raises(AuditError, match="only one of them"):
+        audit("https://www.example.com/", directory="public")
+
+
+# An export, and its report
+
+
+def test_an_export_breaks_no_rule(register: Register, folder: Path) -> None:
+    register(words=Words(70), texts=Texts(3), views=Views())
+    export(output=folder)
+    report = audit(directory=folder)
+    assert report.findings == ()
+    assert (report.documents, report.urls) == (4, 75)
+
+
+def test_a_file_that_is_removed_after_an_export_is_found(register: Register, folder: Path) -> None:
+    register(words=Words(5), texts=Texts(3))
+    export(output=folder)
+    (folder / "sitemap-texts-1.txt").unlink()
+    assert rules(audit(directory=folder)) == {"document-missing"}
+
+
+def test_the_last_report_is_kept_beside_the_manifest(register: Register, folder: Path) -> None:
+    register(words=Words(5))
+    export(output=folder)
+    assert last_report(directory=folder) is None
+    (folder / "sitemap-words-1.xml.gz").write_bytes(b"")
+    report = audit(directory=folder)
+    assert (folder / STATE / FILE).is_file()
+    assert last_report(directory=folder) == report
+    assert report.findings == (
+        Finding("document-empty", "error", 1, ("sitemap-words-1.xml.gz: listed in sitemap.xml:3",)),
+    )
+    # The next export neither uses nor removes it.
+    assert export(output=folder).failures == []
+    assert last_report(directory=folder) == report
+
+
+def test_the_report_of_live_views_is_kept_with_the_export(
+    register: Register, folder: Path, configure: Callable[..., None]
+) -> None:
+    register(words=Words(5))
+    assert audit().findings == ()
+    assert last_report() is None
+    configure(ROOT=folder)
+    report = audit()
+    assert last_report() == report
+    assert report.started.tzinfo is not None
+
+
+def test_nothing_is_written_to_a_folder_without_an_export(tmp_path: Path) -> None:
+    write(tmp_path, sound())
+    before = sorted(tmp_path.iterdir())
+    audit(directory=tmp_path)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_report_of_one_of_several_hosts_is_kept_in_its_folder(
+    register: Register, folder: Path, configure: Callable[..., None]
+) -> None:
+    hosts = ["https://a.example", "https://b.example"]
+    register(words=Words(5))
+    configure(ROOT=folder)
+    export_hosts(hosts)
+    report = audit(directory=folder / "b.example", base_url=hosts[1])
+    assert last_report(directory=folder / "b.example") == report
+    assert last_report(base_url=hosts[1]) == report
+    assert last_report(base_url=hosts[0]) is None
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 2}', "\0"])
+def test_a_damaged_report_is_not_shown(
+    folder: Path, content: str, configure: Callable[..., None], caplog: Any
+) -> None:
+    configure(ROOT=folder)
+    (folder / STATE).mkdir(parents=True, mode=0o700)
+    (folder / STATE / FILE).write_text(content)
+    assert last_report() is None
+    assert ("cannot be read" in caplog.text) == bool(content)
+
+
+def test_a_report_that_cannot_be_kept_does_not_fail_the_audit(
+    folder: Path, configure: Callable[..., None], register: Register, caplog: Any
+) -> None:
+    register(words=Words(5))
+    folder.write_text("a file in the place of the folder")
+    configure(ROOT=folder)
+    with caplog.at_level(logging.WARNING):
+        assert audit().findings == ()
+    assert "cannot be kept" in caplog.text
+
+
+def test_a_report_survives_json(tmp_path: Path) -> None:
+    write(tmp_path, {**sound(), **BROKEN["a URL twice"].files})
+    report = audit(directory=tmp_path).accepting({"url-duplicate": 5})
+    assert report.errors == 0
+    assert from_dict(json.loads(json.dumps(report.as_dict()))) == report

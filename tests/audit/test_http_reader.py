@@ -1,0 +1,189 @@
+"""Audits over HTTP, of a real local server."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from django_sitemaps09.audit import audit, http_reader
+from django_sitemaps09.exceptions import AuditError
+from tests.support.answers import Answer, Answers, site
+from tests.support.broken_sites import OTHER, PAGE, index, url, urlset
+
+
+def packed(base: str) -> bytes:
+    return gzip.compress(urlset(url(base=base)).encode())
+
+
+def gz(answer: Answer) -> dict[str, Any]:
+    return {f"{PAGE}.gz": answer}
+
+
+def gz_index(base: str) -> dict[str, Any]:
+    return {"sitemap.xml": index(f"{PAGE}.gz", OTHER, base=base)}
+
+
+XML, GZ, ENCODED = (
+    {"Content-Type": "application/xml"},
+    {"Content-Type": "application/gzip"},
+    {"Content-Encoding": "gzip"},
+)
+
+#: Answers of a server, and the rules that they break.
+FAULTS: dict[str, tuple[Answers, set[str]]] = {
+    "an index that names a 404": (lambda base: {OTHER: None}, {"document-missing"}),
+    "a page that is gone": (lambda base: {OTHER: Answer("", 410)}, {"document-missing"}),
+    "a server error": (lambda base: {OTHER: Answer("", 500)}, {"document-status"}),
+    "a login": (lambda base: {OTHER: Answer("", 403)}, {"document-status"}),
+    "a redirect": (
+        lambda base: {
+            OTHER: Answer("", 301, {"Location": "/b.xml"}),
+            "b.xml": urlset(url("/b", base=base)),
+        },
+        {"document-redirect"},
+    ),
+    "an endless redirect": (
+        lambda base: {OTHER: Answer("", 302, {"Location": f"/{OTHER}"})},
+        {"document-unreachable"},
+    ),
+    "a redirect to a file": (
+        lambda base: {OTHER: Answer("", 302, {"Location": "file:///etc/hostname"})},
+        {"document-unreachable"},
+    ),
+    "XML as HTML": (
+        lambda base: {OTHER: Answer(urlset(url("/b", base=base)), 200, {"Content-Type": "text/html"})},
+        {"document-type"},
+    ),
+    "a text page that a server recipe answers with its home page": (
+        lambda base: {
+            "sitemap.xml": index(PAGE, "a.txt", base=base),
+            "a.txt": Answer("<!doctype html>\n<p>Home", 200, {"Content-Type": "text/html"}),
+        },
+        {"document-type"},
+    ),
+    "a body that is cut short": (
+        lambda base: {OTHER: Answer(urlset(url("/b", base=base))[:-50], 200, {"Content-Length": "10000"})},
+        {"document-unreachable"},
+    ),
+    "compressed bytes as XML": (
+        lambda base: gz_index(base) | gz(Answer(packed(base), 200, XML)),
+        {"gzip-type"},
+    ),
+    "a file that the server compresses again": (
+        lambda base: gz_index(base) | gz(Answer(gzip.compress(packed(base)), 200, GZ | ENCODED)),
+        {"gzip-twice"},
+    ),
+    "a robots.txt with a server error": (
+        lambda base: {"robots.txt": Answer("", 503)},
+        {"robots-unreachable", "robots-no-sitemap"},
+    ),
+    "no robots.txt": (lambda base: {"robots.txt": None}, {"robots-no-sitemap"}),
+}
+
+#: Answers that are valid.
+FINE: dict[str, Answers] = {
+    "a sound site": lambda base: {},
+    "a compressed file": lambda base: gz_index(base) | gz(Answer(packed(base), 200, GZ)),
+    "a compressed file with its encoding": lambda base: (
+        gz_index(base) | gz(Answer(packed(base), 200, XML | ENCODED))
+    ),
+    "a text page": lambda base: {
+        "sitemap.xml": index(PAGE, "a.txt", base=base),
+        "a.txt": Answer(f"{base}/c\r\n{base}/d\n", 200, {"Content-Type": "text/plain"}),
+    },
+    "a page that is compressed on the way": lambda base: {
+        PAGE: Answer(gzip.compress(urlset(url(base=base)).encode()), 200, XML | ENCODED)
+    },
+}
+
+
+def broken_rules(start: str, **options: Any) -> set[str]:
+    return {finding.rule for finding in audit(start, **options).findings}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_server_with_a_fault_breaks_exactly_these_rules(fault: str) -> None:
+    answers, rules = FAULTS[fault]
+    with site(answers) as base:
+        assert broken_rules(base) == rules
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_these_answers_are_valid(name: str) -> None:
+    with site(FINE[name]) as base:
+        assert audit(base).findings == ()
+
+
+@pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])
+def test_an_audit_begins_at_a_site_or_its_robots_txt_or_its_index(path: str) -> None:
+    with site() as base:
+        report = audit(f"{base}{path}")
+        assert (report.target, report.documents, report.urls) == (f"{base}{path}", 3, 3)
+        assert report.findings == ()
+
+
+def test_an_audit_of_one_page_reads_only_this_page() -> None:
+    with site() as base:
+        assert audit(f"{base}/{OTHER}").documents == 1
+
+
+def test_a_server_that_does_not_answer_in_time_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_reader, "READ_SECONDS", 0.1)
+    with site(lambda base: {OTHER: Answer("", seconds=1)}) as base:
+        assert broken_rules(base) == {"document-unreachable"}
+
+
+def test_a_document_that_takes_too_long_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_reader, "DOCUMENT_SECONDS", 0.0)
+    with site() as base:
+        assert broken_rules(f"{base}/{PAGE}") == {
+            "robots-unreachable",
+            "robots-no-sitemap",
+            "document-unreachable",
+        }
+
+
+def test_a_server_that_does_not_exist_is_unreachable() -> None:
+    with site() as base:
+        pass
+    assert "document-unreachable" in broken_rules(base)
+
+
+@pytest.mark.parametrize("start", ["ftp://example.com/", "sitemap.xml", "https://", "file:///etc/hostname"])
+def test_only_http_urls_are_accepted(start: str) -> None:
+    with pytest.raises(AuditError, match="is not a URL"):
+        audit(start)
+
+
+def test_redirects_never_lead_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local server has no certificate, so the answers are those of a pool."""
+    reader = http_reader.HttpReader()
+
+    class Redirect:
+        status = 302
+        headers = {"Location": "http://www.example.com/sitemap.xml"}
+
+        def close(self) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr(reader, "_request", lambda url: Redirect())
+    with (
+        pytest.raises(http_reader.DocumentError, match="redirects to http://www"),
+        reader.open("https://www.example.com/sitemap.xml"),
+    ):
+        pass
+    reader.close()
+
+
+def test_urls_of_another_host_are_valid_if_its_robots_txt_lists_the_document() -> None:
+    """Cross-submission: https://www.sitemaps.org/protocol.html#location"""
+    documents: dict[str, str] = {}
+    with (
+        site(lambda base: documents) as files,
+        site(lambda base: {"robots.txt": f"Sitemap: {files}/files.xml"}) as own,
+    ):
+        documents["files.xml"] = urlset(url(base=own))
+        assert broken_rules(f"{files}/files.xml") == {"url-host"}
+        assert broken_rules(own) == set()

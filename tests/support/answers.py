@@ -1,0 +1,42 @@
+"""A site over HTTP, from a dict of answers."""
+
+from __future__ import annotations
+
+import http
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tests.support.broken_sites import sound
+from tests.support.wsgi import serve
+
+
+class Answer(NamedTuple):
+    """A response. `seconds` is how long the server waits before it."""
+
+    content: str | bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    seconds: float = 0
+
+
+#: From the base of the site to the answers that replace those of a sound site, by path without a slash.
+Answers = Callable[[str], Mapping[str, Answer | str | bytes | None]]
+
+
+@contextmanager
+def site(answers: Answers = lambda base: {}) -> Iterator[str]:
+    """Serve a site without faults but for these answers, and yield its base."""
+
+    def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        base = f"http://{environ['HTTP_HOST']}"
+        content = {**sound(base), **answers(base)}.get(environ["PATH_INFO"].removeprefix("/"))
+        answer = content if isinstance(content, Answer) else Answer(content or "", 200 if content else 404)
+        time.sleep(answer.seconds)
+        status = f"{answer.status} {http.HTTPStatus(answer.status).phrase}"
+        start_response(status, [*answer.headers.items()])
+        return [answer.content.encode() if isinstance(answer.content, str) else answer.content]
+
+    with serve(application) as base:
+        yield base
