@@ -218,6 +218,15 @@ def test_a_second_demo_adds_no_row_and_changes_no_page(site: Site) -> None:
     assert site.exported() == pages
 
 
+@pytest.mark.parametrize("target", ["folder", "live"])
+def test_an_audit_finds_nothing_in_the_export_and_in_the_live_views(site: Site, target: str) -> None:
+    arguments = [f"--dir={site.public}"] if target == "folder" else []
+    said = manage(site.database, "audit_sitemaps", "--strict", "--fetch=all", *arguments)
+    read, result = said.splitlines()
+    assert "read 5 documents with 381 URLs, 381 pages fetched in " in read
+    assert result == "Nothing is wrong."
+
+
 @pytest.mark.parametrize("steps", [[(300, 40)], [(120, 10), (300, 40), (10, 0)]], ids=["once", "topped-up"])
 def test_the_same_numbers_give_the_same_rows(
     site: Site, tmp_path: Path, steps: list[tuple[int, int]]

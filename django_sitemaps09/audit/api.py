@@ -78,7 +78,7 @@ def audit(
     addition to `*`. `fetch` is the number of pages to request, or `"all"`: through Django's test client,
     or with `url`, at most `rate` pages per second. `on_document` gets the name of each document first.
 
-    The report is kept beside the manifest of the export. Raise `AuditError` for invalid arguments.
+    If there is an export, the report is kept beside its manifest. Raise `AuditError` for invalid arguments.
     """
     libraries.require()
     if url is not None and directory is not None:
@@ -126,8 +126,8 @@ def last_report(*, directory: Path | str | None = None, base_url: str | None = N
     """
     try:
         state = _state(directory, base_url)
-        content = state and state.read(FILE, _MAX_FILE_BYTES)
-        return from_dict(json.loads(content)) if content else None
+        content = None if state is None else state.read(FILE, _MAX_FILE_BYTES)
+        return None if content is None else from_dict(json.loads(content))
     except (*manifest.PARSE_ERRORS, ExportError, OSError) as error:
         logger.warning("The report of the last audit cannot be read: %s", reason_of(error))
         return None
@@ -176,18 +176,17 @@ def _roots(target: _Target, robots: Robots) -> list[Listed]:
 
 
 def _state(directory: Path | str | None, base_url: str | None) -> Store | None:
-    """Return the store for the report, or `None` if this project does not export files."""
+    """Return the store with the manifest of the export, or `None` if there is no export."""
     if directory is None and conf.storage is None and conf.root is None:
         return None
     output = None if directory is None else Path(directory)
     base = conf.base_url if base_url is None else protocol.parse_base(base_url)
-    folders = ["", *([] if base is None else [host_folder(base)])]
-    states = [stores.state_store(stores.target_store(output, folder), folder) for folder in folders]
-    exported = [state for state in states if manifest.ROOT in state.names()]
-    if exported:
-        return exported[-1]
-    # A directory without an export may be of another project: nothing is written there.
-    return states[0] if directory is None else None
+    # An export for several hosts has a folder for each of them.
+    for folder in ("", *([] if base is None else [host_folder(base)])):
+        state = stores.state_store(stores.target_store(output, folder), folder)
+        if manifest.ROOT in state.names():
+            return state
+    return None
 
 
 def _keep(report: AuditReport, directory: Path | str | None, base_url: str | None) -> None:
