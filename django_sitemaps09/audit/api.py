@@ -48,7 +48,8 @@ class _Target(NamedTuple):
     """What to audit. `pages` requests pages, and `base` is the host whose robots.txt is read.
 
     `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of this project's URLs if the URLconf applies to them.
+    at `home`. `project` is the base of this project's URLs if the URLconf applies to them. `robots` is the
+    file that is served as robots.txt if the reader has none.
     """
 
     name: str
@@ -58,6 +59,7 @@ class _Target(NamedTuple):
     home: str
     document: str | None
     project: Base | None
+    robots: Path | None = None
 
 
 def audit(
@@ -93,7 +95,12 @@ def audit(
         scratch = stack.enter_context(closing(Scratch()))
         target = _target(url, directory, base_url, stack)
         robots = read_robots(
-            target.reader, target.base, ("*", *agents), findings, expected=directory is None
+            target.reader,
+            target.base,
+            ("*", *agents),
+            findings,
+            file=target.robots,
+            expected=directory is None,
         )
         pages_base = None if url is not None else target.base
         sample = Sample(None if fetch == "all" else fetch, scratch, pages_base)
@@ -141,16 +148,16 @@ def _target(
         return _http_target(url, base_url, stack.enter_context(closing(HttpReader())))
     base = export_base(base_url)
     client = ClientReader(base)
-    home = f"{base}/"
-    if directory is None:
-        return _Target(f"live views at {base}", client, client, base, home, None, base)
-    if not Path(directory).is_dir():
-        raise AuditError(f"{directory} is not a directory.")
-    if base_url is None and conf.files_url is not None:
-        home = conf.files_url
-    return _Target(
-        str(directory), StoreReader(LocalStore(Path(directory)), home), client, base, home, None, base
-    )
+    home, name = f"{base}/", f"live views at {base}"
+    reader: Reader = client
+    robots = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
+    if directory is not None:
+        if not Path(directory).is_dir():
+            raise AuditError(f"{directory} is not a directory.")
+        if conf.files_url is not None and conf.base_url in (None, base):
+            home = conf.files_url
+        name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)
+    return _Target(name, reader, client, base, home, None, base, robots)
 
 
 def _http_target(url: str, base_url: str | None, reader: HttpReader) -> _Target:

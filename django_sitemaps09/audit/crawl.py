@@ -15,6 +15,8 @@ from django_sitemaps09.protocol import MAX_BYTES
 
 #: Maximum number of documents that an audit reads.
 MAX_DOCUMENTS = 100_000
+#: Maximum number of indexes that lead from one to the next.
+MAX_LEVELS = 5
 
 
 class Crawl:
@@ -45,6 +47,10 @@ class Crawl:
             elif self.documents >= MAX_DOCUMENTS:
                 self._findings.add("document-limit", listed.place, f"{MAX_DOCUMENTS:,} documents were read")
                 break
+            elif len(listed.parents) > MAX_LEVELS:
+                self._findings.add(
+                    "document-limit", listed.place, f"{listed.url} is at level {MAX_LEVELS + 1}"
+                )
             else:
                 self._seen.add(listed.url)
                 queue.extendleft(reversed(self._read(listed)))

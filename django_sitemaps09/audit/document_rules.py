@@ -114,6 +114,7 @@ class DocumentRules:
         self._values.check(place, batch.entries, Span())
         scope = directory(listed.url)
         index_origin = origin(listed.url)
+        parents = (*listed.parents, listed.url)
         for entry in batch.entries:
             url = entry.location.strip()
             if not url:
@@ -128,7 +129,7 @@ class DocumentRules:
                 continue
             elif not url.startswith(scope):
                 self._findings.add("index-scope", place, f"{url} is not in {scope}", entry.line)
-            yield Listed(url, f"{place}:{entry.line}", (*listed.parents, listed.url), _moment(entry))
+            yield Listed(url, f"{place}:{entry.line}", parents, _moment(entry))
 
     def _check_index_lastmod(self, document: Document) -> None:
         newest, listed = document.span.newest, document.listed.lastmod

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
 from django_sitemaps09.audit.bodies import Reader, limited
 from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import MAX_BYTES
@@ -49,11 +52,18 @@ def origin(url: str) -> Base | None:
 
 
 def read_robots(
-    reader: Reader, base: Base, agents: Sequence[str], findings: Findings, *, expected: bool
+    reader: Reader,
+    base: Base,
+    agents: Sequence[str],
+    findings: Findings,
+    *,
+    file: Path | None,
+    expected: bool,
 ) -> Robots:
     """Read the robots.txt of a host, and check everything in it that needs no document.
 
-    If it is not `expected`, it may be missing.
+    If the reader has none, read the local `file` that the web server serves. If it is not `expected`, it
+    may be missing.
     """
     url = f"{base}/robots.txt"
     place = reader.label(url)
@@ -64,6 +74,11 @@ def read_robots(
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
                 content = _content(response.chunks, place, findings)
+        if content is None and file is not None and file.is_file():
+            with file.open("rb") as opened:
+                content = _content(iter(partial(opened.read, MAX_BYTES), b""), place, findings)
+    except OSError as error:
+        findings.add("robots-unreachable", place, reason_of(error))
     except DocumentError as error:
         findings.add("robots-unreachable", place, error)
     try:
@@ -72,7 +87,7 @@ def read_robots(
         findings.add("robots-encoding", place, error)
         text = (content or b"").decode(errors="replace")
     robots = Robots(base, text, agents)
-    if not robots.sitemaps and (expected or content is not None):
+    if not robots.sitemaps and (content is not None or expected):
         findings.add("robots-no-sitemap", place)
     for sitemap in robots.sitemaps:
         if origin(sitemap) is None:

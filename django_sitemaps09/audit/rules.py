@@ -29,7 +29,7 @@ _RULES = (
     Rule("document-empty", _ERROR, "A document has no content.", "Export it again."),
     Rule("document-too-large", _ERROR, "A document has more than 52,428,800 bytes before compression. The rest is not audited.", "Divide it into several pages."),
     Rule("document-too-many-urls", _ERROR, "A document has more than 50,000 URLs.", "Divide it into several pages."),
-    Rule("document-limit", _WARNING, "There are more documents than an audit reads. The others are not audited.", "Audit the other indexes one by one."),
+    Rule("document-limit", _WARNING, "There are more documents or levels of indexes than an audit reads. The others are not audited.", "Audit the other indexes one by one."),
     Rule("gzip-damaged", _ERROR, "The compressed data are damaged.", "Export the document again, and check how it is copied."),
     Rule("gzip-truncated", _ERROR, "The compressed data end too early.", "Export the document again, and check how it is copied."),
     Rule("gzip-trailing", _ERROR, "Other data follow the compressed data.", "Export the document again."),
@@ -61,7 +61,7 @@ _RULES = (
     Rule("lastmod-format", _ERROR, "A `lastmod` is not a W3C date or time.", "Write `2026-01-31` or `2026-01-31T10:30:00Z`."),
     Rule("lastmod-ambiguous", _WARNING, "A `lastmod` is valid in the W3C note or in the schema, but not in both.", "Write `2026-01-31` or `2026-01-31T10:30:00Z`."),
     Rule("lastmod-future", _ERROR, "A `lastmod` is in the future.", "Check the clock, the time zone, and the field."),
-    Rule("lastmod-alike", _WARNING, "All `lastmod` of a document are within ten minutes, or on one day if they are dates.", "Declare when each page has changed, not when the sitemap was written."),
+    Rule("lastmod-alike", _WARNING, "All `lastmod` of a document with at least 50 are within ten minutes, or one date.", "Declare when each page has changed, not when the sitemap was written."),
     Rule("changefreq-value", _ERROR, "A `changefreq` is not a word of the protocol.", "Use `always`, `hourly`, `daily`, `weekly`, `monthly`, `yearly` or `never`."),
     Rule("priority-value", _ERROR, "A `priority` is not a decimal number from 0.0 to 1.0.", "Write a number such as `0.5`, with a point."),
     # URLs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
@@ -47,20 +46,24 @@ class ParsedValue(NamedTuple):
 @lru_cache(20_000)
 def parse_lastmod(text: str) -> ParsedValue:
     """Parse a W3C date or time."""
+    rule = None
     match = _STRICT.fullmatch(text)
-    ambiguous = None if match else _AMBIGUOUS.fullmatch(text)
-    if match is None and ambiguous is None:
-        return ParsedValue(None, "lastmod-format")
-    value = _FRACTION.sub("", text)
-    if ambiguous is not None:
-        value = f"{value}-01-01"[:10] if ambiguous[1] else value
+    value = text.replace(match[1], "", 1) if match and match[1] else text
+    if match is None:
+        match = _AMBIGUOUS.fullmatch(text)
+        if match is None:
+            return ParsedValue(None, "lastmod-format")
+        rule = "lastmod-ambiguous"
+        value = f"{text}-01-01"[:10] if match[1] else _FRACTION.sub("", text)
         # `2026-01-01Z` is the XSD's form of a date with an offset.
-        value = value[:10] if "T" not in value else value
-    with suppress(ValueError):
+        value = value if "T" in value else value[:10]
+    try:
+        # Python 3.10 cannot parse `Z`.
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
         at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
-        return ParsedValue(Moment(at, "T" not in value), "lastmod-ambiguous" if ambiguous else None)
-    return ParsedValue(None, "lastmod-format")
+    except (ValueError, OverflowError):
+        return ParsedValue(None, "lastmod-format")
+    return ParsedValue(Moment(at, "T" not in value), rule)
 
 
 def is_future(moment: Moment, now: datetime) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import datetime, timezone
 from importlib import import_module
 from inspect import get_annotations, getmembers, isclass
 
@@ -25,6 +26,7 @@ from django_sitemaps09 import (
     robots,
     signals,
 )
+from django_sitemaps09.audit import RULES, AuditReport, Finding
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.notify import EndpointReport, Submission
@@ -33,6 +35,7 @@ from tests.docs.pages import PAGES, README, ROOT
 
 SETTINGS = PAGES["docs/reference/settings.md"]
 COMMANDS = PAGES["docs/reference/commands.md"]
+AUDIT_RULES = PAGES["docs/reference/audit-rules.md"]
 CHECKS = PAGES["docs/reference/checks.md"]
 PUBLIC = PAGES["docs/reference/public.md"]
 DEVIATIONS = PAGES["docs/reference/deviations.md"]
@@ -79,7 +82,7 @@ def test_no_heading_names_an_unknown_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps"]
+    "command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps", "audit_sitemaps"]
 )
 def test_every_option_of_a_command_is_described(command: str) -> None:
     # The first column of the tables from its heading to that of the next command.
@@ -112,6 +115,20 @@ def test_every_key_of_a_submission_is_described() -> None:
     keys = {field.name for kind in (Submission, EndpointReport) for field in fields(kind)} | {"failures"}
     described = section(COMMANDS, "`manage.py submit_sitemaps`")
     assert {name for name in names(described) if not name.startswith("--")} == keys
+
+
+def test_every_key_of_an_audit_is_described() -> None:
+    described = section(COMMANDS, "`manage.py audit_sitemaps`")
+    report = AuditReport(datetime.now(timezone.utc), 0.0, "", 0, 0, 0, ())
+    keys = {name for name in names(described) if not name.startswith("-")}
+    assert keys == {*report.as_dict()}
+    assert [field.name for field in fields(Finding) if f"`{field.name}`" not in described] == []
+
+
+def test_every_rule_of_an_audit_is_described_as_in_the_code() -> None:
+    listed = [row for row in rows(AUDIT_RULES) if row[0].startswith("`")]
+    table = [(id.strip("`"), severity, meaning, fix) for id, severity, meaning, fix in listed]
+    assert table == [*RULES.values()]
 
 
 def test_the_block_shown_is_the_block_written() -> None:
@@ -155,7 +172,7 @@ def test_every_public_name_is_described(name: str) -> None:
     assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
 
 
-@pytest.mark.parametrize("module", ["", ".views", ".export", ".notify", ".suggestions", ".tasks"])
+@pytest.mark.parametrize("module", ["", ".views", ".export", ".notify", ".suggestions", ".tasks", ".audit"])
 def test_the_public_names_are_those_that_modules_list(module: str) -> None:
     path = f"django_sitemaps09{module}"
     assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)
