@@ -110,7 +110,7 @@ def test_no_more_documents_than_the_limit_are_read(tmp_path: Path, monkeypatch: 
 
 
 def test_a_line_without_an_end_does_not_grow(tmp_path: Path) -> None:
-    write(tmp_path, {"a.txt": f"{BASE}/words/{'a' * 2_000_000}\n{BASE}/words/b/"})
+    write(tmp_path, {"a.txt": f"{BASE}/words/{'a' * 2_000_000}/\n{BASE}/words/b/"})
     report = audited(tmp_path, index=index("a.txt"))
     assert rules(report) == ["url-length"]
     assert report.urls == 2
