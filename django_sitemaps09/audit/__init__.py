@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.audit.api import audit, last_report
+from django_sitemaps09.audit.api import audit
 from django_sitemaps09.audit.findings import Finding
+from django_sitemaps09.audit.kept_reports import last_report
 from django_sitemaps09.audit.report import AuditReport
 from django_sitemaps09.audit.rules import RULES, Rule
 

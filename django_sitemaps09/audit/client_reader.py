@@ -22,7 +22,7 @@ class ClientReader:
 
     def __init__(self, base: Base) -> None:
         self._base = base
-        self._client = Client(raise_request_exception=False, headers=_HEADERS, SERVER_NAME=base.domain)
+        self._client = Client(raise_request_exception=False, headers=_HEADERS)
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
