@@ -39,10 +39,13 @@ class ClientReader:
             answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
         except Exception as error:  # the project's code can raise anything, even with this client
             raise DocumentError("document-unreachable", reason_of(error)) from error
+        headers = {name.lower(): value for name, value in answer.items()}
+        if not answer.streaming:
+            # The client has closed the response, and a second time could close database connections.
+            yield Response(url, answer.status_code, headers, iter([answer.content]))
+            return
         with closing(answer):
-            headers = {name.lower(): value for name, value in answer.items()}
-            chunks = iter(answer.streaming_content if answer.streaming else [answer.content])
-            yield Response(url, answer.status_code, headers, chunks)
+            yield Response(url, answer.status_code, headers, iter(answer.streaming_content))
 
     def label(self, url: str) -> str:
         return url

@@ -92,6 +92,16 @@ urlpatterns = [
 ]
 
 
+def test_exported_files_that_views_stream_are_read(
+    register: Register, folder: Path, configure: Callable[..., None], db: None
+) -> None:
+    register(words=Words(70))
+    configure(ROOT=folder, SERVE_EXPORTED=True)
+    export()
+    report = audit()
+    assert (report.findings, report.urls) == ((), 70)
+
+
 @pytest.mark.urls("tests.audit.test_api")
 def test_a_view_that_fails_is_found_without_ending_the_audit(register: Register) -> None:
     register(words=Words(3), texts=Texts(2))
