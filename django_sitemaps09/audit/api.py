@@ -54,14 +54,7 @@ def audit(
     with ExitStack() as stack:
         scratch = stack.enter_context(closing(Scratch()))
         target = choose_target(url, directory, base_url, stack)
-        robots = read_robots(
-            target.reader,
-            target.base,
-            ("*", *agents),
-            findings,
-            file=target.robots,
-            expected=directory is None,
-        )
+        robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample = Sample(None if fetch == "all" else fetch, scratch, target.base if url is None else None)
         tools = Tools(target.reader, findings, scratch, robots, target.project, sample, started)
         crawl = Crawl(tools, on_document)

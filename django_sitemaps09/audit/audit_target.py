@@ -11,7 +11,7 @@ from django_sitemaps09.audit.bodies import Reader
 from django_sitemaps09.audit.client_reader import ClientReader
 from django_sitemaps09.audit.document_rules import Listed
 from django_sitemaps09.audit.http_reader import HttpReader
-from django_sitemaps09.audit.robots_rules import Robots, origin
+from django_sitemaps09.audit.robots_rules import Robots, RobotsPlace, origin
 from django_sitemaps09.audit.store_reader import StoreReader
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import AuditError
@@ -22,21 +22,23 @@ from django_sitemaps09.stores import LocalStore, host_folder
 
 
 class Target(NamedTuple):
-    """What to audit. `pages` requests pages, and `base` is the host whose robots.txt is read.
+    """What to audit. `pages` requests pages.
 
     `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of this project's URLs if the URLconf applies to them. `robots` is the
-    file that is served as robots.txt if the reader has none.
+    at `home`. `project` is the base of this project's URLs if the URLconf applies to them.
     """
 
     name: str
     reader: Reader
     pages: Reader
-    base: Base
+    robots: RobotsPlace
     home: str
     document: str | None
     project: Base | None
-    robots: Path | None = None
+
+    @property
+    def base(self) -> Base:
+        return self.robots.base
 
 
 def choose_target(
@@ -49,14 +51,15 @@ def choose_target(
     client = ClientReader(base)
     home, name = f"{base}/", f"live views at {base}"
     reader: Reader = client
-    robots = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
+    file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
+    robots = RobotsPlace(base, file, is_expected=directory is None)
     if directory is not None:
         if not Path(directory).is_dir():
             raise AuditError(f"{directory} is not a directory.")
         if conf.files_url is not None and conf.base_url in (None, base):
             home = conf.files_url
         name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)
-    return Target(name, reader, client, base, home, None, base, robots)
+    return Target(name, reader, client, robots, home, None, base)
 
 
 def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
@@ -66,14 +69,14 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
     document = None if urlsplit(url).path in ("", "/", "/robots.txt") else url
-    return Target(url, reader, reader, base, f"{host}/", document, project)
+    return Target(url, reader, reader, RobotsPlace(base), f"{host}/", document, project)
 
 
 def roots(target: Target, robots: Robots) -> list[Listed]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [Listed(target.document, "")]
-    place = target.reader.label(f"{target.base}/robots.txt")
+    place = target.reader.label(target.robots.url)
     roots = [Listed(url, place) for url in robots.sitemaps if origin(url) is not None]
     if not isinstance(target.reader, HttpReader):
         # A folder has the files of one host, and live views are on one host.

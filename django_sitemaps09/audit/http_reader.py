@@ -50,11 +50,7 @@ class HttpReader:
             visited.append(url)
             if len(visited) > MAX_REDIRECTS:
                 raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
-            is_secure = urlsplit(url).scheme == "https"
-            url = urljoin(url, target)
-            scheme = urlsplit(url).scheme
-            if scheme not in _SCHEMES or (is_secure and scheme != "https"):
-                raise DocumentError("document-unreachable", f"it redirects to {url}")
+            url = _target(url, target)
 
     def label(self, url: str) -> str:
         return url
@@ -68,6 +64,18 @@ class HttpReader:
             )
         except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
             raise DocumentError("document-unreachable", reason_of(error)) from error
+
+
+def _target(url: str, location: str) -> str:
+    """Return the URL of a redirect. Raise `DocumentError` if it must not be followed."""
+    try:
+        target = urljoin(url, location)
+        scheme = urlsplit(target).scheme
+    except ValueError as error:
+        raise DocumentError("document-unreachable", f"it redirects to {location}") from error
+    if scheme not in _SCHEMES or (urlsplit(url).scheme == "https" and scheme != "https"):
+        raise DocumentError("document-unreachable", f"it redirects to {target}")
+    return target
 
 
 def _chunks(answer: Any, deadline: float) -> Iterator[bytes]:

@@ -63,7 +63,7 @@ class PageRules:
             head = _Head(_html(response), page.url)
             if head.noindex is not None:
                 yield "page-noindex", head.noindex
-            if head.canonical is not None and head.canonical != uri(page.url):
+            if head.canonical is not None and head.canonical != _normalized(page.url):
                 yield "page-canonical", head.canonical
             modified = head.modified or modified
         moment = parse_lastmod((page.lastmod or "").strip()).moment
@@ -91,10 +91,17 @@ class _Head:
                 self.modified = moment.at
         for link in document.iter("link"):
             if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
-                target = urljoin(url, link.get("href").strip())
                 with suppress(ValueError):
-                    target = uri(target.partition("#")[0])
-                self.canonical = target
+                    self.canonical = _normalized(urljoin(url, link.get("href").strip()))
+
+
+def _normalized(url: str) -> str:
+    """Return a URL without its fragment, in the form of a URI if it is valid."""
+    plain = url.partition("#")[0]
+    try:
+        return uri(plain)
+    except ValueError:
+        return plain
 
 
 def _html(response: Response) -> Any:

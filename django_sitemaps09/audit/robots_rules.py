@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
@@ -51,31 +51,33 @@ def origin(url: str) -> Base | None:
         return None
 
 
-def read_robots(
-    reader: Reader,
-    base: Base,
-    agents: Sequence[str],
-    findings: Findings,
-    *,
-    file: Path | None,
-    expected: bool,
-) -> Robots:
-    """Read the robots.txt of a host, and check everything in it that needs no document.
+class RobotsPlace(NamedTuple):
+    """Where to find a robots.txt: at a base, or if the reader has none there, in a local `file`.
 
-    If the reader has none, read the local `file` that the web server serves. If it is not `expected`, it
-    may be missing.
+    If it is not expected, it may be missing.
     """
-    url = f"{base}/robots.txt"
-    place = reader.label(url)
+
+    base: Base
+    file: Path | None = None
+    is_expected: bool = True
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}/robots.txt"
+
+
+def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findings: Findings) -> Robots:
+    """Read a robots.txt, and check everything in it that needs no document."""
+    place = reader.label(where.url)
     content: bytes | None = None
     try:
-        with reader.open(url) as response:
+        with reader.open(where.url) as response:
             if response.status >= 500:
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
                 content = _content(response.chunks, place, findings)
-        if content is None and file is not None and file.is_file():
-            with file.open("rb") as opened:
+        if content is None and where.file is not None and where.file.is_file():
+            with where.file.open("rb") as opened:
                 content = _content(iter(partial(opened.read, MAX_BYTES), b""), place, findings)
     except OSError as error:
         findings.add("robots-unreachable", place, reason_of(error))
@@ -86,8 +88,8 @@ def read_robots(
     except UnicodeDecodeError as error:
         findings.add("robots-encoding", place, error)
         text = (content or b"").decode(errors="replace")
-    robots = Robots(base, text, agents)
-    if not robots.sitemaps and (content is not None or expected):
+    robots = Robots(where.base, text, agents)
+    if not robots.sitemaps and (content is not None or where.is_expected):
         findings.add("robots-no-sitemap", place)
     for sitemap in robots.sitemaps:
         if origin(sitemap) is None:

@@ -122,6 +122,31 @@ def test_a_folder_and_a_url_at_once_are_refused() -> None:
         audit("https://www.example.com/", directory="public")
 
 
+def test_robots_txt_is_read_from_the_file_that_the_web_server_serves(
+    register: Register, folder: Path, tmp_path: Path, configure: Callable[..., None], settings: Any
+) -> None:
+    settings.ROOT_URLCONF = type("Urls", (), {"urlpatterns": urlpatterns[1:3]})
+    file = tmp_path / "www.example.com.txt"
+    configure(ROBOTS_TXT=str(tmp_path / "{host}.txt"))
+    register(words=Words(3))
+    assert rules(audit()) == {"robots-no-sitemap"}
+    file.write_text(f"User-agent: *\nDisallow: /words/2/\nSitemap: {BASE}/sitemap.xml\n")
+    assert rules(audit()) == {"url-blocked"}
+    export(output=folder, robots=file)
+    assert rules(audit(directory=folder)) == {"url-blocked"}
+
+
+def test_files_can_be_below_the_host(
+    register: Register, folder: Path, configure: Callable[..., None]
+) -> None:
+    configure(FILES_URL=f"{BASE}/files/")
+    register(words=Words(3))
+    export(output=folder)
+    report = audit(directory=folder)
+    assert rules(report) == {"url-scope"}
+    assert report.urls == 3
+
+
 # An export, and its report
 
 
