@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from django_sitemaps09 import protocol
@@ -51,19 +52,13 @@ class LinkRules:
         self._add(url, targets, f"{place}:{entry.line}")
 
     def _check_language(self, place: str, entry: Entry, language: str, languages: set[str]) -> None:
-        url = entry.location.strip()
-        text = f"{language!r} of {url}"
-        try:
-            code = protocol.hreflang(language)
-        except ValueError:
-            self._findings.add("hreflang-code", place, text, entry.line)
-            return
-        if "_" in language or "@" in language:
-            self._findings.add("hreflang-code", place, text, entry.line)
-        elif reason := protocol.hreflang_warning(code):
-            self._findings.add("hreflang-unsupported", place, f"{text}: {reason}", entry.line)
-        if code in languages:
-            self._findings.add("hreflang-repeated", place, text, entry.line)
+        code, rule, reason = _parse_language(language)
+        if rule is not None or code in languages:
+            text = f"{language!r} of {entry.location.strip()}"
+            if rule is not None:
+                self._findings.add(rule, place, f"{text}: {reason}", entry.line)
+            if code in languages:
+                self._findings.add("hreflang-repeated", place, text, entry.line)
         languages.add(code)
 
     def _add(self, url: str, targets: dict[str, None], place: str) -> None:
@@ -73,10 +68,14 @@ class LinkRules:
         group[url] = place
         if len(group) == len(key):
             del self._groups[key]
+            self._scratch.add_group(key)
         elif len(self._groups) > _MAX_GROUPS:
             self._store(*self._groups.popitem(last=False))
 
     def _store(self, key: frozenset[str], group: dict[str, str]) -> None:
+        if self._scratch.has_group(key):
+            # A URL of a complete group occurs once more.
+            return
         for url, place in group.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), place)
@@ -88,3 +87,16 @@ class LinkRules:
         for source, target, place in self._scratch.one_way_links():
             if origin(target) in self._bases:
                 self._findings.add("hreflang-no-return", place, f"{source} links to {target}")
+
+
+@lru_cache(1_000)
+def _parse_language(language: str) -> tuple[str, str | None, str]:
+    """Return the code of a language in one form, and which rule it breaks, with the reason."""
+    try:
+        code = protocol.hreflang(language)
+    except ValueError as error:
+        return language, "hreflang-code", str(error)
+    if "_" in language or "@" in language:
+        return code, "hreflang-code", f"write {code}"
+    warning = protocol.hreflang_warning(code)
+    return code, warning and "hreflang-unsupported", warning or ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ _SCHEMA = """
     CREATE TABLE links (
         source TEXT NOT NULL, target TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (source, target)
     ) WITHOUT ROWID;
+    CREATE TABLE groups (digest INTEGER PRIMARY KEY);
     CREATE TABLE pages (url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
 """
 
@@ -61,6 +62,20 @@ class Scratch:
             if first != document:
                 repeated[url] = first
         return repeated
+
+    def add_group(self, urls: Collection[str]) -> None:
+        """Remember that all URLs in a group of alternates link to each other."""
+        self._connection.execute(
+            "INSERT OR IGNORE INTO groups VALUES (?)", [_digest(" ".join(sorted(urls)))]
+        )
+
+    def has_group(self, urls: Collection[str]) -> bool:
+        """Return whether all URLs in a group of alternates link to each other."""
+        digest = _digest(" ".join(sorted(urls)))
+        return (
+            self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]).fetchone()
+            is not None
+        )
 
     def add_links(self, source: str, targets: Sequence[str], place: str) -> None:
         """Remember the alternates of a URL."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -29,8 +30,12 @@ _RESOLVE_EVERY = 10
 _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
 
 
+@lru_cache(10_000)
 def url_problem(url: str) -> tuple[str, str] | None:
-    """Return the rule that a URL breaks by its form, with a detail, or `None`."""
+    """Return the rule that a URL breaks by its form, with a detail, or `None`.
+
+    Results are cached, because each alternate occurs once for each language.
+    """
     if "#" in url:
         return "url-fragment", ""
     if not _ABSOLUTE.match(url):

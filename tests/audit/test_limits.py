@@ -155,6 +155,14 @@ def test_alternates_on_other_pages_link_back(
     assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
 
 
+def test_a_url_that_occurs_twice_has_only_this_fault(tmp_path: Path) -> None:
+    text = links(("en", "/words/en/"), ("de", "/words/de/"))
+    page = linked(url("/words/en/", text), url("/words/de/", text))
+    assert rules(audited(tmp_path, page=page, other=linked(url("/words/en/", text)))) == [
+        "url-duplicate-across"
+    ]
+
+
 def test_alternates_on_another_host_are_not_known(tmp_path: Path) -> None:
     text = links(("en", "/words/en/"), ("de", "https://www.example.de/"))
     assert audited(tmp_path, page=linked(url("/words/en/", text))).findings == ()
