@@ -20,6 +20,7 @@ from django_sitemaps09.audit.report import AuditReport
 from django_sitemaps09.audit.robots_rules import read_robots
 from django_sitemaps09.audit.sample import Sample
 from django_sitemaps09.audit.scratch import Scratch
+from django_sitemaps09.conf import site_locale
 from django_sitemaps09.exceptions import AuditError
 
 #: Default maximum number of pages to request each second over HTTP.
@@ -52,6 +53,8 @@ def audit(
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     findings = Findings()
     with ExitStack() as stack:
+        # Requests of the test client leave the language of the last page active.
+        stack.enter_context(site_locale())
         scratch = stack.enter_context(closing(Scratch()))
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)

@@ -16,7 +16,7 @@ from django_sitemaps09.audit.media_rules import MediaRules
 from django_sitemaps09.audit.robots_rules import Robots, origin
 from django_sitemaps09.audit.sample import Sample
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.audit.url_rules import UrlRules, directory, url_problem
+from django_sitemaps09.audit.url_rules import UrlRules, directory, is_inside, url_problem
 from django_sitemaps09.audit.value_rules import Moment, Span, ValueRules, parse_lastmod
 from django_sitemaps09.protocol import MAX_URLS, Base
 
@@ -127,7 +127,7 @@ class DocumentRules:
             elif origin(url) != index_origin:
                 self._findings.add("index-host", place, f"{url} is not on {index_origin}", entry.line)
                 continue
-            elif not url.startswith(scope):
+            elif not is_inside(url, scope):
                 self._findings.add("index-scope", place, f"{url} is not in {scope}", entry.line)
             yield Listed(url, f"{place}:{entry.line}", parents, _moment(entry))
 

@@ -71,10 +71,9 @@ def _text(head: bytes, chunks: Iterator[bytes], report: Report) -> Iterator[Batc
     chunk: bytes | None = head.removeprefix(codecs.BOM_UTF8)
     while chunk is not None:
         following = next(chunks, None)
-        *lines, rest = (
-            (rest + chunk).split(b"\n") if following is not None else [*(rest + chunk).split(b"\n"), b""]
-        )
-        rest = rest[:_MAX_LINE]
+        lines = (rest + chunk).split(b"\n")
+        if following is not None:
+            rest = lines.pop()[:_MAX_LINE]
         entries = []
         for line in lines:
             number += 1
@@ -89,7 +88,7 @@ def _line_text(line: bytes, number: int, report: Report) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError:
-        report("xml-encoding", line[:200], number)
+        report("document-encoding", line[:200], number)
         return line.decode(errors="replace")
 
 
@@ -124,7 +123,9 @@ def _xml(head: bytes, chunks: Iterator[bytes], report: Report) -> Iterator[Batch
 
 
 def _invalid(error: Any) -> DocumentError:
-    return DocumentError("xml-encoding" if error.code == _INVALID_ENCODING else "xml-invalid", str(error))
+    return DocumentError(
+        "document-encoding" if error.code == _INVALID_ENCODING else "xml-invalid", str(error)
+    )
 
 
 #: Nothing outside of the document is read, no entity is expanded, and libxml2's limits apply.
@@ -193,7 +194,7 @@ def _report_root(root: _Root, report: Report) -> None:
     if root.prefix:
         report("xml-prefix", root.prefix, 0)
     if root.encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
-        report("xml-encoding", root.encoding, 0)
+        report("document-encoding", root.encoding, 0)
 
 
 def _read(parser: Any, root: _Root, report: Report) -> Iterator[Batch]:

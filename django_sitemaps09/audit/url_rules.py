@@ -8,8 +8,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
-from django.conf.urls.i18n import is_language_prefix_patterns_used
-from django.urls import Resolver404, get_script_prefix, resolve
+from django.urls import get_script_prefix, resolve
 from django.utils import translation
 
 from django_sitemaps09 import protocol
@@ -57,6 +56,11 @@ def directory(url: str) -> str:
     return url.partition("?")[0].rpartition("/")[0] + "/"
 
 
+def is_inside(url: str, scope: str) -> bool:
+    """Return whether the path of a URL is in a directory on the same host."""
+    return (urlsplit(url).path or "/").startswith(urlsplit(scope).path)
+
+
 class UrlRules:
     """The checks of the URLs in one audit.
 
@@ -70,7 +74,7 @@ class UrlRules:
         self._is_resolving = base is not None and not any(
             name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
         )
-        self._has_languages = base is not None and is_language_prefix_patterns_used(conf.urlconf)[0]
+        self._languages = {code for code, _ in settings.LANGUAGES}
         self._prefix = get_script_prefix()
 
     def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
@@ -82,9 +86,9 @@ class UrlRules:
             for entry in entries:
                 self._check_form(place, entry, scope, document_origin)
         for entry in entries:
-            for agent in self._robots.blocking_agents(entry.location):
-                text = f"{entry.location} is forbidden for {agent}"
-                self._findings.add("url-blocked", place, text, entry.line)
+            url = entry.location.strip()
+            for agent in self._robots.blocking_agents(url):
+                self._findings.add("url-blocked", place, f"{url} is forbidden for {agent}", entry.line)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
                 if index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0:
@@ -108,7 +112,7 @@ class UrlRules:
         if url_origin != document_origin:
             is_submitted = self._robots.submits(url_origin, document_origin)
             return None if is_submitted else ("url-host", f"the document is on {document_origin}")
-        if not (urlsplit(url).path or "/").startswith(urlsplit(scope).path):
+        if not is_inside(url, scope):
             return "url-scope", f"the document is in {scope}"
         return None
 
@@ -120,13 +124,11 @@ class UrlRules:
         if not path.startswith(self._prefix):
             self._findings.add("url-unresolved", place, url, entry.line)
             return
-        path = f"/{path[len(self._prefix) :]}"
-        try:
-            if self._has_languages:
-                language = translation.get_language_from_path(path) or conf.language
-                with translation.override(language):
-                    resolve(path, conf.urlconf)
-            else:
-                resolve(path, conf.urlconf)
-        except Resolver404:
-            self._findings.add("url-unresolved", place, url, entry.line)
+        path = path[len(self._prefix) :]
+        # `i18n_patterns()` only match the active language.
+        code = path.partition("/")[0]
+        with translation.override(code if code in self._languages else conf.language):
+            try:
+                resolve(f"/{path}", conf.urlconf)
+            except Exception:  # noqa: BLE001 a converter of the project can raise anything
+                self._findings.add("url-unresolved", place, url, entry.line)

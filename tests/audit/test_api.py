@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.http import HttpResponse
 from django.urls import include, path
+from django.utils import translation
 
 from django_sitemaps09 import Sitemap, StaticViewSitemap, views
 from django_sitemaps09.audit import AuditReport, Finding, audit, last_report
@@ -241,3 +243,32 @@ def test_a_report_survives_json(tmp_path: Path) -> None:
     report = audit(directory=tmp_path).accepting({"url-duplicate": 5})
     assert report.errors == 0
     assert from_dict(json.loads(json.dumps(report.as_dict()))) == report
+
+
+# Languages
+
+
+def in_german(request: object, number: int) -> HttpResponse:
+    return HttpResponse(translation.get_language())
+
+
+class Translated(Numbers):
+    """Section of pages below the prefix of a language that is not the default."""
+
+    def location(self, item: int) -> str:
+        return f"/de/numbers/{item}/"
+
+
+@pytest.mark.usefixtures("db")
+def test_urls_in_all_languages_are_resolved_and_the_active_language_stays(
+    register: Register, settings: Any
+) -> None:
+    patterns = i18n_patterns(path("numbers/<int:number>/", in_german), prefix_default_language=False)
+    settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
+    settings.ROOT_URLCONF = type("Urls", (), {"urlpatterns": [*urlpatterns[1:2], *patterns]})
+    register(words=Translated(3), numbers=Numbers(3))
+    with translation.override("pt-br"):
+        report = audit(fetch="all")
+        assert translation.get_language() == "pt-br"
+    assert rules(report) == {"robots-no-sitemap"}
+    assert report.pages == 6

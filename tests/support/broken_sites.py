@@ -169,9 +169,9 @@ DOCUMENTS = {
     "a DOCTYPE": page(
         f'{HEAD}<!DOCTYPE urlset [<!ENTITY x "y">]>{urlset(url()).removeprefix(HEAD)}', "xml-doctype"
     ),
-    "Latin-1": page(urlset(url()).replace("UTF-8", "ISO-8859-1").encode("iso-8859-1"), "xml-encoding"),
-    "UTF-16": page(urlset(url()).replace("UTF-8", "UTF-16").encode("utf-16"), "xml-encoding"),
-    "bytes that are not UTF-8": page(urlset(url("/words/ä/")).encode("iso-8859-1"), "xml-encoding"),
+    "Latin-1": page(urlset(url()).replace("UTF-8", "ISO-8859-1").encode("iso-8859-1"), "document-encoding"),
+    "UTF-16": page(urlset(url()).replace("UTF-8", "UTF-16").encode("utf-16"), "document-encoding"),
+    "bytes that are not UTF-8": page(urlset(url("/words/ä/")).encode("iso-8859-1"), "document-encoding"),
     "a feed": page('<rss version="2.0"><channel/></rss>', "xml-root"),
     "the https namespace": page(urlset(url(), root=SPACE.replace("http:", "https:")), "xml-namespace"),
     "no namespace": page(urlset(url(), root=""), "xml-namespace"),
@@ -190,7 +190,7 @@ DOCUMENTS = {
     ),
     "a text page that is not UTF-8": site(
         {"sitemap.xml": index(PAGE, "a.txt"), "a.txt": f"{BASE}/words/ä/".encode("iso-8859-1")},
-        "xml-encoding",
+        "document-encoding",
         "url-encoding",
     ),
 }
