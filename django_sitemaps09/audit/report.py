@@ -92,7 +92,7 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
     )
 
 
-def parse_baseline(content: str, label: str) -> dict[str, int]:
+def parse_baseline(content: bytes, label: str) -> dict[str, int]:
     """Parse a baseline: a JSON object with a count for each rule. Raise `AuditError` if it is invalid."""
     try:
         counts = json.loads(content)

@@ -134,10 +134,12 @@ def test_a_finding_of_another_rule_than_the_baseline_accepts_is_an_error(tmp_pat
 # Wrong use
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"url-host": "all"}', '{"url-hosts": 1}', "[" * 100_000])
-def test_an_invalid_baseline_exits_with_2(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"url-host": "all"}', b'{"url-hosts": 1}', b"[" * 100_000, b'"\xe4"']
+)
+def test_an_invalid_baseline_exits_with_2(tmp_path: Path, content: bytes) -> None:
     baseline = tmp_path / "baseline.json"
-    baseline.write_text(content)
+    baseline.write_bytes(content)
     assert said("--dir", folder(tmp_path), "--baseline", baseline) == ("", 2)
 
 

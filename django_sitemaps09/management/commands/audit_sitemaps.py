@@ -102,4 +102,4 @@ def _fetch(text: str) -> Fetch:
 
 
 def _read_baseline(path: str | None) -> dict[str, int]:
-    return {} if path is None else parse_baseline(Path(path).read_text(encoding="utf-8"), path)
+    return {} if path is None else parse_baseline(Path(path).read_bytes(), path)
