@@ -82,7 +82,8 @@ def test_no_heading_names_an_unknown_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps", "audit_sitemaps"]
+    "command",
+    ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps", "audit_sitemaps"],
 )
 def test_every_option_of_a_command_is_described(command: str) -> None:
     # The first column of the tables from its heading to that of the next command.
