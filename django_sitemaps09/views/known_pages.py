@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from django.core.exceptions import DisallowedHost
+from django.core.signals import setting_changed
 from django.http import HttpRequest
 from django.urls import get_script_prefix, get_urlconf
 
+from django_sitemaps09 import sources
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import Sitemaps
 from django_sitemaps09.views.validators import PageETag
@@ -40,6 +43,8 @@ def remember(
 ) -> None:
     """Remember the ETag of the requested page for `LIVE_SECONDS`. Without one, forget the page."""
     key = _key(request)
+    if key is None:
+        return
     if etag is None:
         _pages.pop(key, None)
         return
@@ -48,10 +53,23 @@ def remember(
     _pages[key] = KnownPage(sitemaps, etag, cache_key)
 
 
-def _key(request: HttpRequest) -> Hashable:
-    """Return everything about a request that its page can depend on.
+def _key(request: HttpRequest) -> Hashable | None:
+    """Return everything about a request that its page can depend on; `None` for a host that is not allowed.
 
     Tenants must have their own hosts, or the default cache a `KEY_FUNCTION` that adds the tenant.
     """
-    host = request.META.get("HTTP_HOST"), request.META.get("SERVER_NAME"), request.scheme
-    return get_urlconf(), get_script_prefix(), request.path, host, caching.full_key("")
+    try:
+        host = request.get_host()
+    except DisallowedHost:
+        return None
+    facts = get_script_prefix(), request.path, request.scheme, host, caching.full_key("")
+    # A digest, since an allowed host can be long: clients choose the port.
+    return get_urlconf(), sources.digest(facts)
+
+
+def _forget(**_: object) -> None:
+    _pages.clear()
+
+
+# Tests change settings, such as `BASE_URL`, while the process runs.
+setting_changed.connect(_forget)

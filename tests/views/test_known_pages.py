@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.contrib.sites.models import Site
 from django.core.cache import caches
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
@@ -19,6 +20,7 @@ from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
 from tests.support.factories import ArticleFactory
+from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=60)]
 
@@ -127,6 +129,48 @@ class TestAnUnchangedPage:
         assert get(if_none_match=etag).status_code == 200
 
 
+class TestAHost:
+    """A page of one host is never served to another one, however Django determines the host."""
+
+    @pytest.fixture(autouse=True)
+    def _sites_by_host(self, settings: Any) -> Iterator[None]:
+        Site.objects.all().delete()
+        for domain in ("a.example", "b.example", "b.example:8001"):
+            SiteFactory(domain=domain)
+        del settings.SITE_ID
+        settings.SITEMAPS09 = {"LIVE_CACHE": "default"}
+        settings.ALLOWED_HOSTS = ["a.example", "b.example"]
+        Site.objects.clear_cache()
+        yield
+        Site.objects.clear_cache()
+
+    @pytest.mark.parametrize("is_conditional", [False, True])
+    def test_in_a_header_of_a_proxy_has_its_own_pages(self, settings: Any, is_conditional: bool) -> None:
+        settings.USE_X_FORWARDED_HOST = True
+        headers = {"if_none_match": "*"} if is_conditional else {}
+        for host in ("a.example", "b.example", "a.example", "b.example"):
+            proxied = {"host": "upstream:8000", "x_forwarded_host": host}
+            assert f"http://{host}/articles/s1/".encode() in get(**proxied).content
+            assert get(**proxied, **headers).status_code == (304 if is_conditional else 200)
+        assert get(host="upstream:8000", x_forwarded_host="c.example", **headers).status_code == 400
+
+    def test_without_a_header_has_its_own_pages_for_each_port(self) -> None:
+        for port, host in (("80", "b.example"), ("8001", "b.example:8001")):
+            content = Client().get(PAGE, SERVER_NAME="b.example", SERVER_PORT=port).content
+            assert f"http://{host}/articles/s1/".encode() in content
+
+    def test_that_is_not_allowed_is_not_remembered(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
+        for _ in range(2):
+            assert get(host="evil.example").status_code == 200
+        assert not known_pages._pages
+
+    def test_takes_little_memory_however_long_it_is(self) -> None:
+        remember(request(HTTP_HOST=f"a.example:{'0' * 50_000}"))
+        [key] = known_pages._pages
+        assert len(repr(key)) < 200
+
+
 class TestAKnownPage:
     def test_is_that_of_the_same_request(self) -> None:
         remember(request())
@@ -174,6 +218,11 @@ class TestAKnownPage:
         remember(request())
         assert known_pages.find(request(), None)
         tenants[0] = "b"
+        assert known_pages.find(request(), None) is None
+
+    def test_is_forgotten_when_a_setting_changes(self, settings: Any) -> None:
+        remember(request())
+        settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
         assert known_pages.find(request(), None) is None
 
     def test_is_forgotten_when_it_loses_its_etag(self) -> None:
