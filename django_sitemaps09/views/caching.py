@@ -53,8 +53,20 @@ class PausingCache:
         return getattr(self.fallback, method)(*arguments)
 
 
+class _DefaultFallback(LocMemCache):
+    """Cache in memory with the keys of the default cache, whose `KEY_FUNCTION` can add the tenant."""
+
+    def make_key(self, key: str, version: int | None = None) -> str:
+        try:
+            return str(cache.make_key(key, version))
+        except Exception:  # noqa: BLE001 for example, the default cache cannot be created
+            return super().make_key(key, version)
+
+
 default = PausingCache(
-    "The default cache", LocMemCache("django_sitemaps09", {}), "this process keeps its own page maps"
+    "The default cache",
+    _DefaultFallback("django_sitemaps09", {}),
+    "this process keeps its own page maps",
 )
 
 
@@ -80,7 +92,7 @@ def delete(name: str) -> None:
 
 def full_key(name: str) -> str:
     """Return the cache key of a name, with the prefix and version, or as `KEY_FUNCTION` returns it."""
-    return str(_call("make_key", name))
+    return default.fallback.make_key(name)
 
 
 def is_failing() -> bool:

@@ -23,6 +23,7 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import (
+    caching,
     known_pages,
     page_maps,
     rendered,
@@ -111,13 +112,14 @@ def _cache_key(
 ) -> str | None:
     """Return the cache key of a page, or `None` if clients could choose a part of the key.
 
-    The key contains the path, since two URLconfs can use the same name for different sections.
+    The key contains the path, since two URLconfs can use the same name for different sections, and the
+    tenant, if the `KEY_FUNCTION` of the default cache adds it.
     """
     if is_host_from_client() or get_script_prefix() != configured_script_prefix():
         return None
     bases = list(map(str, source.bases))
     path = request.path.removesuffix(".gz")
-    facts = (path, source.declaration_digest, live_page, format_name, bases)
+    facts = (path, source.declaration_digest, live_page, format_name, bases, caching.full_key(""))
     return f"django_sitemaps09:page:{sources.digest(facts)}"
 
 
