@@ -13,6 +13,7 @@ from zlib import crc32
 from django.core.cache import caches
 from django.core.cache.backends.dummy import DummyCache
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.compression import compress
 from django_sitemaps09.conf import conf
 from django_sitemaps09.views import caching
@@ -133,7 +134,7 @@ def _read(name: str) -> RenderedPage | None:
         part_names = list(_part_starts(name, digest, size))
         parts = _call("get_many", part_names)
         content = b"".join(parts[part_name] for part_name in part_names)
-        if crc32(content) != checksum:
+        if not content or crc32(content) != checksum:
             return None
         return RenderedPage(str(etag), float(rendered_at), content, is_compressed=True)
     except (KeyError, OverflowError, TypeError, ValueError):
@@ -146,6 +147,8 @@ def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
 
     Since keys contain the digest of the page, parts of different versions cannot be mixed.
     """
+    # A damaged size must not take the memory of the process. Such an entry lacks parts.
+    size = min(size, protocol.MAX_BYTES)
     return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}
 
 

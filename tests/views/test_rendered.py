@@ -15,7 +15,7 @@ from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from django.test import Client
 
-from django_sitemaps09.views import live_pages, rendered
+from django_sitemaps09.views import caching, live_pages, rendered
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
@@ -145,6 +145,31 @@ class TestAPage:
         assert renderings == [1, 1, 1]
         assert not caches["pages"]._cache  # type: ignore[attr-defined]
 
+    @pytest.mark.parametrize("is_failing", [False, True])
+    def test_is_not_that_of_another_tenant(
+        self,
+        is_failing: bool,
+        register: Callable[..., None],
+        settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The `KEY_FUNCTION` of the default cache is enough, and is also used while that cache fails."""
+        tenants = ["a"]
+        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
+        settings.CACHES = {**settings.CACHES, "default": default}
+        if is_failing:
+            monkeypatch.setattr(caching.default, "paused_until", time.monotonic() + 60)
+
+        class OfTenant(Articles):
+            def location(self, item: Article) -> str:  # type: ignore[override]
+                return f"/{tenants[0]}/{item.slug}/"
+
+        register(articles=OfTenant)
+        settings.SITEMAPS09 = {**settings.SITEMAPS09, "LIVE_SECONDS": 60}
+        for tenant in "abab":
+            tenants[0] = tenant
+            assert f"/{tenant}/s1/".encode() in get(PAGE).content
+
     def test_that_is_larger_than_memcached_allows_is_stored(
         self, pages_cache: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, renderings: list[int]
     ) -> None:
@@ -160,7 +185,7 @@ class TestAPage:
         assert get(PAGE).content == first
         assert renderings == [1]
 
-    @pytest.mark.parametrize("damage", ["part", "head", "text"])
+    @pytest.mark.parametrize("damage", ["part", "head", "text", "no parts"])
     def test_that_is_damaged_in_the_cache_is_rendered_again(
         self, damage: str, renderings: list[int]
     ) -> None:
@@ -171,9 +196,18 @@ class TestAPage:
             if isinstance(value, bytes) and damage == "part":
                 caches["pages"].set(name, value[:-1] + b"x")
             elif not isinstance(value, bytes) and damage != "part":
-                caches["pages"].set(name, "text" if damage == "text" else value[:2])
+                damaged = {
+                    "head": value[:2],
+                    "text": "text",
+                    "no parts": (*value[:3], 0, 0),
+                }
+                caches["pages"].set(name, damaged[damage])
         assert get(PAGE).content == document
         assert renderings == [1, 1]
+
+    def test_has_no_more_parts_than_a_sitemap_can_fill(self) -> None:
+        """A damaged size in the cache must not take the memory of the process."""
+        assert len(rendered._part_starts("name", "digest", 10**9)) <= 105
 
     def test_is_rendered_while_the_cache_fails_with_one_line_in_the_log(
         self, pages_cache: Callable[[str], None], caplog: pytest.LogCaptureFixture
