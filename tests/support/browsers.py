@@ -84,6 +84,18 @@ class Browser:
         """Click on the first element of this name."""
         self.driver.find_element("tag name", name).click()
 
+    def log_in(self, address: str, client: Any) -> None:
+        """Use the session of a test client on a site."""
+        self.open(f"{address}/robots.txt")
+        self.driver.delete_all_cookies()
+        session = client.cookies.get("sessionid")
+        if session is not None:
+            self.driver.add_cookie({"name": "sessionid", "value": session.value})
+
+    def errors(self) -> list[str]:
+        """Return the messages in the console since the last call, such as violations of a policy."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
     def screenshot(self) -> bytes:
         image: bytes = self.driver.get_screenshot_as_png()
         return image
@@ -100,6 +112,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
     options = ChromeOptions()
     options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     driver = Chrome(options=options, service=ChromeService(DRIVER))

@@ -1,0 +1,95 @@
+"""Sites with the inspector: users, settings with and without Django's admin, and a server for browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.db import connections
+from django.http import HttpRequest, HttpResponseBase
+from django.test import Client, override_settings
+from django.test.testcases import LiveServerThread
+
+from tests.support.waiting import WAIT_SECONDS
+
+POLICY = "default-src 'self'"
+
+
+class PolicyMiddleware:
+    """Sends a Content Security Policy that forbids inline scripts and styles, and other hosts."""
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = self.get_response(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+
+_PROCESSORS = ["request", "auth", "messages"]
+
+
+@contextmanager
+def site(*, admin: bool) -> Iterator[None]:
+    """Settings with the inspector, with or without Django's admin."""
+    admin_apps = ["admin", "messages", "staticfiles"] if admin else []
+    middleware = ["django.contrib.messages.middleware.MessageMiddleware"] if admin else []
+    paths = {
+        "request": "django.template.context_processors.request",
+        "auth": "django.contrib.auth.context_processors.auth",
+        "messages": "django.contrib.messages.context_processors.messages",
+    }
+    options = {"context_processors": [paths[name] for name in _PROCESSORS]} if admin else {}
+    with override_settings(
+        INSTALLED_APPS=[*(f"django.contrib.{name}" for name in admin_apps), *settings.INSTALLED_APPS],
+        MIDDLEWARE=[f"{__name__}.PolicyMiddleware", *settings.MIDDLEWARE, *middleware],
+        TEMPLATES=[{**settings.TEMPLATES[0], "OPTIONS": options}],
+        ROOT_URLCONF=f"tests.support.inspector_{'' if admin else 'plain_'}urls",
+        STATIC_URL="/static/",
+        LOGIN_URL="/log-in/",
+    ):
+        yield
+
+
+def client_of(name: str = "", *permissions: str, **attributes: Any) -> Client:
+    """Return a client in which a new user is logged in, or nobody without a name."""
+    client = Client()
+    if name:
+        user = User.objects.create_user(name, **attributes)
+        for permission in permissions:
+            app, _, codename = permission.partition(".")
+            user.user_permissions.add(
+                Permission.objects.get(content_type__app_label=app, codename=codename)
+            )
+        client.force_login(user)
+    return client
+
+
+def superuser() -> Client:
+    return client_of("root", is_staff=True, is_superuser=True)
+
+
+@contextmanager
+def serving_site() -> Iterator[str]:
+    """Serve the site of the current settings from a thread, and yield its address.
+
+    The thread uses the connection of the test, whose transaction other connections do not see.
+    """
+    from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
+
+    with ExitStack() as stack:
+        connection = connections["default"]
+        connection.inc_thread_sharing()
+        stack.callback(connection.dec_thread_sharing)
+        thread = LiveServerThread("127.0.0.1", StaticFilesHandler, {"default": connection})
+        thread.daemon = True
+        thread.start()
+        stack.callback(thread.terminate)
+        assert thread.is_ready.wait(WAIT_SECONDS)
+        if thread.error:
+            raise thread.error
+        yield f"http://127.0.0.1:{thread.port}"
