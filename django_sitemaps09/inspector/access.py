@@ -24,8 +24,8 @@ View: TypeAlias = Callable[..., HttpResponseBase]
 def for_staff(view: View) -> View:
     """Decorate a view: only staff with a permission may use it, and no cache may store its responses.
 
-    Visitors are redirected to the login page, of Django's admin if there is one. Other users get status 403.
-    The URLconf can pass another `permission`.
+    Visitors are redirected to the login page, of Django's admin if there is one. Other users get the status
+    403. The URLconf can pass another `permission`.
     """
 
     @wraps(view)

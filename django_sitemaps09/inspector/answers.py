@@ -68,8 +68,8 @@ class Answer:
     """Answer to the question whether `url` is in the sitemap.
 
     `file` is the name of the page, with its URL in `file_url`. `published` is the entry in the exported
-    file, and `live` the entry as it is now. `reasons` say why the URL is missing, `notes` how far the search
-    went.
+    file, and `live` the entry as it is now. `reasons` say why the URL is missing, and `notes` how far the
+    search went.
     """
 
     url: str

@@ -65,8 +65,8 @@ def _captured(match: ResolverMatch) -> dict[str, Any]:
 def field_conditions(model: type[Model], match: ResolverMatch) -> dict[str, Any] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
-    This is a guess for locations that a method returns. Return `None` unless one of the fields has an index,
-    because the query would read the whole table.
+    This is a guess for locations that a method returns. Return `None` unless one of the fields has an
+    index, because the query would read the whole table.
     """
     fields = _fields(model)
     conditions = {name: value for name, value in _captured(match).items() if name in fields}

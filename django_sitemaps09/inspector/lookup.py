@@ -241,9 +241,7 @@ class _Lookup:
             reasons.append("The path is unknown to the URLconf.")
         elif not filtered:
             view = excerpt(self.match.view_name)
-            reasons.append(
-                f"The path belongs to the view {view!r}, which is not the location of a section."
-            )
+            reasons.append(f"The path belongs to the view {view!r}, which no section has as its location.")
         reasons += [f"Section {name!r} has no row with the values of this URL." for name in filtered]
         if result.files:
             reasons.append(f"It is not in the {result.files:,} exported files that were searched.")

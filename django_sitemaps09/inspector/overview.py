@@ -54,7 +54,7 @@ class SectionOverview:
 
 
 class SkippedElement(NamedTuple):
-    """Item or element that an export has skipped. `started` is the start of the run, in seconds since 1970."""
+    """Skipped item or element. `started` is the start of the export, in seconds since 1970."""
 
     section: str
     error: ItemError

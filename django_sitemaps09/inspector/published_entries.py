@@ -49,7 +49,7 @@ def search(store: Store, names: Iterable[str], location: str) -> Search:
 
 
 def find_entry(store: Store, name: str, location: str) -> Entry | None:
-    """Return the entry of a URL in a file, or `None`. Raise `EOFError` or `zlib.error` for a damaged file."""
+    """Return the entry of a URL in a file, or `None`. A damaged file raises `EOFError` or `zlib.error`."""
     file = store.open(name)
     if file is None:
         return None

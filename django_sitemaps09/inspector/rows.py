@@ -31,8 +31,8 @@ _NO_ROWS = (FieldError, OverflowError, TypeError, ValidationError, ValueError)
 class LiveRow(NamedTuple):
     """Item of a section as it is now.
 
-    `entry` is its entry for the URL, `None` if the item is skipped. `source` is `None` for an item without a
-    key. `skipped` has the skipped elements, or the reasons why the whole item is skipped.
+    `entry` is its entry for the URL, `None` if the item is skipped. `source` is `None` for an item without
+    a key. `skipped` has the skipped elements, or the reasons why the whole item is skipped.
     """
 
     section: str

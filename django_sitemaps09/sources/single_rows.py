@@ -23,8 +23,8 @@ MAX_FOUND = 10
 class FoundRow(NamedTuple):
     """Row of a section's model.
 
-    `is_listed` is false if `items()` filters the row out. It is `None` if only a query of all rows can tell,
-    because a window function filters them.
+    `is_listed` is false if `items()` filters the row out. It is `None` if only a query of all rows can
+    tell, because a window function filters them.
     """
 
     key: Hashable
@@ -49,8 +49,8 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundR
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
     rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
-    rows = rows.annotate(**source.declaration.expressions)
-    return rows
+    annotated_rows: QuerySet[Any] = rows.annotate(**source.declaration.expressions)
+    return annotated_rows
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:

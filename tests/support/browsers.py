@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -55,6 +57,21 @@ def serving(folder: Path) -> Iterator[str]:
             thread.join()
 
 
+def luminance(color: str) -> float:
+    """Return the relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
+    parts = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colors, as WCAG 2 defines it."""
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
 class Browser:
     """Chromium, driven by chromedriver."""
 
@@ -95,6 +112,12 @@ class Browser:
     def errors(self) -> list[str]:
         """Return the messages in the console since the last call, such as violations of a policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def full_screenshot(self) -> bytes:
+        """Return an image of the whole page, also below the window."""
+        options = {"captureBeyondViewport": True}
+        image = self.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+        return b64decode(image)
 
     def screenshot(self) -> bytes:
         image: bytes = self.driver.get_screenshot_as_png()

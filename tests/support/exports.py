@@ -134,7 +134,7 @@ def numbers(count: int, start: int = 0) -> list[str]:
 
 
 def run_folders(folder: Path) -> list[str]:
-    """Return the files of the state folder except the lock, the history, the manifests and their sections."""
+    """Return the files of the state folder except lock, history, manifests and their sections."""
     state = folder / STATE
     known = {"lock", HISTORY}
     for root in (MANIFEST, BACKUP):

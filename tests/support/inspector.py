@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
+from django.core.handlers.wsgi import WSGIHandler
 from django.db import connections
 from django.http import HttpRequest, HttpResponseBase
 from django.test import Client, override_settings
-from django.test.testcases import LiveServerThread
 
-from tests.support.waiting import WAIT_SECONDS
+from tests.support.wsgi import BrowserServer, serve
 
 POLICY = "default-src 'self'"
 
@@ -75,21 +75,21 @@ def superuser() -> Client:
 
 @contextmanager
 def serving_site() -> Iterator[str]:
-    """Serve the site of the current settings from a thread, and yield its address.
+    """Serve the site of the current settings from threads, and yield its address.
 
-    The thread uses the connection of the test, whose transaction other connections do not see.
+    They use the connection of the test, whose transaction other connections do not see.
     """
     from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
 
-    with ExitStack() as stack:
-        connection = connections["default"]
-        connection.inc_thread_sharing()
-        stack.callback(connection.dec_thread_sharing)
-        thread = LiveServerThread("127.0.0.1", StaticFilesHandler, {"default": connection})
-        thread.daemon = True
-        thread.start()
-        stack.callback(thread.terminate)
-        assert thread.is_ready.wait(WAIT_SECONDS)
-        if thread.error:
-            raise thread.error
-        yield f"http://127.0.0.1:{thread.port}"
+    connection, handler = connections["default"], StaticFilesHandler(WSGIHandler())
+
+    def application(environ: Any, start_response: Any) -> Any:
+        connections["default"] = connection
+        return handler(environ, start_response)
+
+    connection.inc_thread_sharing()
+    try:
+        with serve(application, BrowserServer) as address:
+            yield address
+    finally:
+        connection.dec_thread_sharing()

@@ -1,4 +1,4 @@
-"""History of exports: what the last runs changed, skipped or failed to do. It is a file beside the manifest.
+"""History of exports, a file beside the manifest: what the last runs changed, skipped or failed to do.
 
 A run that changes nothing, and reports the same problems as before, is not recorded.
 """

@@ -352,9 +352,9 @@ class TestTheOrderOfPublishing:
         assert steps[20:23] == ["content", "robots.txt", public]
         # All of this happens before the manifest records the publication.
         assert steps[23:26] == ["content", MANIFEST, own]
-        assert steps[26:29] == ["content", HISTORY, own]
+        assert steps[26:30] == [own, "content", HISTORY, own]
         # At the end, the folder of the run is moved and then removed.
-        assert {step for step in steps[29:] if not step.startswith("tmp-")} <= {public, own}
+        assert {step for step in steps[30:] if not step.startswith("tmp-")} <= {public, own}
 
     def test_leaves_at_every_step_an_index_that_names_whole_files(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
