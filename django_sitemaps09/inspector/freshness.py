@@ -12,11 +12,11 @@ from django_sitemaps09.manifest import PageRecord
 
 #: Ages by their maximum number of days. Older pages, and pages without a lastmod, follow.
 AGES: Mapping[str, int] = {
-    "1 day": 1,
-    "7 days": 7,
-    "30 days": 30,
-    "90 days": 90,
-    "1 year": 365,
+    "within 1 day": 1,
+    "within 7 days": 7,
+    "within 30 days": 30,
+    "within 90 days": 90,
+    "within 1 year": 365,
 }
 OLDER = "older"
 UNKNOWN = "no lastmod"
@@ -24,8 +24,8 @@ LABELS = (*AGES, OLDER, UNKNOWN)
 
 # The plot in units of its view box. On a phone, a unit is about a pixel.
 _WIDTH = 340
-_LABEL_WIDTH = 84
-_NUMBER_WIDTH = 60
+_LABEL_WIDTH = 106
+_NUMBER_WIDTH = 56
 _ROW = 26
 _BAR = 16
 

@@ -125,6 +125,8 @@ class _Lookup:
             verdict = "leaving"
         else:
             verdict = "filtered" if row.row.is_listed is False else "skipped"
+        if published is None and verdict != "live":
+            name = ""
         return Answer(
             location,
             verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import NamedTuple
 
@@ -63,11 +64,19 @@ def _number(value: int | None) -> Cell:
 
 def _meter(text: str, value: int, limit: int) -> Cell:
     percentage = round(100 * value / limit)
-    return Cell(text, [f"{percentage} % of the limit"], meter=Meter(min(percentage, 100)))
+    return Cell(text, [f"{percentage}% of the limit"], meter=Meter(min(percentage, 100)))
 
 
 def _time(seconds: float) -> Cell:
     return Cell(time=datetime.fromtimestamp(seconds, timezone.utc))
+
+
+def _lastmod(text: str | None) -> Cell:
+    """Return a time in the W3C format, which can also be only a date."""
+    with suppress(ValueError):
+        if text is not None and "T" in text:
+            return Cell(time=datetime.fromisoformat(text.replace("Z", "+00:00")))
+    return Cell(text or _NONE)
 
 
 def sections_table(overview: Overview) -> Table:
@@ -106,8 +115,8 @@ def _exported(exported: ExportedPages | None, limits: Limits) -> list[Cell]:
         _meter(f"{exported.fullest_urls:,}", exported.fullest_urls, limits.urls),
         _meter(filesizeformat(exported.fullest_bytes), exported.fullest_bytes, limits.bytes),
         Cell(filesizeformat(exported.size)),
-        Cell(exported.newest or _NONE),
-        Cell(exported.changed or _NONE),
+        _lastmod(exported.newest),
+        _lastmod(exported.changed),
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -16,7 +15,7 @@ import pytest
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.browsers import SECONDS, Browser, contrast
+from tests.support.browsers import SECONDS, Browser, contrast, luminance
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, serving_site, site, superuser
@@ -62,6 +61,8 @@ def opened(browser: Browser, path: str, *, admin: bool) -> Iterator[str]:
 
 #: Returns what the tests assert about a page.
 SCRIPT = """
+// A link of the admin takes a moment to change its color.
+document.getAnimations().forEach(animation => animation.finish());
 const root = document.documentElement, inside = document.querySelector(".sitemaps09");
 // On a phone, the head of a table is only there for screen readers.
 const visible = element => element.getClientRects().length > 0
@@ -89,6 +90,8 @@ return {
   width: root.clientWidth,
   scrolls: root.scrollWidth,
   edges: texts.map(e => e.getBoundingClientRect().right),
+  right: Math.max(...[inside, ...inside.querySelectorAll("table, form")]
+    .map(element => element.getBoundingClientRect().right)),
   scripts: inside.querySelectorAll("script, style, [style], [onclick], [onload]").length,
   sheets: [...document.styleSheets].filter(sheet => sheet.cssRules.length).length,
   background: background(inside),
@@ -111,10 +114,21 @@ def check(browser: Browser) -> dict[str, Any]:
     assert seen["label"] == "Is this URL in the sitemap?"
     assert seen["scrolls"] <= seen["width"]
     assert max(seen["edges"]) <= seen["width"]
+    assert seen["right"] <= seen["width"] - 10
     assert seen["scripts"] == 0
     assert seen["sheets"]
     assert browser.errors() == []
     return seen
+
+
+@pytest.mark.usefixtures("exported")
+def test_a_violation_of_the_policy_is_an_error_in_the_console(browser: Browser) -> None:
+    """This proves that `check()` notices inline styles."""
+    with opened(browser, "/sitemaps/", admin=False):
+        assert browser.errors() == []
+        browser.run("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">text</p>')")
+        [message] = browser.errors()
+        assert "Content Security Policy" in message
 
 
 PAGES = {
@@ -127,24 +141,62 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
 @pytest.mark.usefixtures("exported")
-def test_pages_are_readable_and_respect_the_policy(
-    browser: Browser, tmp_path: Path, width: int, scheme: str, *, admin: bool
-) -> None:
+def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: bool) -> None:
     """Screenshots are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
-    shots = Path(os.environ.get("SITEMAPS09_SCREENSHOTS") or tmp_path)
-    browser.size(width)
-    browser.scheme(scheme)
-    root = "/admin/sitemaps/" if admin else "/sitemaps/"
+    shots = os.environ.get("SITEMAPS09_SCREENSHOTS")
+    root, kind = ("/admin/sitemaps/", "admin") if admin else ("/sitemaps/", "plain")
     with opened(browser, root, admin=admin) as address:
         for name, path in PAGES.items():
             browser.open(f"{address}{root}{path}")
-            seen = check(browser)
-            assert (sum(map(int, re.findall(r"\d+", seen["background"])[:3])) < 384) == (scheme == "dark")
-            image = browser.full_screenshot()
-            (shots / f"inspector-{name}-{width}-{scheme}-{'admin' if admin else 'plain'}.png").write_bytes(
-                image
-            )
+            for width in (360, 1200):
+                browser.size(width)
+                for scheme in ("light", "dark"):
+                    browser.scheme(scheme)
+                    seen = check(browser)
+                    assert (luminance(seen["background"]) < 0.5) == (scheme == "dark")
+                    if shots:
+                        file = Path(shots, f"inspector-{name}-{width}-{scheme}-{kind}.png")
+                        file.write_bytes(browser.full_screenshot())
+
+
+@pytest.mark.usefixtures("exported")
+def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser: Browser) -> None:
+    browser.size(360)
+    with opened(browser, "/sitemaps/", admin=False):
+        focus = """const style = getComputedStyle(document.activeElement);
+        return [document.activeElement.tagName, document.activeElement.name, style.outlineStyle,
+          parseFloat(style.outlineWidth)];"""
+        browser.press("\ue004")
+        # The link that skips to the content is visible only with the focus.
+        assert browser.run(focus) == ["A", "", "solid", 3]
+        assert browser.run("return document.activeElement.getBoundingClientRect().left") >= 0
+        browser.press("\ue004")
+        assert browser.run(focus) == ["INPUT", "url", "solid", 3]
+        browser.press("/articles/s5/\ue007")
+        assert (
+            browser.run("return document.querySelector('.sitemaps09 h2').textContent") == "In the sitemap"
+        )
+        assert browser.run("return document.title").startswith("In the sitemap | ")
+        assert browser.run("return document.querySelector('input').value") == "/articles/s5/"
+        assert browser.errors() == []
+
+
+@pytest.mark.usefixtures("exported")
+def test_the_plot_has_a_title_a_description_and_a_table(browser: Browser) -> None:
+    with opened(browser, "/admin/sitemaps/", admin=True):
+        role, labels, bars, opens = browser.run(
+            """const plot = document.querySelector("svg.sitemaps09-plot");
+            const labels = plot.getAttribute("aria-labelledby").split(" ")
+              .map(id => document.getElementById(id).textContent);
+            const details = document.querySelector("details:has(table)");
+            details.querySelector("summary").click();
+            return [plot.getAttribute("role"), labels, plot.querySelectorAll("rect").length,
+              details.querySelector("table").getBoundingClientRect().height];"""
+        )
+        assert role == "img"
+        assert labels[0] == "Freshness of the exported pages"
+        assert labels[1].startswith("6 pages by the age of their newest lastmod. within 1 day: 2")
+        assert bars == 4
+        assert opens > 50

@@ -101,6 +101,12 @@ class Browser:
         """Click on the first element of this name."""
         self.driver.find_element("tag name", name).click()
 
+    def press(self, keys: str) -> None:
+        """Type keys into the element that has the focus."""
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(keys).perform()
+
     def log_in(self, address: str, client: Any) -> None:
         """Use the session of a test client on a site."""
         self.open(f"{address}/robots.txt")
