@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.urls import ResolverMatch
 
@@ -41,13 +40,16 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
         location = protocol.uri(text.strip())
         location = f"{base}{location}" if location[0] == "/" else location
         host = protocol.origin(location)
+        # Without the default port of the scheme.
+        path = location.partition("://")[2].partition("/")[2]
+        location = f"{host}/{path}"
     except ValueError as error:
         return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
     notes = []
     declarations = dict(sections.native_mapping().items())
     own_host = protocol.origin(str(base))
     if host.domain == own_host.domain and host.scheme != own_host.scheme:
-        location = f"{own_host.scheme}{location.removeprefix(host.scheme)}"
+        location = f"{own_host}/{path}"
         notes.append(f"The sitemap is for {base}, so this URL was looked up with {own_host.scheme}.")
     elif host != own_host:
         declarations = _on_host(host, declarations, base)
@@ -55,13 +57,8 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
             reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
             return Answer(location, "elsewhere", reasons=[reason])
     with site_locale():
-        lookup = _Lookup(location, base, export, resolve_path(_path(location)), notes)
+        lookup = _Lookup(location, base, export, resolve_path(f"/{path}"), notes)
         return lookup.answer(declarations)
-
-
-def _path(location: str) -> str:
-    parts = urlsplit(location)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dict[str, Section]:
@@ -115,12 +112,13 @@ class _Lookup:
         name, published = self._published_page(row, location)
         if is_listed:
             if published is not None:
-                is_same = row.entry == published or name.endswith(".txt")
-                verdict: Verdict = "listed" if is_same else "changed"
+                verdict: Verdict = "listed" if row.entry == published else "changed"
+            elif row.row.is_listed is None:
+                verdict = "absent"
             elif self.export.root is None:
                 verdict, name = "live", self._live_page(row)
             else:
-                verdict = "new" if row.row.is_listed else "absent"
+                verdict = "new"
         elif published is not None:
             verdict = "leaving"
         else:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from importlib.resources import files
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
@@ -21,7 +24,23 @@ from django_sitemaps09.views.responses import current_base
 _MAX_QUERY = 5_000
 
 
+def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Decorate a view: an invalid declaration or setting becomes a page with the message."""
+
+    @wraps(view)
+    def respond(request: HttpRequest) -> HttpResponse:
+        try:
+            return view(request)
+        except ImproperlyConfigured as error:
+            response = _page(request, "error", {"title": "Sitemaps", "error": str(error)})
+            response.status_code = 500
+            return response
+
+    return respond
+
+
 @for_staff
+@_with_errors
 def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
     base = current_base(request)
@@ -43,6 +62,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @for_staff
+@_with_errors
 def url(request: HttpRequest) -> HttpResponse:
     """Return the answer whether the URL in the parameter `url` is in the sitemap."""
     text = request.GET.get("url", "")[:_MAX_QUERY]
