@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Protocol
 
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.stores import Store
 
 
 class AuditFinding(Protocol):
@@ -30,12 +29,12 @@ class AuditReport(Protocol):
     findings: Sequence[AuditFinding]
 
 
-def last_audit(base: Base, state: Store | None) -> AuditReport | None:
+def last_audit(base: Base) -> AuditReport | None:
     """Return the report of the last audit of a host, or `None` if there was none."""
-    # JOIN AFTER THE MERGE of django_sitemaps09.audit: import last_report() above, and pass its arguments.
+    # TO JOIN AFTER THE MERGE of `django_sitemaps09.audit`: import `last_report` at the top of this module.
     try:
         audit = import_module("django_sitemaps09.audit")
     except ImportError:
         return None
-    report: AuditReport | None = audit.last_report(base, state)
+    report: AuditReport | None = audit.last_report(base_url=str(base))
     return report

@@ -91,7 +91,7 @@ def overview(base: Base, export: ExportState) -> Overview:
         removed=0 if export.root is None else len(export.root.removed),
         runs=runs,
         skipped=_skipped(runs, names),
-        audit=last_audit(base, export.state),
+        audit=last_audit(base),
     )
 
 

@@ -225,7 +225,7 @@ class TestHostileContent:
             documents=4,
             findings=[finding],
         )
-        module = SimpleNamespace(last_report=lambda base, state: report)
+        module = SimpleNamespace(last_report=lambda base_url: report)
         monkeypatch.setattr(audits, "import_module", lambda name: module)
         read = page(client, root)
         assert read.text.count(HOSTILE) == 4
