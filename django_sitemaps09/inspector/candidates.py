@@ -1,8 +1,10 @@
-"""Find the sections that can contain a URL: its path is resolved, and compared with their locations."""
+"""Find the sections that can contain a URL: its path is matched with the patterns of their locations."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from contextlib import suppress
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from django.db.models import F, Model
@@ -11,44 +13,62 @@ from django.utils import translation
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.reverse_templates import Candidate
 from django_sitemaps09.routes import Route, is_expression
 
 
-def resolve_path(location: str) -> ResolverMatch | None:
-    """Return the view of a path, which can have a query; `None` if the URLconf does not have the path."""
-    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
-    if not path.startswith(prefix):
-        return None
-    path = f"/{path.removeprefix(prefix)}"
-    # Patterns of i18n_patterns() only match in the language of their prefix.
-    with translation.override(translation.get_language_from_path(path) or conf.language):
-        try:
-            return resolve(path)
-        except Resolver404:
-            return None
+class ResolvedPath(NamedTuple):
+    """Path without escapes and query, with its language and its view.
 
-
-def route_conditions(route: Route, match: ResolverMatch) -> dict[str, Any] | None:
-    """Return conditions for the rows that have the matched path; `None` if the route has other paths.
-
-    The names of the conditions are the aliases of the expressions in the route.
+    `match` is `None` if the URLconf does not have the path.
     """
-    if isinstance(route.viewname, str):
-        # A namespace can be that of an app or of an instance, so the found location is compared later.
-        if route.viewname.rpartition(":")[2] != match.url_name:
-            return None
-    elif route.viewname is not match.func:
-        return None
-    if route.args:
-        captured_values = match.args or tuple(_captured(match).values())
-        if len(captured_values) != len(route.args):
-            return None
-    else:
-        if not route.kwargs.keys() <= match.kwargs.keys():
-            return None
-        captured_values = tuple(match.kwargs[name] for name in route.kwargs)
+
+    path: str
+    language: str
+    match: ResolverMatch | None
+
+
+def resolve_path(location: str) -> ResolvedPath:
+    """Resolve a path, which can have a query."""
+    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
+    path_info = f"/{path.removeprefix(prefix)}"
+    # Patterns of i18n_patterns() only match in the language of their prefix.
+    language = translation.get_language_from_path(path_info) or conf.language
+    match = None
+    if path.startswith(prefix):
+        with translation.override(language), suppress(Resolver404):
+            match = resolve(path_info)
+    return ResolvedPath(path, language, match)
+
+
+def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
+    """Return conditions for the rows that have a path; `None` if the route has other paths.
+
+    The names of the conditions are the aliases of the expressions in the route. The path is matched with
+    the patterns of the route: the URLconf can have another view for it before these.
+    """
+    with translation.override(resolved.language):
+        for candidate in route.compiled().candidates:
+            match = candidate.regex.search(resolved.path)
+            conditions = None if match is None else _conditions(route, candidate, match)
+            if conditions is not None:
+                return conditions
+    return None
+
+
+def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dict[str, Any] | None:
+    captured_texts: dict[str, Any] = match.groupdict()
+    if not captured_texts:
+        # Django names the groups without a name like this.
+        captured_texts = {f"_{position}": text for position, text in enumerate(match.groups())}
     conditions: dict[str, Any] = {}
-    for declared_value, value in zip(route.values, captured_values, strict=True):
+    for name, declared_value in zip(candidate.names, route.values, strict=True):
+        value = captured_texts.get(name, candidate.defaults.get(name))
+        if name in captured_texts and name in candidate.converters:
+            try:
+                value = candidate.converters[name].to_python(value)
+            except ValueError:
+                return None
         if is_expression(declared_value):
             conditions[alias("location", len(conditions))] = value
         elif str(declared_value) != str(value):

@@ -1,8 +1,8 @@
 """Answer whether a URL is in the sitemap, in which file, and if not, why not.
 
-The path is resolved in the URLconf and compared with the locations of each section. A section whose
-location has this pattern is filtered by the captured values, with a few small queries. Sections that cannot
-be filtered are searched in their exported files, up to a bound.
+The path is matched with the patterns that are the locations of sections. If one matches, the section is
+filtered by the captured values, with a few small queries. Sections that cannot be filtered are searched in
+their exported files, up to a bound.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from django.urls import ResolverMatch
-
 from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, reason_of
@@ -22,7 +20,7 @@ from django_sitemaps09.filenames import page_name, parse_page_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer, Verdict
-from django_sitemaps09.inspector.candidates import resolve_path
+from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
 from django_sitemaps09.inspector.export_state import ExportState
 from django_sitemaps09.inspector.published_entries import Search
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, key_text, look_up_row
@@ -37,7 +35,8 @@ logger = logging.getLogger(__name__)
 def look_up(text: str, base: Base, export: ExportState) -> Answer:
     """Return the answer for a URL or a path that a person has typed."""
     try:
-        location = protocol.uri(text.strip())
+        text = text.strip()
+        location = protocol.uri(f"{base.scheme}://{text}" if text.startswith(f"{base.domain}/") else text)
         location = f"{base}{location}" if location[0] == "/" else location
         host = protocol.origin(location)
         # Without the default port of the scheme.
@@ -77,12 +76,12 @@ def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dic
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """Lookup of one URL. `match` is the view of its path, and `notes` say how far the search went."""
+    """Lookup of one URL, whose path is `resolved`. `notes` say how far the search went."""
 
     location: str
     base: Base
     export: ExportState
-    match: ResolverMatch | None
+    resolved: ResolvedPath
     notes: list[str] = field(default_factory=list)
 
     def answer(self, declarations: Mapping[str, Section]) -> Answer:
@@ -92,7 +91,7 @@ class _Lookup:
                 with savepoints():
                     sitemap: Any = sections.bind(section, self.base.domain)
                     record = self.export.record(name)
-                    lookup = look_up_row(name, sitemap, self.base, self.match, record, self.location)
+                    lookup = look_up_row(name, sitemap, self.base, self.resolved, record, self.location)
             except Exception as error:  # noqa: BLE001 a project's section can raise anything
                 self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
                 continue
@@ -188,7 +187,7 @@ class _Lookup:
         wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
         filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
         # If the URLconf has changed, any section can contain the URL.
-        others = [] if self.match is not None else [name for name in lookups if name not in wholes]
+        others = [] if self.resolved.match is not None else [name for name in lookups if name not in wholes]
         root = self.export.root
         undeclared = [] if root is None else [name for name in root.files if name not in lookups]
         removed = {} if root is None else dict(root.removed)
@@ -237,11 +236,12 @@ class _Lookup:
 
     def _absent(self, filtered: list[str], wholes: list[str], result: Search) -> Answer:
         reasons = []
-        if self.match is None:
+        if self.resolved.match is None:
             reasons.append("The path is unknown to the URLconf.")
         elif not filtered:
-            view = excerpt(self.match.view_name)
-            reasons.append(f"The path belongs to the view {view!r}, which no section has as its location.")
+            view = excerpt(self.resolved.match.view_name)
+            rest = "." if wholes else ", which no section has as its location."
+            reasons.append(f"The path belongs to the view {view!r}{rest}")
         reasons += [f"Section {name!r} has no row with the values of this URL." for name in filtered]
         if result.files:
             reasons.append(f"It is not in the {result.files:,} exported files that were searched.")

@@ -20,6 +20,7 @@ from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.views import page_maps
+from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
@@ -116,9 +117,10 @@ def _section(
         return SectionOverview(name, None, exported, ages, is_declared=False, error=error)
     sitemap_name, live_pages = None, None
     try:
-        sitemap: Any = sections.bind(declarations[name], base.domain)
-        sitemap_name = f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
-        live_pages = _live_pages(name, sitemap, base, record)
+        with savepoints():
+            sitemap: Any = sections.bind(declarations[name], base.domain)
+            sitemap_name = f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
+            live_pages = _live_pages(name, sitemap, base, record)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         error = reason_of(section_error)
     return SectionOverview(name, sitemap_name, exported, ages, live_pages, error=error)

@@ -8,14 +8,18 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ValidationError
 from django.db.models import F
-from django.urls import ResolverMatch
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.formats import FormatName
 from django_sitemaps09.inspector.answers import Entry, entries_of_item
-from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, route_conditions
+from django_sitemaps09.inspector.candidates import (
+    ResolvedPath,
+    column_conditions,
+    field_conditions,
+    route_conditions,
+)
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route
@@ -62,11 +66,11 @@ def look_up_row(
     name: str,
     sitemap: Any,
     base: Base,
-    match: ResolverMatch | None,
+    resolved: ResolvedPath,
     record: SectionRecord | None,
     location: str,
 ) -> SectionLookup:
-    """Look up a URL in the rows of a section. `match` is the view of its path.
+    """Look up a URL in the rows of a section. `resolved` is its path.
 
     Without key ranges, `items()` can be a list of all rows. So it is only called for model sitemaps, for
     sections that were exported by key ranges, and for the sections of views without arguments.
@@ -79,7 +83,7 @@ def look_up_row(
         row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
         return SectionLookup(row is not None, row)
     is_route = isinstance(sitemap.location, Route)
-    conditions = None if match is None or not is_route else route_conditions(sitemap.location, match)
+    conditions = route_conditions(sitemap.location, resolved) if is_route else None
     if is_route and conditions is None:
         return _NO_MATCH
     if not isinstance(sitemap, ModelSitemap) and (record is None or not record.has_key_ranges):
@@ -89,8 +93,8 @@ def look_up_row(
         return _NEEDS_SEARCH
     if conditions is None and isinstance(sitemap.location, F):
         conditions = column_conditions(source.bare_rows.model, sitemap.location, location)
-    elif conditions is None and match is not None and callable(sitemap.location):
-        conditions = field_conditions(source.bare_rows.model, match)
+    elif conditions is None and resolved.match is not None and callable(sitemap.location):
+        conditions = field_conditions(source.bare_rows.model, resolved.match)
     if conditions is None:
         return _NEEDS_SEARCH
     rows = list(_live_rows(name, source, conditions, location, is_exact=is_route))
