@@ -8,9 +8,10 @@ their exported files, up to a bound.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import chain
 from typing import Any
 
 from django_sitemaps09 import protocol, sections, sources
@@ -44,19 +45,22 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
         location = f"{host}/{path}"
     except ValueError as error:
         return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
-    notes = []
+    notes: list[str] = []
+    names = () if export.root is None else export.root.files
     declarations = dict(sections.native_mapping().items())
+    undeclared = [name for name in names if name not in declarations]
     own_host = protocol.origin(str(base))
-    if host.domain == own_host.domain and host.scheme != own_host.scheme:
-        location = f"{own_host}/{path}"
-        notes.append(f"The sitemap is for {base}, so this URL was looked up with {own_host.scheme}.")
-    elif host != own_host:
+    if host.domain == own_host.domain:
+        location = f"{base}/{path}"
+        if host.scheme != own_host.scheme:
+            notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
+    else:
         declarations = _on_host(host, declarations, base)
         if not declarations:
             reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
             return Answer(location, "elsewhere", reasons=[reason])
     with site_locale():
-        lookup = _Lookup(location, base, export, resolve_path(f"/{path}"), notes)
+        lookup = _Lookup(location, base, export, resolve_path(f"/{path}"), undeclared, notes)
         return lookup.answer(declarations)
 
 
@@ -76,33 +80,46 @@ def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dic
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """Lookup of one URL, whose path is `resolved`. `notes` say how far the search went."""
+    """Lookup of one URL, whose path is `resolved`.
+
+    `undeclared` has the published sections that are not declared. `notes` say how far the search went.
+    """
 
     location: str
     base: Base
     export: ExportState
     resolved: ResolvedPath
+    undeclared: Collection[str] = ()
     notes: list[str] = field(default_factory=list)
 
     def answer(self, declarations: Mapping[str, Section]) -> Answer:
         lookups: dict[str, SectionLookup] = {}
         for name, section in declarations.items():
-            try:
-                with savepoints():
-                    sitemap: Any = sections.bind(section, self.base.domain)
-                    record = self.export.record(name)
-                    lookup = look_up_row(name, sitemap, self.base, self.resolved, record, self.location)
-            except Exception as error:  # noqa: BLE001 a project's section can raise anything
-                self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
-                continue
-            lookups[name] = lookup
+            lookups[name] = lookup = self._section(name, section)
             if lookup.row is not None and lookup.row.entry is not None and lookup.row.row.is_listed:
                 return self._for_row(lookup.row)
         rows = [lookup.row for lookup in lookups.values() if lookup.row is not None]
-        if rows:
-            # A row that may be listed, then a skipped row, then a row that is filtered out.
-            return self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
-        return self._without_row(lookups)
+        if not rows:
+            return self._without_row(lookups)
+        # A row that may be listed, then a skipped row, then a row that is filtered out.
+        answer = self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
+        if answer.published is None:
+            # Another section can list the URL.
+            wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
+            result = self._search(self._files(wholes), self.location)
+            if result.name is not None:
+                return self._found(result, wholes)
+        return answer
+
+    def _section(self, name: str, section: Section) -> SectionLookup:
+        try:
+            with savepoints():
+                sitemap: Any = sections.bind(section, self.base.domain)
+                record = self.export.record(name)
+                return look_up_row(name, sitemap, self.base, self.resolved, record, self.location)
+        except Exception as error:  # noqa: BLE001 a project's section can raise anything
+            self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
+        return SectionLookup(can_match=True, needs_search=True)
 
     def _for_row(self, row: LiveRow) -> Answer:
         """Return the answer for an item that has the URL, or would have it."""
@@ -180,7 +197,18 @@ class _Lookup:
             return Search(None, None, 0, is_complete=True)
         result = published_entries.search(self.export.store, names, location)
         self.notes.extend(f"{problem}." for problem in result.problems)
+        if not result.is_complete:
+            self.notes.append(
+                f"The search ended after {result.files:,} files. Other files may contain the URL."
+            )
         return result
+
+    def _files(self, names: Iterable[str]) -> Iterator[str]:
+        for name in names:
+            try:
+                yield from self.export.file_names(name)
+            except Exception as error:  # noqa: BLE001 each storage raises its own errors
+                self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
 
     def _without_row(self, lookups: Mapping[str, SectionLookup]) -> Answer:
         """Search the exported files of the sections that may contain the URL, and then removed files."""
@@ -188,29 +216,37 @@ class _Lookup:
         filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
         # If the URLconf has changed, any section can contain the URL.
         others = [] if self.resolved.match is not None else [name for name in lookups if name not in wholes]
-        root = self.export.root
-        undeclared = [] if root is None else [name for name in root.files if name not in lookups]
-        removed = {} if root is None else dict(root.removed)
-        names = list(dict.fromkeys((*filtered, *wholes, *others, *undeclared)))
-        result = self._search(self._files(names, removed), self.location)
+        names = dict.fromkeys((*filtered, *wholes, *others, *self.undeclared))
+        removed_pages = (name for name in self._removed if parse_page_name(name) is not None)
+        result = self._search(chain(self._files(names), removed_pages), self.location)
         if result.name is None:
             return self._absent(filtered, wholes, result)
-        page = parse_page_name(result.name)
+        return self._found(result, wholes)
+
+    @property
+    def _removed(self) -> Mapping[str, float]:
+        """Removed files, with the time of their removal from the index in seconds since 1970."""
+        return {} if self.export.root is None else self.export.root.removed
+
+    def _found(self, result: Search, wholes: Collection[str]) -> Answer:
+        """Return the answer for a URL that was found in an exported file, without its row."""
+        name = result.name or ""
+        page = parse_page_name(name)
         section = page.section if page is not None else None
         reasons = []
         verdict: Verdict = "listed" if section in wholes else "leaving"
-        if result.name in removed:
+        if name in self._removed:
             verdict = "removed"
-            since = datetime.fromtimestamp(removed[result.name], timezone.utc)
+            since = datetime.fromtimestamp(self._removed[name], timezone.utc)
             reasons.append(
-                f"No index has listed {result.name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
+                f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
                 f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."
             )
         elif verdict == "listed":
             self.notes.append(
                 f"Section {section!r} can only be read as a whole, so its current entry is not shown."
             )
-        elif section in undeclared:
+        elif section in self.undeclared:
             reasons.append(f"Section {section!r} is published, but no longer declared.")
         else:
             reasons.append(f"No row of section {section!r} has this URL any more.")
@@ -219,20 +255,12 @@ class _Lookup:
             self.location,
             verdict,
             section=section,
-            file=result.name,
-            file_url=self._file_url(result.name),
+            file=name,
+            file_url=self._file_url(name),
             published=result.entry,
             reasons=reasons,
             notes=self.notes,
         )
-
-    def _files(self, names: list[str], removed: Mapping[str, float]) -> Iterator[str]:
-        for name in names:
-            try:
-                yield from self.export.file_names(name)
-            except Exception as error:  # noqa: BLE001 each storage raises its own errors
-                self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
-        yield from (name for name in removed if parse_page_name(name) is not None)
 
     def _absent(self, filtered: list[str], wholes: list[str], result: Search) -> Answer:
         reasons = []
@@ -245,10 +273,6 @@ class _Lookup:
         reasons += [f"Section {name!r} has no row with the values of this URL." for name in filtered]
         if result.files:
             reasons.append(f"It is not in the {result.files:,} exported files that were searched.")
-        if not result.is_complete:
-            self.notes.append(
-                f"The search ended after {result.files:,} files. Other files may contain the URL."
-            )
         if wholes and self.export.root is None:
             self.notes.append(
                 f"These sections were not searched, because they are not exported: {', '.join(wholes)}."

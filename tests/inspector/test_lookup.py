@@ -174,6 +174,31 @@ class TestASectionWithARoute:
         answer = asked("/articles/s15/")
         assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in answer.notes
 
+        # Its row cannot be read, but its file can.
+        assert (answer.verdict, answer.section) == ("listed", "articles")
+
+    def test_does_not_hide_another_section_that_lists_the_url(self, register: Callable[..., None]) -> None:
+        class Same(Numbers):
+            def location(self, item: int) -> str:
+                return f"/articles/s{item}/"
+
+        Article.objects.filter(pk=15).update(published=False)
+        register(articles=Articles, same=Same(20))
+        export()
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("listed", "same")
+
+    def test_takes_a_url_without_a_scheme(self) -> None:
+        assert asked("www.example.com/articles/s15/").verdict == "listed"
+
+    @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
+    def test_may_be_on_a_port(self, base: str, configure: Callable[..., None], folder: Path) -> None:
+        configure(BASE_URL=base, ROOT=folder / "other")
+        export()
+        parsed = parse_base(base)
+        answer = look_up(f"{base}/articles/s15/", parsed, ExportState.from_base(parsed))
+        assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
+
     def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
         answer = asked("/articles/s15/")
