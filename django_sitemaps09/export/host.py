@@ -33,6 +33,7 @@ from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 
+
 @dataclass(frozen=True, slots=True)
 class HostExport:
     """Export to one host. Except in a dry run, the host's files are locked.

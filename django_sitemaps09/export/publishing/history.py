@@ -6,13 +6,15 @@ A run that changes nothing, and reports the same problems as before, is not reco
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import SectionReport
+from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
@@ -80,8 +82,8 @@ class RecordedRun(NamedTuple):
     """
 
     started: float
-    seconds: float
     is_published: bool
+    seconds: float = 0.0
     sections: tuple[SectionChange, ...] = ()
     failures: tuple[str, ...] = ()
 
@@ -109,6 +111,34 @@ def _run(values: Sequence[Any]) -> RecordedRun:
         ),
         failures=tuple(map(str, run.failures)),
     )
+
+
+def record_reports(
+    state: Store,
+    run: RecordedRun,
+    reports: Iterable[SectionReport],
+    previous: Mapping[str, SectionRecord],
+    removed: Iterable[str],
+) -> None:
+    """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    The export is complete without it, so an error is only logged.
+    """
+    urls = {name: record.urls for name, record in previous.items()}
+    changes = [
+        SectionChange.from_report(report, urls.get(report.section, 0), is_published=run.is_published)
+        for report in reports
+    ]
+    changes += [
+        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
+        for name in removed
+        if run.is_published and name in previous
+    ]
+    seconds = max(0.0, time.time() - run.started)
+    try:
+        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+    except (ExportError, OSError):
+        logger.exception("%s: the run cannot be added to the history.", state.label)
 
 
 def record_run(state: Store, run: RecordedRun) -> None:

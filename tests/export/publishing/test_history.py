@@ -110,7 +110,7 @@ class TestTheHistory:
     def test_has_a_bound(self, folder: Path) -> None:
         state = state_of(folder)
         for number in range(MAX_RUNS + 5):
-            record_run(state, RecordedRun(float(number), 1.0, True, (SectionChange("a", 0, number, 1, 0),)))
+            record_run(state, RecordedRun(float(number), True, 1.0, (SectionChange("a", 0, number, 1, 0),)))
         runs = read_history(state)
         assert [run.started for run in runs] == [float(n) for n in range(MAX_RUNS + 4, 4, -1)]
 
@@ -143,7 +143,7 @@ class TestTheHistory:
         def fail(*arguments: object) -> None:
             raise ExportError("the storage is full")
 
-        monkeypatch.setattr("django_sitemaps09.export.host.record_run", fail)
+        monkeypatch.setattr("django_sitemaps09.export.publishing.history.record_run", fail)
         with caplog.at_level(logging.ERROR):
             report = export(output=folder, sitemaps={"a": Numbers(3)})
         assert report.published
