@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from django_sitemaps09 import manifest
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing.history import HISTORY
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint
@@ -376,7 +377,14 @@ class TestTheFilesOfTheManifest:
         assert now.files["b"] == past.files["b"]
         files = {*now.files.values(), *past.files.values()}
         assert len(files) == 3
-        assert {path.name for path in state.iterdir()} == {*files, ROOT, BACKUP, "lock", "mine.txt"}
+        assert {path.name for path in state.iterdir()} == {
+            *files,
+            ROOT,
+            BACKUP,
+            HISTORY,
+            "lock",
+            "mine.txt",
+        }
 
     def test_say_of_each_page_what_its_file_says(self, folder: Path) -> None:
         after_two_runs(folder)

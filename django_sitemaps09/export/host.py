@@ -17,6 +17,7 @@ from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as previous_state
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify
+from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
 from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
@@ -100,6 +101,9 @@ class HostExport:
         if stage is not None:
             with self._queued(publication, files_written, index_names):
                 publication.publish(self.publish_target, stage, robots.publish)
+        if self.stage is not None:
+            run = RecordedRun(started.timestamp(), stage is not None, failures=tuple(failures))
+            record_reports(self.publish_target.state, run, reports, old_manifest.sections, options.remove)
         warnings = [] if publication.documents or failures else [_EMPTY]
         warnings += self.queue.warnings if self.queue else []
         warnings += [_ignored(report) for report in reports if report.ignored_keys]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
@@ -130,7 +130,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
     # If clients choose the host, page maps do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(page_maps.HOST)
     map_cache = _cache(DEFAULT_CACHE_ALIAS)
-    export, root, state = _export(base)
+    export, root, _, state = published_export(base)
     section_statuses = []
     for name in names or declarations:
         section_status = _section(name, declarations[name], base, is_cached=map_cache.error is None)
@@ -185,11 +185,24 @@ def _reading(source: Any) -> tuple[Paging, Hooks | None]:
     return "key ranges" if has_key_ranges(source) else "positions", hooks
 
 
-def _export(base: Base) -> tuple[ExportStatus | None, Manifest | None, Store | None]:
-    """Return the status of the export for a host, the root of its manifest, and its state."""
+class PublishedExport(NamedTuple):
+    """Export for a host: its status, the root of its manifest, and the stores of its files and its state.
+
+    All are `None` if the settings name no target. `root` is also `None` if nothing is published, and if the
+    manifest cannot be read.
+    """
+
+    status: ExportStatus | None = None
+    root: Manifest | None = None
+    store: Store | None = None
+    state: Store | None = None
+
+
+def published_export(base: Base) -> PublishedExport:
+    """Return the export for a host. Errors of the storage are part of its status."""
     if not exported.is_configured():
-        return None, None, None
-    export_status, root, state = ExportStatus(), None, None
+        return PublishedExport()
+    export_status, root, target, state = ExportStatus(), None, None, None
     try:
         for folder in (stores.host_folder(base), ""):
             target = stores.target_store(None, folder)
@@ -200,9 +213,10 @@ def _export(base: Base) -> tuple[ExportStatus | None, Manifest | None, Store | N
                 export_status = replace(export_status, run=root.run, started=_started(root.run))
                 break
         is_unfinished = state is not None and read_journal(state) is not None
-        return replace(export_status, is_unfinished=is_unfinished), root, state
+        export_status = replace(export_status, is_unfinished=is_unfinished)
     except Exception as error:  # noqa: BLE001 each storage raises its own errors
-        return replace(export_status, error=reason_of(error)), root, state
+        export_status = replace(export_status, error=reason_of(error))
+    return PublishedExport(export_status, root, target, state)
 
 
 def _started(run: str) -> datetime | None:

@@ -11,6 +11,7 @@ from django_sitemaps09.sources.compile import (
     live_pages,
     page_limits,
     page_map,
+    ranged_source,
     rows_on_page,
     source,
 )
@@ -19,25 +20,31 @@ from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide, live_num
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows.unreadable import UNREADABLE
+from django_sitemaps09.sources.single_rows import FoundRow, find_rows, page_index, row_batch
 from django_sitemaps09.sources.sites import HostSite, site_for
 
 __all__ = [
     "LIVE_NUMBERS",
     "UNREADABLE",
+    "FoundRow",
     "HostSite",
     "QuerySource",
     "Source",
     "UrlsSource",
     "digest",
     "divide",
+    "find_rows",
     "has_key_ranges",
     "is_compiled",
     "is_shareable",
     "live_number",
     "live_pages",
+    "page_index",
     "page_limits",
     "page_map",
     "page_size",
+    "ranged_source",
+    "row_batch",
     "rows_on_page",
     "site_for",
     "source",

@@ -26,7 +26,7 @@ from django_sitemaps09.sources.live_bounds import divide
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.rangeable import ranged_rows
+from django_sitemaps09.sources.rows.rangeable import RangedRows, ranged_rows
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05
@@ -120,6 +120,27 @@ def source(
     sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
         return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
+    declaration, limit = _declared(name, sitemap, bases, limits)
+    items = sitemap.items()
+    rows = _ranged_rows(items, declaration)
+    if rows is None:
+        return PositionSource.from_items(items, declaration, limit, using)
+    # A router can select another replica for each query, so the database is fixed here.
+    return QuerySource.from_rows(name, rows.using(using), declaration, limit)
+
+
+def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QuerySource | None:
+    """Return the source of a compiled sitemap that `bind()` returned; `None` if it has no key ranges.
+
+    Unlike `source()`, this never counts or reads items, unless `items()` itself does.
+    """
+    declaration, limit = _declared(name, sitemap, (base,), limits)
+    rows = _ranged_rows(sitemap.items(), declaration)
+    return None if rows is None else QuerySource.from_rows(name, rows.using(None), declaration, limit)
+
+
+def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) -> tuple[Declaration, int]:
+    """Return the declaration of a sitemap, and the number of entries on a page."""
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} must be 'http' or 'https', "
@@ -129,14 +150,13 @@ def source(
     declaration = Declaration.from_sitemap(
         sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
     )
-    limit = _limit(name, sitemap, limits)
-    items = sitemap.items()
+    return declaration, _limit(name, sitemap, limits)
+
+
+def _ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     # Pages of news are refilled in each export, so that their number does not grow.
-    rows = None if isinstance(sitemap, NewsSitemap) else ranged_rows(items, declaration)
-    if rows is None:
-        return PositionSource.from_items(items, declaration, limit, using)
-    # A router can select another replica for each query, so the database is fixed here.
-    return QuerySource.from_rows(name, rows.using(using), declaration, limit)
+    is_news = isinstance(declaration.sitemap, NewsSitemap)
+    return None if is_news else ranged_rows(items, declaration)
 
 
 def has_key_ranges(source: object) -> TypeGuard[QuerySource]:

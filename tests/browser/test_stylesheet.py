@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from django.test import override_settings
 from django_sitemaps09 import Alternate, Extension, Image, News, Sitemap, Video
 from django_sitemaps09.export import export
 from django_sitemaps09.writer import Destination, page_format, write_documents
-from tests.support.browsers import SECONDS, Browser, serving
+from tests.support.browsers import SECONDS, Browser, contrast, luminance, serving
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
@@ -109,20 +108,6 @@ return {
   window: innerWidth,
 };
 """
-
-
-def luminance(color: str) -> float:
-    """Return the relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
-    parts = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted(map(luminance, (one, other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 def check(seen: dict[str, Any], scheme: str) -> None:

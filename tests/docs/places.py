@@ -46,6 +46,8 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/readable-in-a-browser.md", "Readable in a browser", "xml"): 1,
         Place("docs/howto/readable-in-a-browser.md", "Use a stylesheet of your own", "python"): 1,
         Place("docs/howto/verify.md", "In Python", "python"): 1,
+        Place("docs/howto/inspector.md", "Inspect sitemaps in the admin", "python"): 1,
+        Place("docs/howto/inspector.md", "Who may use it", "python"): 1,
         Place("docs/howto/ci.md", "Continuous integration", "python"): 1,
         Place("docs/howto/audit.md", "Validate a sitemap", "text"): 1,
         Place("docs/howto/audit.md", "In CI", "python"): 1,

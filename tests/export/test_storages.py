@@ -82,6 +82,7 @@ class TestAStorageInMemory:
         run(*range(24))
         own = {name for name in saved("sitemaps") if "/" in name}
         assert {name.partition("-")[0] for name in own} == {
+            ".sitemaps09/history.json",
             ".sitemaps09/manifest.json",
             ".sitemaps09/manifest.json.bak",
             ".sitemaps09/section",

@@ -148,7 +148,7 @@ class TestWhatIsNotPublished:
 def kept_state(folder: Path) -> list[str]:
     manifest = manifests.read_root(stores.state_store(stores.target_store(folder)))
     assert manifest is not None
-    return sorted(["lock", "manifest.json", *manifest.files.values()])
+    return sorted(["history.json", "lock", "manifest.json", *manifest.files.values()])
 
 
 @pytest.mark.django_db

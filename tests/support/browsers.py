@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -55,6 +57,21 @@ def serving(folder: Path) -> Iterator[str]:
             thread.join()
 
 
+def luminance(color: str) -> float:
+    """Return the relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
+    parts = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colors, as WCAG 2 defines it."""
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
 class Browser:
     """Chromium, driven by chromedriver."""
 
@@ -84,6 +101,30 @@ class Browser:
         """Click on the first element of this name."""
         self.driver.find_element("tag name", name).click()
 
+    def press(self, keys: str) -> None:
+        """Type keys into the element that has the focus."""
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(keys).perform()
+
+    def log_in(self, address: str, client: Any) -> None:
+        """Use the session of a test client on a site."""
+        self.open(f"{address}/robots.txt")
+        self.driver.delete_all_cookies()
+        session = client.cookies.get("sessionid")
+        if session is not None:
+            self.driver.add_cookie({"name": "sessionid", "value": session.value})
+
+    def errors(self) -> list[str]:
+        """Return the messages in the console since the last call, such as violations of a policy."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def full_screenshot(self) -> bytes:
+        """Return an image of the whole page, also below the window."""
+        options = {"captureBeyondViewport": True}
+        image = self.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+        return b64decode(image)
+
     def screenshot(self) -> bytes:
         image: bytes = self.driver.get_screenshot_as_png()
         return image
@@ -100,6 +141,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
     options = ChromeOptions()
     options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     driver = Chrome(options=options, service=ChromeService(DRIVER))

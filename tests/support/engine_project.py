@@ -480,9 +480,9 @@ def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Return the files of the state folder except the lock, the manifests and their sections."""
+    """Return the files of the state folder except lock, history, manifests and their sections."""
     state = folder / ".sitemaps09"
-    known = {"lock"}
+    known = {"lock", "history.json"}
     for root in state.glob("manifest.json*"):
         known |= {root.name, *json.loads(root.read_text())["sections"].values()}
     return [found.name for found in state.iterdir() if found.name not in known]

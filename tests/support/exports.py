@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.export.publishing.history import HISTORY
 from django_sitemaps09.manifest import BACKUP
 from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
@@ -133,9 +134,9 @@ def numbers(count: int, start: int = 0) -> list[str]:
 
 
 def run_folders(folder: Path) -> list[str]:
-    """Return the files of the state folder except the lock, the manifests and their sections."""
+    """Return the files of the state folder except lock, history, manifests and their sections."""
     state = folder / STATE
-    known = {"lock"}
+    known = {"lock", HISTORY}
     for root in (MANIFEST, BACKUP):
         if (state / root).exists():
             known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}

@@ -13,6 +13,7 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, manifest
 from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing.history import HISTORY
 from django_sitemaps09.manifest import BACKUP, ROOT, Manifest
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
@@ -76,10 +77,13 @@ def paths(folder: Path) -> list[str]:
 
 
 def touched(folder: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Return the state of all files in a folder. It differs after each write, even of the same bytes."""
+    """Return the state of the files in a folder. It differs after each write, even of the same bytes.
+
+    The history is not part of it: it also has runs that changed nothing because they failed.
+    """
     found = {}
     for path in folder.iterdir():
-        if path.is_file():
+        if path.is_file() and path.name != HISTORY:
             status = path.stat()
             found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino)
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 SECONDS = 30
 
@@ -16,10 +17,24 @@ class Quiet(WSGIRequestHandler):
         """Print nothing."""
 
 
+class BrowserServer(ThreadingMixIn, WSGIServer):
+    """Server with a thread for each connection: a browser opens connections that it may never use."""
+
+    daemon_threads = False
+
+    def get_request(self) -> Any:
+        request, address = super().get_request()
+        request.settimeout(2)
+        return request, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing about connections that the browser does not use."""
+
+
 @contextmanager
-def serve(application: Any) -> Iterator[str]:
+def serve(application: Any, server_class: type[WSGIServer] = WSGIServer) -> Iterator[str]:
     """Serve an application, and yield the address."""
-    with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
+    with make_server("127.0.0.1", 0, application, server_class, Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

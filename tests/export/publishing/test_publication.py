@@ -14,6 +14,7 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing.history import HISTORY
 from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
@@ -351,8 +352,9 @@ class TestTheOrderOfPublishing:
         assert steps[20:23] == ["content", "robots.txt", public]
         # All of this happens before the manifest records the publication.
         assert steps[23:26] == ["content", MANIFEST, own]
+        assert steps[26:30] == [own, "content", HISTORY, own]
         # At the end, the folder of the run is moved and then removed.
-        assert {step for step in steps[26:] if not step.startswith("tmp-")} <= {public, own}
+        assert {step for step in steps[30:] if not step.startswith("tmp-")} <= {public, own}
 
     def test_leaves_at_every_step_an_index_that_names_whole_files(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
@@ -372,5 +374,5 @@ class TestTheOrderOfPublishing:
         monkeypatch.setattr(Path, "replace", watched)
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(9)})
         # In `a`, one page shrinks and two are removed. In `b`, one page grows and four are new.
-        pages, index, sections_and_journal, manifests, run_folder = 1 + 5, 1, 2 + 1, 2, 1
-        assert steps == pages + index + sections_and_journal + manifests + run_folder
+        pages, index, sections_and_journal, manifests, run_folder, history = 1 + 5, 1, 2 + 1, 2, 1, 1
+        assert steps == pages + index + sections_and_journal + manifests + run_folder + history

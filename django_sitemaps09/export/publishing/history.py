@@ -1,0 +1,176 @@
+"""History of exports, a file beside the manifest: what the last runs changed, skipped or failed to do.
+
+A run that changes nothing, and reports the same problems as before, is not recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.entries import ItemError, excerpt
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.report import SectionReport
+from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.stores import Store
+
+logger = logging.getLogger(__name__)
+
+HISTORY = "history.json"
+#: Maximum number of recorded runs. Older runs are forgotten.
+MAX_RUNS = 50
+_FORMAT = 1
+_MAX_BYTES = 20_000_000
+# Maximum number of skipped items and elements that are recorded for a section of a run.
+_MAX_ERRORS = 10
+
+
+class SectionChange(NamedTuple):
+    """Changes to a section in one run. `before` and `urls` are its numbers of URLs.
+
+    `is_complete` is true if all pages were rendered, so `errors` misses no skipped item of a kept page.
+    """
+
+    section: str
+    before: int
+    urls: int
+    written: int
+    removed: int
+    skipped_items: int = 0
+    errors: tuple[ItemError, ...] = ()
+    failure: str | None = None
+    is_complete: bool = True
+
+    @classmethod
+    def from_report(cls, report: SectionReport, before: int, *, is_published: bool) -> SectionChange:
+        """Return the changes in a report. If nothing was published, the report counts what would change."""
+        return cls(
+            section=report.section,
+            before=before,
+            urls=report.urls if is_published else before,
+            written=report.written if is_published else 0,
+            removed=report.removed if is_published else 0,
+            skipped_items=report.skipped_items,
+            errors=tuple(
+                ItemError(*(excerpt(text) for text in error)) for error in report.errors[:_MAX_ERRORS]
+            ),
+            failure=None if report.failure is None else excerpt(report.failure),
+            is_complete=report.failure is None and report.skipped == 0,
+        )
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self.written or self.removed or self.urls != self.before)
+
+    @property
+    def problems(self) -> tuple[object, ...]:
+        return self.skipped_items, self.errors, self.failure
+
+    @property
+    def has_problems(self) -> bool:
+        return bool(self.skipped_items or self.errors or self.failure)
+
+
+class RecordedRun(NamedTuple):
+    """Run of an export on one host. `started` is in seconds since 1970.
+
+    `sections` has only sections that changed, or whose problems changed. `failures` are all failures of the
+    run, also those of sections.
+    """
+
+    started: float
+    is_published: bool
+    seconds: float = 0.0
+    sections: tuple[SectionChange, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+def read_history(state: Store) -> list[RecordedRun]:
+    """Return the recorded runs, the newest one first. A damaged file counts as an empty history."""
+    try:
+        content = state.read(HISTORY, _MAX_BYTES)
+        document = {} if content is None else manifests.unseal(content)
+        return [_run(run) for run in document["runs"]] if document.get("format") == _FORMAT else []
+    except (ExportError, *manifests.PARSE_ERRORS) as error:
+        logger.warning("%s: %s cannot be read: %s", state.label, HISTORY, excerpt(error))
+        return []
+
+
+def _run(values: Sequence[Any]) -> RecordedRun:
+    run = RecordedRun(*values)
+    sections = (SectionChange(*section) for section in run.sections)
+    return run._replace(
+        started=float(run.started),
+        seconds=float(run.seconds),
+        sections=tuple(
+            section._replace(errors=tuple(ItemError(*map(str, error)) for error in section.errors))
+            for section in sections
+        ),
+        failures=tuple(map(str, run.failures)),
+    )
+
+
+def record_reports(
+    state: Store,
+    run: RecordedRun,
+    reports: Iterable[SectionReport],
+    previous: Mapping[str, SectionRecord],
+    removed: Iterable[str],
+) -> None:
+    """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    The export is complete without it, so an error is only logged.
+    """
+    urls = {name: record.urls for name, record in previous.items()}
+    changes = [
+        SectionChange.from_report(report, urls.get(report.section, 0), is_published=run.is_published)
+        for report in reports
+    ]
+    changes += [
+        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
+        for name in removed
+        if run.is_published and name in previous
+    ]
+    seconds = max(0.0, time.time() - run.started)
+    try:
+        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+    except (ExportError, OSError):
+        logger.exception("%s: the run cannot be added to the history.", state.label)
+
+
+def record_run(state: Store, run: RecordedRun) -> None:
+    """Add a run to the history, and forget the oldest runs. Write nothing if it has nothing new."""
+    runs = read_history(state)
+    notable_sections = tuple(section for section in run.sections if _is_notable(section, runs))
+    failures = tuple(excerpt(failure) for failure in run.failures[:_MAX_ERRORS])
+    if not notable_sections and failures == (runs[0].failures if runs else ()):
+        return
+    run = run._replace(sections=notable_sections, failures=failures)
+    document = {"format": _FORMAT, "runs": [run, *runs[: MAX_RUNS - 1]]}
+    state.write(HISTORY, manifests.seal(document))
+
+
+def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:
+    """Return whether a section changed, or has other problems than in the last run that recorded it."""
+    if change.has_changed:
+        return True
+    if not change.is_complete and not change.has_problems:
+        # The pages with the problems may not have been rendered.
+        return False
+    last_problems = next(
+        (last.problems for _, last in section_changes(runs, change.section)), (0, (), None)
+    )
+    return change.problems != last_problems
+
+
+def section_changes(
+    runs: Sequence[RecordedRun], section: str
+) -> Iterator[tuple[RecordedRun, SectionChange]]:
+    """Yield the runs that recorded a section, with its changes, the newest one first."""
+    for run in runs:
+        for change in run.sections:
+            if change.section == section:
+                yield run, change

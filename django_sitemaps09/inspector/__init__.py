@@ -1,0 +1,4 @@
+"""The inspector: pages for staff that show the state of the sitemaps, and look up single URLs.
+
+Include `django_sitemaps09.inspector.urls` in the project's URLs.
+"""

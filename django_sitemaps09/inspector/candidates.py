@@ -1,0 +1,113 @@
+"""Find the sections that can contain a URL: its path is matched with the patterns of their locations."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from django.db.models import F, Model
+from django.urls import Resolver404, ResolverMatch, get_script_prefix, resolve
+from django.utils import translation
+
+from django_sitemaps09.conf import conf
+from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.reverse_templates import Candidate
+from django_sitemaps09.routes import Route, is_expression
+
+
+class ResolvedPath(NamedTuple):
+    """Path without escapes and query, with its language and its view.
+
+    `match` is `None` if the URLconf does not have the path.
+    """
+
+    path: str
+    language: str
+    match: ResolverMatch | None
+
+
+def resolve_path(location: str) -> ResolvedPath:
+    """Resolve a path, which can have a query."""
+    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
+    path_info = f"/{path.removeprefix(prefix)}"
+    # Patterns of i18n_patterns() only match in the language of their prefix.
+    language = translation.get_language_from_path(path_info) or conf.language
+    match = None
+    if path.startswith(prefix):
+        with translation.override(language), suppress(Resolver404):
+            match = resolve(path_info)
+    return ResolvedPath(path, language, match)
+
+
+def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
+    """Return conditions for the rows that have a path; `None` if the route has other paths.
+
+    The names of the conditions are the aliases of the expressions in the route. The path is matched with
+    the patterns of the route: the URLconf can have another view for it before these.
+    """
+    with translation.override(resolved.language):
+        for candidate in route.compiled().candidates:
+            match = candidate.regex.search(resolved.path)
+            conditions = None if match is None else _conditions(route, candidate, match)
+            if conditions is not None:
+                return conditions
+    return None
+
+
+def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dict[str, Any] | None:
+    captured_texts: dict[str, Any] = match.groupdict()
+    if not captured_texts:
+        # Django names the groups without a name like this.
+        captured_texts = {f"_{position}": text for position, text in enumerate(match.groups())}
+    conditions: dict[str, Any] = {}
+    for name, declared_value in zip(candidate.names, route.values, strict=True):
+        value = captured_texts.get(name, candidate.defaults.get(name))
+        if name in captured_texts and name in candidate.converters:
+            try:
+                value = candidate.converters[name].to_python(value)
+            except ValueError:
+                return None
+        if is_expression(declared_value):
+            conditions[alias("location", len(conditions))] = value
+        elif str(declared_value) != str(value):
+            return None
+    return conditions
+
+
+def _captured(match: ResolverMatch) -> dict[str, Any]:
+    """Return the values captured from the path, without those that the pattern adds."""
+    captured: dict[str, Any] | None = match.captured_kwargs  # type: ignore[attr-defined]
+    return captured or {}
+
+
+def field_conditions(model: type[Model], match: ResolverMatch) -> dict[str, Any] | None:
+    """Return conditions for the rows of a model whose fields have the values captured from a path.
+
+    This is a guess for locations that a method returns. Return `None` unless one of the fields has an
+    index, because the query would read the whole table.
+    """
+    fields = _fields(model)
+    conditions = {name: value for name, value in _captured(match).items() if name in fields}
+    return conditions if any(_has_index(fields[name]) for name in conditions) else None
+
+
+def column_conditions(model: type[Model], location: F, url: str) -> dict[str, Any] | None:
+    """Return the condition for the rows whose location is a column with an index, else `None`."""
+    name: str = location.name  # type: ignore[attr-defined]
+    field = _fields(model).get(name)
+    if field is None or not _has_index(field):
+        return None
+    path = f"/{url.partition('://')[2].partition('/')[2]}"
+    return {f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}
+
+
+def _fields(model: type[Model]) -> dict[str, Any]:
+    fields: dict[str, Any] = {field.attname: field for field in model._meta.concrete_fields}
+    fields |= {field.name: field for field in model._meta.concrete_fields}
+    return fields | {"pk": model._meta.pk}
+
+
+def _has_index(field: Any) -> bool:
+    return bool(field.primary_key or field.unique or field.db_index)

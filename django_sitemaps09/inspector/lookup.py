@@ -1,0 +1,283 @@
+"""Answer whether a URL is in the sitemap, in which file, and if not, why not.
+
+The path is matched with the patterns that are the locations of sections. If one matches, the section is
+filtered by the captured values, with a few small queries. Sections that cannot be filtered are searched in
+their exported files, up to a bound.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import chain
+from typing import Any
+
+from django_sitemaps09 import protocol, sections, sources
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.filenames import page_name, parse_page_name
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.inspector import published_entries
+from django_sitemaps09.inspector.answers import Answer, Verdict
+from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
+from django_sitemaps09.inspector.export_state import ExportState
+from django_sitemaps09.inspector.published_entries import Search
+from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, key_text, look_up_row
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section
+from django_sitemaps09.views import page_maps
+from django_sitemaps09.views.responses import savepoints
+
+logger = logging.getLogger(__name__)
+
+
+def look_up(text: str, base: Base, export: ExportState) -> Answer:
+    """Return the answer for a URL or a path that a person has typed."""
+    try:
+        text = text.strip()
+        location = protocol.uri(f"{base.scheme}://{text}" if text.startswith(f"{base.domain}/") else text)
+        location = f"{base}{location}" if location[0] == "/" else location
+        host = protocol.origin(location)
+        # Without the default port of the scheme.
+        path = location.partition("://")[2].partition("/")[2]
+        location = f"{host}/{path}"
+    except ValueError as error:
+        return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
+    notes: list[str] = []
+    names = () if export.root is None else export.root.files
+    declarations = dict(sections.native_mapping().items())
+    undeclared = [name for name in names if name not in declarations]
+    own_host = protocol.origin(str(base))
+    if host.domain == own_host.domain:
+        location = f"{base}/{path}"
+        if host.scheme != own_host.scheme:
+            notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
+    else:
+        declarations = _on_host(host, declarations, base)
+        if not declarations:
+            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
+            return Answer(location, "elsewhere", reasons=[reason])
+    with site_locale():
+        lookup = _Lookup(location, base, export, resolve_path(f"/{path}"), undeclared, notes)
+        return lookup.answer(declarations)
+
+
+def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dict[str, Section]:
+    """Return the sections that allow locations on another host."""
+    allowing = {}
+    for name, section in declarations.items():
+        try:
+            others = AllowedHosts.from_sitemap(sections.bind(section, base.domain), (base,)).others
+        except Exception as error:  # noqa: BLE001 a project's section can raise anything
+            logger.warning("Section %r cannot be inspected: %s", name, reason_of(error))
+            continue
+        if host in others:
+            allowing[name] = section
+    return allowing
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """Lookup of one URL, whose path is `resolved`.
+
+    `undeclared` has the published sections that are not declared. `notes` say how far the search went.
+    """
+
+    location: str
+    base: Base
+    export: ExportState
+    resolved: ResolvedPath
+    undeclared: Collection[str] = ()
+    notes: list[str] = field(default_factory=list)
+
+    def answer(self, declarations: Mapping[str, Section]) -> Answer:
+        lookups: dict[str, SectionLookup] = {}
+        for name, section in declarations.items():
+            lookups[name] = lookup = self._section(name, section)
+            if lookup.row is not None and lookup.row.entry is not None and lookup.row.row.is_listed:
+                return self._for_row(lookup.row)
+        rows = [lookup.row for lookup in lookups.values() if lookup.row is not None]
+        if not rows:
+            return self._without_row(lookups)
+        # A row that may be listed, then a skipped row, then a row that is filtered out.
+        answer = self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
+        if answer.published is None:
+            # Another section can list the URL.
+            wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
+            result = self._search(self._files(wholes), self.location)
+            if result.name is not None:
+                return self._found(result, wholes)
+        return answer
+
+    def _section(self, name: str, section: Section) -> SectionLookup:
+        try:
+            with savepoints():
+                sitemap: Any = sections.bind(section, self.base.domain)
+                record = self.export.record(name)
+                return look_up_row(name, sitemap, self.base, self.resolved, record, self.location)
+        except Exception as error:  # noqa: BLE001 a project's section can raise anything
+            self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
+        return SectionLookup(can_match=True, needs_search=True)
+
+    def _for_row(self, row: LiveRow) -> Answer:
+        """Return the answer for an item that has the URL, or would have it."""
+        is_listed = row.entry is not None and row.row.is_listed is not False
+        location = self.location if row.entry is None else row.entry.location
+        name, published = self._published_page(row, location)
+        if is_listed:
+            if published is not None:
+                verdict: Verdict = "listed" if row.entry == published else "changed"
+            elif row.row.is_listed is None:
+                verdict = "absent"
+            elif self.export.root is None:
+                verdict, name = "live", self._live_page(row)
+            else:
+                verdict = "new"
+        elif published is not None:
+            verdict = "leaving"
+        else:
+            verdict = "filtered" if row.row.is_listed is False else "skipped"
+        if published is None and verdict != "live":
+            name = ""
+        return Answer(
+            location,
+            verdict,
+            section=row.section,
+            key=key_text(row),
+            file=name or None,
+            file_url=self._file_url(name),
+            published=published,
+            live=row.entry if is_listed else None,
+            reasons=self._reasons(row, verdict),
+            notes=self.notes,
+        )
+
+    def _reasons(self, row: LiveRow, verdict: Verdict) -> list[str]:
+        reasons = [f"Skipped: {reason}" for reason in row.skipped]
+        if row.row.is_listed is False:
+            reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
+        if row.row.is_listed is None:
+            reasons.append(
+                f"Section {row.section!r} filters by a window function, so only an export can tell whether "
+                "it lists the row."
+            )
+        if verdict == "new":
+            reasons.append("The last export does not contain this URL. The next one will add it.")
+        if verdict == "leaving":
+            reasons.append("The next export will remove it.")
+        return reasons
+
+    def _published_page(self, row: LiveRow, location: str) -> tuple[str, Any]:
+        """Return the name of the exported page for an item, and the entry of the URL on it."""
+        record, store = self.export.record(row.section), self.export.store
+        if record is None or store is None or not record.pages:
+            return "", None
+        names = record.file_names(row.section)
+        source = row.source
+        if source is not None and record.key_identity == source.key_identity:
+            index = sources.page_index(source, row.row.key, [page.until for page in record.pages])
+            names = [names[index]]
+        result = self._search(iter(names), location)
+        return result.name or (names[0] if len(names) == 1 else ""), result.entry
+
+    def _live_page(self, row: LiveRow) -> str:
+        """Return the name of the live page of an item, or an empty string if no page map is cached."""
+        if row.source is None:
+            return ""
+        live_map = page_maps.cached_map(row.source)
+        if live_map is None or not live_map.pages:
+            return ""
+        index = sources.page_index(row.source, row.row.key, [page.until for page in live_map.pages])
+        return page_name(row.section, live_map.pages[index].number, "xml")
+
+    def _search(self, names: Iterator[str], location: str) -> Search:
+        if self.export.store is None:
+            return Search(None, None, 0, is_complete=True)
+        result = published_entries.search(self.export.store, names, location)
+        self.notes.extend(f"{problem}." for problem in result.problems)
+        if not result.is_complete:
+            self.notes.append(
+                f"The search ended after {result.files:,} files. Other files may contain the URL."
+            )
+        return result
+
+    def _files(self, names: Iterable[str]) -> Iterator[str]:
+        for name in names:
+            try:
+                yield from self.export.file_names(name)
+            except Exception as error:  # noqa: BLE001 each storage raises its own errors
+                self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
+
+    def _without_row(self, lookups: Mapping[str, SectionLookup]) -> Answer:
+        """Search the exported files of the sections that may contain the URL, and then removed files."""
+        wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
+        filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
+        # If the URLconf has changed, any section can contain the URL.
+        others = [] if self.resolved.match is not None else [name for name in lookups if name not in wholes]
+        names = dict.fromkeys((*filtered, *wholes, *others, *self.undeclared))
+        removed_pages = (name for name in self._removed if parse_page_name(name) is not None)
+        result = self._search(chain(self._files(names), removed_pages), self.location)
+        if result.name is None:
+            return self._absent(filtered, wholes, result)
+        return self._found(result, wholes)
+
+    @property
+    def _removed(self) -> Mapping[str, float]:
+        """Removed files, with the time of their removal from the index in seconds since 1970."""
+        return {} if self.export.root is None else self.export.root.removed
+
+    def _found(self, result: Search, wholes: Collection[str]) -> Answer:
+        """Return the answer for a URL that was found in an exported file, without its row."""
+        name = result.name or ""
+        page = parse_page_name(name)
+        section = page.section if page is not None else None
+        reasons = []
+        verdict: Verdict = "listed" if section in wholes else "leaving"
+        if name in self._removed:
+            verdict = "removed"
+            since = datetime.fromtimestamp(self._removed[name], timezone.utc)
+            reasons.append(
+                f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
+                f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."
+            )
+        elif verdict == "listed":
+            self.notes.append(
+                f"Section {section!r} can only be read as a whole, so its current entry is not shown."
+            )
+        elif section in self.undeclared:
+            reasons.append(f"Section {section!r} is published, but no longer declared.")
+        else:
+            reasons.append(f"No row of section {section!r} has this URL any more.")
+            reasons.append("The next export will remove it.")
+        return Answer(
+            self.location,
+            verdict,
+            section=section,
+            file=name,
+            file_url=self._file_url(name),
+            published=result.entry,
+            reasons=reasons,
+            notes=self.notes,
+        )
+
+    def _absent(self, filtered: list[str], wholes: list[str], result: Search) -> Answer:
+        reasons = []
+        if self.resolved.match is None:
+            reasons.append("The path is unknown to the URLconf.")
+        elif not filtered:
+            view = excerpt(self.resolved.match.view_name)
+            rest = "." if wholes else ", which no section has as its location."
+            reasons.append(f"The path belongs to the view {view!r}{rest}")
+        reasons += [f"Section {name!r} has no row with the values of this URL." for name in filtered]
+        if result.files:
+            reasons.append(f"It is not in the {result.files:,} exported files that were searched.")
+        if wholes and self.export.root is None:
+            self.notes.append(
+                f"These sections were not searched, because they are not exported: {', '.join(wholes)}."
+            )
+        return Answer(self.location, "absent", reasons=reasons, notes=self.notes)
+
+    def _file_url(self, name: str) -> str | None:
+        return f"{self.export.root.url}{name}" if name and self.export.root is not None else None

@@ -1,0 +1,143 @@
+"""Look up the row behind a URL in one section, with a few small queries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from django.core.exceptions import FieldError, ValidationError
+from django.db.models import F
+
+from django_sitemaps09 import sources
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import Batch, excerpt
+from django_sitemaps09.hooks.formats import FormatName
+from django_sitemaps09.inspector.answers import Entry, entries_of_item
+from django_sitemaps09.inspector.candidates import (
+    ResolvedPath,
+    column_conditions,
+    field_conditions,
+    route_conditions,
+)
+from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.routes import Route
+from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
+from django_sitemaps09.sources import FoundRow, QuerySource
+from django_sitemaps09.writer import FORMATS, elements
+
+_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
+# What a value from a path that a column cannot have raises.
+_NO_ROWS = (FieldError, OverflowError, TypeError, ValidationError, ValueError)
+
+
+class LiveRow(NamedTuple):
+    """Item of a section as it is now.
+
+    `entry` is its entry for the URL, `None` if the item is skipped. `source` is `None` for an item without
+    a key. `skipped` has the skipped elements, or the reasons why the whole item is skipped.
+    """
+
+    section: str
+    row: FoundRow
+    entry: Entry | None
+    source: QuerySource | None = None
+    skipped: tuple[str, ...] = ()
+
+
+class SectionLookup(NamedTuple):
+    """Result for one section. `can_match` is false if the locations of the section cannot be the URL.
+
+    `row` is `None` if no item was found. If `needs_search`, one may exist: the exported files must be
+    searched, since the section can only be read as a whole.
+    """
+
+    can_match: bool
+    row: LiveRow | None = None
+    needs_search: bool = False
+
+
+_NO_MATCH = SectionLookup(can_match=False)
+_NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True)
+
+
+def look_up_row(
+    name: str,
+    sitemap: Any,
+    base: Base,
+    resolved: ResolvedPath,
+    record: SectionRecord | None,
+    location: str,
+) -> SectionLookup:
+    """Look up a URL in the rows of a section. `resolved` is its path.
+
+    Without key ranges, `items()` can be a list of all rows. So it is only called for model sitemaps, for
+    sections that were exported by key ranges, and for the sections of views without arguments.
+    """
+    if not sources.is_compiled(sitemap):
+        return _NEEDS_SEARCH
+    if isinstance(sitemap, StaticViewSitemap):
+        batch = sources.source(name, sitemap, base, conf.limits).sample()
+        entry = None if batch is None else _entry(batch, "xml", base, location)
+        row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
+        return SectionLookup(row is not None, row)
+    is_route = isinstance(sitemap.location, Route)
+    conditions = route_conditions(sitemap.location, resolved) if is_route else None
+    if is_route and conditions is None:
+        return _NO_MATCH
+    if not isinstance(sitemap, ModelSitemap) and (record is None or not record.has_key_ranges):
+        return _NEEDS_SEARCH
+    source = sources.ranged_source(name, sitemap, base, conf.limits)
+    if source is None:
+        return _NEEDS_SEARCH
+    if conditions is None and isinstance(sitemap.location, F):
+        conditions = column_conditions(source.bare_rows.model, sitemap.location, location)
+    elif conditions is None and resolved.match is not None and callable(sitemap.location):
+        conditions = field_conditions(source.bare_rows.model, resolved.match)
+    if conditions is None:
+        return _NEEDS_SEARCH
+    rows = list(_live_rows(name, source, conditions, location, is_exact=is_route))
+    rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
+    return SectionLookup(can_match=True, row=rows[0] if rows else None, needs_search=not is_route)
+
+
+def _live_rows(
+    name: str, source: QuerySource, conditions: Mapping[str, Any], location: str, *, is_exact: bool
+) -> Iterator[LiveRow]:
+    """Yield the rows that have the URL. `is_exact` is false if the conditions are only a guess."""
+    try:
+        found_rows = sources.find_rows(source, conditions)
+    except _NO_ROWS:
+        return
+    for row in found_rows:
+        batch = sources.row_batch(source, row)
+        if batch is None:
+            continue
+        skipped = tuple(map(str, batch.errors))
+        entry = _entry(batch, source.format, source.bases[0], location)
+        # The URL of an item without any location cannot be compared.
+        is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
+        if entry is not None or is_skipped:
+            yield LiveRow(name, row, entry, source, skipped)
+
+
+def _entry(batch: Batch, format_name: FormatName, base: Base, location: str) -> Entry | None:
+    """Return the entry with a location, in any of its languages."""
+    texts = elements(FORMATS[format_name], batch, str(base))
+    entries = (entry for text in texts for entry in entries_of_item(text))
+    return next((entry for entry in entries if is_same(entry.location, location)), None)
+
+
+def is_same(location: str, other: str) -> bool:
+    """Return whether two URLs are equal, apart from their scheme and from the case of escapes."""
+    return _comparable(location) == _comparable(other)
+
+
+def _comparable(location: str) -> str:
+    return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
+
+
+def key_text(row: LiveRow) -> str:
+    """Return the key of a row for display."""
+    return excerpt(row.row.key)

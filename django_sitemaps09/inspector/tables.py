@@ -1,0 +1,218 @@
+"""Tables of the inspector's pages: texts, numbers, times and meters in cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from django.template.defaultfilters import filesizeformat
+
+from django_sitemaps09.audit import AuditReport
+from django_sitemaps09.entries import excerpt
+from django_sitemaps09.export.publishing.history import RecordedRun, SectionChange
+from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.inspector.answers import Answer, Entry
+from django_sitemaps09.inspector.freshness import LABELS
+from django_sitemaps09.inspector.overview import ExportedPages, Overview, SectionOverview, SkippedElement
+from django_sitemaps09.protocol import Limits
+
+_NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
+# Maximum number of sections that a run lists.
+_MAX_CHANGES = 20
+
+
+class Meter(NamedTuple):
+    """Value of a limit as a percentage, for a meter beside the text of a cell."""
+
+    percentage: int
+
+
+class Cell(NamedTuple):
+    """Cell of a table. `lines` are further texts below its text."""
+
+    text: str = ""
+    lines: Sequence[str] = ()
+    time: datetime | None = None
+    meter: Meter | None = None
+    is_error: bool = False
+
+
+class Column(NamedTuple):
+    """Column of a table."""
+
+    label: str
+    is_number: bool = False
+
+
+class Table(NamedTuple):
+    """Table with a caption. The first cell of each row is the header of the row."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def labelled_rows(self) -> list[list[tuple[Column, Cell]]]:
+        return [list(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def _number(value: int | None) -> Cell:
+    return Cell(_NONE if value is None else f"{value:,}")
+
+
+def _meter(text: str, value: int, limit: int) -> Cell:
+    percentage = round(100 * value / limit)
+    return Cell(text, [f"{percentage}% of the limit"], meter=Meter(min(percentage, 100)))
+
+
+def _time(seconds: float) -> Cell:
+    return Cell(time=datetime.fromtimestamp(seconds, timezone.utc))
+
+
+def _lastmod(text: str | None) -> Cell:
+    """Return a time in the W3C format, which can also be only a date."""
+    with suppress(ValueError):
+        if text is not None and "T" in text:
+            return Cell(time=datetime.fromisoformat(text.replace("Z", "+00:00")))
+    return Cell(text or _NONE)
+
+
+def sections_table(overview: Overview) -> Table:
+    """Return a row for each section, with its fullest page compared with the limits."""
+    columns = [
+        Column("Section"),
+        Column("URLs", is_number=True),
+        Column("Pages", is_number=True),
+        Column("URLs of the fullest page", is_number=True),
+        Column("Bytes of the fullest page", is_number=True),
+        Column("On disk", is_number=True),
+        Column("Newest lastmod"),
+        Column("Last change"),
+        Column("Live pages", is_number=True),
+    ]
+    rows = [
+        [_section(section), *_exported(section.exported, overview.limits), _number(section.live_pages)]
+        for section in overview.sections
+    ]
+    return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
+
+
+def _section(section: SectionOverview) -> Cell:
+    lines = [section.sitemap or "Not declared any more: the export keeps its files"]
+    if section.error is not None:
+        lines = [section.error]
+    return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
+
+
+def _exported(exported: ExportedPages | None, limits: Limits) -> list[Cell]:
+    if exported is None:
+        return [Cell(_NONE)] * 7
+    return [
+        _number(exported.urls),
+        _number(exported.pages),
+        _meter(f"{exported.fullest_urls:,}", exported.fullest_urls, limits.urls),
+        _meter(filesizeformat(exported.fullest_bytes), exported.fullest_bytes, limits.bytes),
+        Cell(filesizeformat(exported.size)),
+        _lastmod(exported.newest),
+        _lastmod(exported.changed),
+    ]
+
+
+def freshness_table(overview: Overview) -> Table:
+    """Return the content of the plot as text: the pages of each section by their newest lastmod."""
+    columns = [Column("Section"), *(Column(label, is_number=True) for label in LABELS)]
+    rows = [
+        [Cell(section.section), *(_number(section.freshness.pages.get(label, 0)) for label in LABELS)]
+        for section in overview.sections
+        if section.freshness is not None
+    ]
+    return Table("Number of pages by the age of their newest lastmod", columns, rows)
+
+
+def runs_table(runs: Sequence[RecordedRun]) -> Table:
+    """Return the last exports that changed anything or had new problems."""
+    columns = [Column("Started"), Column("Duration", is_number=True), Column("Result"), Column("Changes")]
+    rows = [
+        [
+            _time(run.started),
+            Cell(f"{run.seconds:,.1f} s"),
+            Cell(
+                "Published" if run.is_published else "Nothing published",
+                run.failures,
+                is_error=bool(run.failures),
+            ),
+            Cell(lines=list(_changes(run.sections)) or ["No changes"]),
+        ]
+        for run in runs
+    ]
+    return Table("Exports that changed files or met problems, the last one first", columns, rows)
+
+
+def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
+    for change in changes[:_MAX_CHANGES]:
+        urls = pluralize(change.urls, "URL")
+        if change.urls != change.before:
+            urls = f"{urls} ({change.urls - change.before:+,})"
+        parts = [urls]
+        if change.written:
+            parts.append(f"{pluralize(change.written, 'file')} written")
+        if change.removed:
+            parts.append(f"{pluralize(change.removed, 'file')} removed")
+        if change.skipped_items:
+            parts.append(f"{change.skipped_items:,} skipped")
+        if change.failure is not None:
+            parts.append("failed")
+        yield f"{change.section}: {', '.join(parts)}"
+    if len(changes) > _MAX_CHANGES:
+        yield f"and {pluralize(len(changes) - _MAX_CHANGES, 'further section')}"
+
+
+def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
+    """Return the items and elements that the last exports have skipped."""
+    columns = [Column("Item"), Column("Section"), Column("Field"), Column("Reason"), Column("Export")]
+    rows = [
+        [
+            Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),
+            Cell(element.section),
+            Cell(element.error.field),
+            Cell(excerpt(element.error.reason)),
+            _time(element.started),
+        ]
+        for element in skipped
+    ]
+    return Table("Skipped items and elements, with reasons", columns, rows)
+
+
+def audit_table(audit: AuditReport) -> Table:
+    """Return the findings of an audit."""
+    columns = [Column("Rule"), Column("Severity"), Column("Count", is_number=True), Column("Examples")]
+    rows = [
+        [
+            Cell(finding.rule),
+            Cell(finding.severity, is_error=finding.severity == "error"),
+            _number(finding.count),
+            Cell(lines=[excerpt(example) for example in finding.examples]),
+        ]
+        for finding in audit.findings
+    ]
+    return Table("Findings by rule", columns, rows)
+
+
+def entry_table(answer: Answer) -> Table:
+    """Return the elements of an entry, as exported and as they are now."""
+    entries = [("Exported", answer.published), ("Now", answer.live)]
+    shown_entries = [(label, entry) for label, entry in entries if entry is not None]
+    columns = [Column("Element"), *(Column(label) for label, _ in shown_entries)]
+    rows = [
+        [Cell(name), *(Cell(entry.value(name) or _NONE) for _, entry in shown_entries)]
+        for name in ("lastmod", "changefreq", "priority")
+    ]
+    if any(entry.links for _, entry in shown_entries):
+        rows.append([Cell("alternates"), *(Cell(lines=_links(entry)) for _, entry in shown_entries)])
+    return Table("Elements of the entry", columns, rows)
+
+
+def _links(entry: Entry) -> list[str]:
+    return [f"{language}: {url}" for language, url in entry.links] or [_NONE]

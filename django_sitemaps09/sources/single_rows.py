@@ -1,0 +1,105 @@
+"""Find single rows of a section by values in their locations. Each function runs a few small queries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from django_sitemaps09.django_internals import add_condition, remove_order
+from django_sitemaps09.entries import Batch
+from django_sitemaps09.pages import Key
+from django_sitemaps09.queryset_traits import group_by_key
+from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.sources.rows.members import KeyInRows, Members, Span
+from django_sitemaps09.sources.rows.slices import Slices
+
+#: Maximum number of rows that a search returns. The values of most locations belong to one row.
+MAX_FOUND = 10
+
+
+class FoundRow(NamedTuple):
+    """Row of a section's model.
+
+    `is_listed` is false if `items()` filters the row out. It is `None` if only a query of all rows can
+    tell, because a window function filters them.
+    """
+
+    key: Hashable
+    is_listed: bool | None
+
+
+def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundRow]:
+    """Return the rows for which the conditions hold, also rows that the section does not list.
+
+    The names of conditions are fields, or aliases of declared expressions.
+    """
+    members = source.members
+    keys = _keys(source, source.annotated_rows, conditions)
+    if members.looks_beyond:
+        return [FoundRow(key, None) for key in keys]
+    if members.original is not None:
+        return [FoundRow(key, _is_member(source, key)) for key in keys]
+    if keys:
+        return [FoundRow(key, is_listed=True) for key in keys]
+    return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
+
+
+def _all_rows(source: QuerySource) -> QuerySet[Any]:
+    rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
+    annotated_rows: QuerySet[Any] = rows.annotate(**source.declaration.expressions)
+    return annotated_rows
+
+
+def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
+    # With an order, a database may read the rows in this order, and not by the index of the condition.
+    rows = remove_order(rows.filter(**conditions))
+    rows = group_by_key(rows.values_list(*source.key.names))
+    return list(map(source.key.row_key, rows[:MAX_FOUND]))
+
+
+def _is_member(source: QuerySource, key: Hashable) -> bool:
+    members, original = source.members, source.members.original
+    if original is None:
+        return True
+    listed_rows = KeyInRows.from_rows(members.filter_keys(original, [key]))
+    return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
+
+
+def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
+    """Return the entries of one row as they are now; `None` if the row no longer exists."""
+    has_rows = row.is_listed is not False or source.members.original is not None
+    rows = source.annotated_rows if has_rows else _all_rows(source)
+    rows = source.members.filter_keys(rows, [row.key]).order_by(*source.key.names)
+    members = Members(source.key, rows, None, are_grouped=False)
+    slices = Slices(members, source.declaration, source.times)
+    read = slices.instances if source.declaration.needs_items else slices.columns
+    with closing(read(rows, Span(None, None, None), 2)) as parts:
+        return next((source.declaration.batch(part) for part in parts), None)
+
+
+def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None]) -> int:
+    """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
+
+    Integers need no query. Other keys need one for each halving, since only the database knows their order.
+    """
+    low, high = 0, len(bounds) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _is_within(source, key, bounds[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
+    until: Any = source.key.parse(bound)
+    if until is None:
+        return True
+    if source.key.is_integer:
+        return bool(key <= until)
+    rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
+    return source.key.filter_range(source.members.filter_keys(rows, [key]), None, until).exists()

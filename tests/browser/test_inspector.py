@@ -1,0 +1,202 @@
+"""The inspector in a real Chromium, under a strict Content Security Policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from django_sitemaps09.export import export
+from tests.models import Article
+from tests.support.articles import Articles
+from tests.support.browsers import SECONDS, Browser, contrast, luminance
+from tests.support.exports import Bad
+from tests.support.factories import ArticleFactory
+from tests.support.inspector import client_of, serving_site, site, superuser
+
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.slow,
+    pytest.mark.timeout(4 * SECONDS),
+    pytest.mark.django_db,
+    pytest.mark.sitemaps09(ENGINE="serial"),
+]
+LONG = f"long-{'abcdefghij' * 10}"
+HOSTILE = '"><script>alert(1)</script><style>*{display:none}</style>'
+
+
+@pytest.fixture
+def exported(folder: Path, register: Callable[..., None], configure: Callable[..., None]) -> None:
+    """Two exports: dated articles of several ages, and numbers of which one is skipped."""
+    configure(ROOT=folder)
+    register(articles=Articles, numbers=Bad(30, [7]))
+    now = datetime.now(timezone.utc)
+    for number in range(45):
+        ArticleFactory(slug=f"s{number}", updated=now - timedelta(days=number**2 / 3))
+    ArticleFactory(slug=LONG, updated=now)
+    export()
+    Article.objects.filter(slug="s1").update(updated=now)
+    Article.objects.filter(slug="s2").update(published=False)
+    export()
+    Article.objects.filter(slug="s3").update(updated=now)
+
+
+@contextmanager
+def opened(browser: Browser, path: str, *, admin: bool) -> Iterator[str]:
+    """Log in a superuser, or a user with the permission of the plain site, and open a page."""
+    with site(admin=admin), serving_site() as address:
+        client = superuser() if admin else client_of("ann", "shop.view_product", is_staff=True)
+        browser.log_in(address, client)
+        browser.errors()
+        browser.open(f"{address}{path}")
+        yield address
+        browser.open("about:blank")
+
+
+#: Returns what the tests assert about a page.
+SCRIPT = """
+// A link of the admin takes a moment to change its color.
+document.getAnimations().forEach(animation => animation.finish());
+const root = document.documentElement, inside = document.querySelector(".sitemaps09");
+// On a phone, the head of a table is only there for screen readers.
+const visible = element => element.getClientRects().length > 0
+  && (element.closest("thead")?.getBoundingClientRect().height ?? 9) > 1;
+const background = element => {
+  for (let e = element; e; e = e.parentElement) {
+    const color = getComputedStyle(e).backgroundColor;
+    if (!color.match(/, 0\\)$/)) return color;
+  }
+  return getComputedStyle(root).backgroundColor;
+};
+const names = "h2, h3, p, li, dt, dd, th, td, span, small, time, label, button, summary, a, code, caption";
+const texts = [...inside.querySelectorAll(names)].filter(
+  element => visible(element) && element.textContent.trim()
+);
+return {
+  headings: [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
+    .filter(visible).map(heading => Number(heading.tagName[1])),
+  colors: texts.map(e => [getComputedStyle(e).color, background(e), e.textContent.trim().slice(0, 40)]),
+  marks: [...inside.querySelectorAll("rect")].map(e => [getComputedStyle(e).fill, background(e)]),
+  labels: [...inside.querySelectorAll("svg text")].map(e => [getComputedStyle(e).fill, background(e)]),
+  scope: [...inside.querySelectorAll("th")].every(th => ["col", "row"].includes(th.scope)),
+  captions: [...inside.querySelectorAll("table")].every(table => table.caption?.textContent.trim()),
+  label: inside.querySelector("input[name=url]").labels[0].textContent,
+  width: root.clientWidth,
+  scrolls: root.scrollWidth,
+  edges: texts.map(e => e.getBoundingClientRect().right),
+  right: Math.max(...[inside, ...inside.querySelectorAll("table, form")]
+    .map(element => element.getBoundingClientRect().right)),
+  scripts: inside.querySelectorAll("script, style, [style], [onclick], [onload]").length,
+  sheets: [...document.styleSheets].filter(sheet => sheet.cssRules.length).length,
+  background: background(inside),
+};
+"""
+
+
+def check(browser: Browser) -> dict[str, Any]:
+    """Check layout, contrast and structure of a page, and that the policy was not violated."""
+    seen: dict[str, Any] = browser.run(SCRIPT)
+    assert seen["headings"][0] == 1
+    assert seen["headings"].count(1) == 1
+    for previous, following in zip(seen["headings"], seen["headings"][1:], strict=False):
+        assert following <= previous + 1
+    assert [entry for entry in seen["colors"] if contrast(*entry[:2]) < 4.5] == []
+    assert all(contrast(*pair) >= 3 for pair in seen["marks"])
+    assert all(contrast(*pair) >= 4.5 for pair in seen["labels"])
+    assert seen["scope"]
+    assert seen["captions"]
+    assert seen["label"] == "Is this URL in the sitemap?"
+    assert seen["scrolls"] <= seen["width"]
+    assert max(seen["edges"]) <= seen["width"]
+    assert seen["right"] <= seen["width"] - 10
+    assert seen["scripts"] == 0
+    assert seen["sheets"]
+    assert browser.errors() == []
+    return seen
+
+
+@pytest.mark.usefixtures("exported")
+def test_a_violation_of_the_policy_is_an_error_in_the_console(browser: Browser) -> None:
+    """This proves that `check()` notices inline styles."""
+    with opened(browser, "/sitemaps/", admin=False):
+        assert browser.errors() == []
+        browser.run("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">text</p>')")
+        [message] = browser.errors()
+        assert "Content Security Policy" in message
+
+
+PAGES = {
+    "index": "",
+    "listed": "url/?url=/articles/s5/",
+    "changed": "url/?url=/articles/s3/",
+    "filtered": "url/?url=/articles/s2/",
+    "long": f"url/?url=/articles/{LONG}/",
+    "hostile": f"url/?url={quote(HOSTILE)}",
+}
+
+
+@pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
+@pytest.mark.usefixtures("exported")
+def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: bool) -> None:
+    """Screenshots are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
+    shots = os.environ.get("SITEMAPS09_SCREENSHOTS")
+    root, kind = ("/admin/sitemaps/", "admin") if admin else ("/sitemaps/", "plain")
+    with opened(browser, root, admin=admin) as address:
+        for name, path in PAGES.items():
+            browser.open(f"{address}{root}{path}")
+            for width in (360, 1200):
+                browser.size(width)
+                for scheme in ("light", "dark"):
+                    browser.scheme(scheme)
+                    seen = check(browser)
+                    assert (luminance(seen["background"]) < 0.5) == (scheme == "dark")
+                    if shots:
+                        file = Path(shots, f"inspector-{name}-{width}-{scheme}-{kind}.png")
+                        file.write_bytes(browser.full_screenshot())
+
+
+@pytest.mark.usefixtures("exported")
+def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser: Browser) -> None:
+    browser.size(360)
+    with opened(browser, "/sitemaps/", admin=False):
+        focus = """const style = getComputedStyle(document.activeElement);
+        return [document.activeElement.tagName, document.activeElement.name, style.outlineStyle,
+          parseFloat(style.outlineWidth)];"""
+        browser.press("\ue004")
+        # The link that skips to the content is visible only with the focus.
+        assert browser.run(focus) == ["A", "", "solid", 3]
+        assert browser.run("return document.activeElement.getBoundingClientRect().left") >= 0
+        browser.press("\ue004")
+        assert browser.run(focus) == ["INPUT", "url", "solid", 3]
+        browser.press("/articles/s5/\ue007")
+        assert (
+            browser.run("return document.querySelector('.sitemaps09 h2').textContent") == "In the sitemap"
+        )
+        assert browser.run("return document.title").startswith("In the sitemap | ")
+        assert browser.run("return document.querySelector('input').value") == "/articles/s5/"
+        assert browser.errors() == []
+
+
+@pytest.mark.usefixtures("exported")
+def test_the_plot_has_a_title_a_description_and_a_table(browser: Browser) -> None:
+    with opened(browser, "/admin/sitemaps/", admin=True):
+        role, labels, bars, opens = browser.run(
+            """const plot = document.querySelector("svg.sitemaps09-plot");
+            const labels = plot.getAttribute("aria-labelledby").split(" ")
+              .map(id => document.getElementById(id).textContent);
+            const details = document.querySelector("details:has(table)");
+            details.querySelector("summary").click();
+            return [plot.getAttribute("role"), labels, plot.querySelectorAll("rect").length,
+              details.querySelector("table").getBoundingClientRect().height];"""
+        )
+        assert role == "img"
+        assert labels[0] == "Freshness of the exported pages"
+        assert labels[1].startswith("6 pages by the age of their newest lastmod. within 1 day: 2")
+        assert bars == 4
+        assert opens > 50

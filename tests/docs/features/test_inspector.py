@@ -1,0 +1,48 @@
+"""The documentation of the inspector: both URLconfs work as shown, and the tables name what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_sitemaps09.export.publishing.history import MAX_RUNS
+from django_sitemaps09.inspector.access import PERMISSION
+from django_sitemaps09.inspector.answers import HEADINGS
+from django_sitemaps09.inspector.published_entries import MAX_FILES
+from tests.docs.features.project import BASE, snippet_of
+from tests.docs.pages import PAGES, Snippet
+from tests.support.inspector import client_of, site, superuser
+
+PAGE = "docs/howto/inspector.md"
+INCLUDE = (PAGE, "Inspect sitemaps in the admin")
+PERMISSIONS = (PAGE, "Who may use it")
+
+
+@pytest.mark.django_db
+@snippet_of(INCLUDE)
+def test_the_include_shows_the_inspector_in_the_admin(snippet: Snippet, settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
+    with site(admin=True), override_settings(ROOT_URLCONF=snippet.run("shop_urls").__name__):
+        response = superuser().get("/admin/sitemaps/")
+        assert response.status_code == 200
+        assert b"Django administration" in response.content
+
+
+@pytest.mark.django_db
+@snippet_of(PERMISSIONS)
+def test_a_permission_of_the_project_lets_staff_in(snippet: Snippet, settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
+    with site(admin=False), override_settings(ROOT_URLCONF=snippet.run("shop_urls").__name__):
+        client = client_of("ann", "shop.view_product", is_staff=True)
+        assert client.get("/sitemaps/").status_code == 200
+        assert client_of("bob", is_staff=True).get("/sitemaps/").status_code == 403
+
+
+def test_every_answer_and_every_bound_is_described() -> None:
+    page = PAGES[PAGE]
+    assert [heading for heading in HEADINGS.values() if f"\n| {heading} |" not in page] == []
+    assert f"`{PERMISSION}`" in page
+    assert f"last {MAX_RUNS} runs" in page
+    assert f"at most {MAX_FILES};" in page

@@ -1,0 +1,161 @@
+"""The history beside the manifest: what the last exports changed, skipped or failed to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.export.publishing import history
+from django_sitemaps09.export.publishing.history import (
+    HISTORY,
+    MAX_RUNS,
+    RecordedRun,
+    SectionChange,
+    read_history,
+    record_run,
+)
+from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores.local import LocalStore
+from tests.support.clock import Clock
+from tests.support.exports import Bad, Failing
+from tests.support.sections import Numbers
+
+pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
+
+
+def state_of(folder: Path) -> LocalStore:
+    return LocalStore(folder / STATE, 0o600, own="")
+
+
+def recorded(folder: Path) -> list[RecordedRun]:
+    return read_history(state_of(folder))
+
+
+class TestARun:
+    def test_is_recorded_with_what_it_changed(self, folder: Path, clock: Clock) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(2)})
+        export(output=folder, sitemaps={"a": Numbers(5), "b": Numbers(2)})
+        second, first = recorded(folder)
+        assert first.sections == (SectionChange("a", 0, 3, 1, 0), SectionChange("b", 0, 2, 1, 0))
+        assert second.sections == (SectionChange("a", 3, 5, 1, 0),)
+        assert (second.started, second.is_published, second.failures) == (clock.time.timestamp(), True, ())
+
+    def test_is_not_recorded_if_nothing_is_new(self, folder: Path) -> None:
+        for _ in range(3):
+            export(output=folder, sitemaps={"a": Bad(3, [1])})
+        assert len(recorded(folder)) == 1
+        written = (folder / STATE / HISTORY).stat().st_mtime_ns
+        export(output=folder, sitemaps={"a": Bad(3, [1])}, changed_only=True)
+        assert (folder / STATE / HISTORY).stat().st_mtime_ns == written
+
+    def test_is_recorded_with_skipped_items(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Bad(5, [1])})
+        [run] = recorded(folder)
+        [change] = run.sections
+        assert (change.skipped_items, change.is_complete) == (2, True)
+        fields = {error.key: error.field for error in change.errors}
+        assert fields == {"2": "location", "4": "priority"}
+        assert isinstance(change.errors[0], ItemError)
+
+    def test_is_recorded_if_a_problem_is_gone(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Bad(3, [1, 2])})
+        export(output=folder, sitemaps={"a": Bad(2, [1])})
+        run = recorded(folder)[0]
+        assert run.sections[0].written == 0
+        assert [error.key for error in run.sections[0].errors] == ["2"]
+
+    def test_is_recorded_once_with_a_failure(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        for _ in range(2):
+            export(output=folder, sitemaps={"a": Failing(3, 0)})
+        runs = recorded(folder)
+        assert len(runs) == 2
+        [change] = runs[0].sections
+        assert change.failure is not None
+        assert "the project is broken" in change.failure
+        assert (change.before, change.urls, change.is_complete) == (3, 3, False)
+        assert runs[0].failures
+
+    def test_that_publishes_nothing_changes_nothing(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        export(output=folder, sitemaps={"a": Bad(9, [1])}, strict=True)
+        run = recorded(folder)[0]
+        assert not run.is_published
+        [change] = run.sections
+        assert (change.before, change.urls, change.written, change.skipped_items) == (3, 3, 0, 2)
+
+    def test_records_a_section_that_it_removes(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(4)})
+        export(output=folder, sitemaps={"a": Numbers(3)}, remove=["b"])
+        assert recorded(folder)[0].sections == (SectionChange("b", 4, 0, 0, 1),)
+
+    def test_that_is_dry_records_nothing(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)}, dry_run=True)
+        assert not folder.exists()
+
+    def test_of_several_hosts_is_recorded_for_each(self, folder: Path) -> None:
+        urls = ["https://one.example", "https://two.example"]
+        export_hosts(urls, output=folder, sitemaps={"a": Numbers(3)})
+        assert [len(recorded(folder / name)) for name in ("one.example", "two.example")] == [1, 1]
+
+
+class TestTheHistory:
+    def test_has_a_bound(self, folder: Path) -> None:
+        state = state_of(folder)
+        for number in range(MAX_RUNS + 5):
+            record_run(state, RecordedRun(float(number), True, 1.0, (SectionChange("a", 0, number, 1, 0),)))
+        runs = read_history(state)
+        assert [run.started for run in runs] == [float(n) for n in range(MAX_RUNS + 4, 4, -1)]
+
+    def test_has_a_bound_for_each_section(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Bad(100, range(1, 100))})
+        [run] = recorded(folder)
+        # Of 99 items the location, and of one the priority.
+        assert (len(run.sections[0].errors), run.sections[0].skipped_items) == (10, 99 + 1)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"{",
+            b"[]",
+            b'{"format": 1, "runs": []}',
+            b'{"format": 1, "runs": [], "digest": "x"}',
+        ],
+    )
+    def test_that_is_damaged_is_replaced(self, folder: Path, content: bytes) -> None:
+        state = state_of(folder)
+        state.write(HISTORY, content)
+        assert read_history(state) == []
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        assert len(recorded(folder)) == 1
+
+    def test_that_cannot_be_written_does_not_affect_the_export(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail(*arguments: object) -> None:
+            raise ExportError("the storage is full")
+
+        monkeypatch.setattr("django_sitemaps09.export.publishing.history.record_run", fail)
+        with caplog.at_level(logging.ERROR):
+            report = export(output=folder, sitemaps={"a": Numbers(3)})
+        assert report.published
+        assert report.failures == []
+        assert "cannot be added to the history" in caplog.text
+
+    def test_is_not_listed_as_a_file_of_the_export(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        report = export(output=folder, sitemaps={"a": Numbers(3)})
+        assert HISTORY not in report.written
+        assert (folder / STATE / HISTORY).stat().st_mode & 0o777 == 0o600
+        document = json.loads((folder / STATE / HISTORY).read_bytes())
+        assert {*document} == {"format", "runs", "digest"}
+        assert history.HISTORY == "history.json"

@@ -1,0 +1,23 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.inspector import site
+
+
+@pytest.fixture
+def admin_site() -> Iterator[None]:
+    """Settings with the inspector in Django's admin."""
+    with site(admin=True):
+        yield
+
+
+@pytest.fixture
+def plain_site() -> Iterator[None]:
+    """Settings with the inspector, without Django's admin."""
+    with site(admin=False):
+        yield

@@ -1,0 +1,91 @@
+"""Who may use the inspector, and that no cache keeps its pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import HttpResponse
+from django.test import Client, RequestFactory, override_settings
+
+from django_sitemaps09.inspector.access import PERMISSION, for_staff
+from tests.support.inspector import client_of, superuser
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+PATHS = ["", "url/", "url/?url=/about/", "inspector.css"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.usefixtures("admin_site")
+class TestWithTheAdmin:
+    def test_visitors_are_redirected_to_the_login_of_the_admin(self, path: str) -> None:
+        response = Client().get(f"/admin/sitemaps/{path}")
+        assert response.status_code == 302
+        assert response["Location"].startswith("/admin/login/?next=/admin/sitemaps/")
+        assert response["Cache-Control"] == "private, no-store"
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [{}, {"is_staff": True}, {"is_superuser": True}],
+        ids=["user", "staff without the permission", "superuser who is not staff"],
+    )
+    def test_other_users_get_403(self, path: str, attributes: dict[str, Any]) -> None:
+        response = client_of("ann", **attributes).get(f"/admin/sitemaps/{path}")
+        assert response.status_code == 403
+        assert b"articles" not in response.content
+
+    def test_superusers_of_the_staff_may_use_it(self, path: str) -> None:
+        response = superuser().get(f"/admin/sitemaps/{path}")
+        assert response.status_code == 200
+        assert response["Cache-Control"] == "private, no-store"
+
+    def test_only_get_and_head_are_allowed(self, path: str) -> None:
+        client = superuser()
+        assert client.post(f"/admin/sitemaps/{path}").status_code == 405
+        assert client.head(f"/admin/sitemaps/{path}").status_code == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.usefixtures("plain_site")
+class TestWithoutTheAdmin:
+    def test_visitors_are_redirected_to_the_login_of_the_project(self, path: str) -> None:
+        response = Client().get(f"/sitemaps/{path}")
+        assert response.status_code == 302
+        assert response["Location"].startswith("/log-in/?next=/sitemaps/")
+
+    def test_the_permission_of_the_urlconf_is_needed(self, path: str) -> None:
+        assert client_of("ann", is_staff=True).get(f"/sitemaps/{path}").status_code == 403
+        assert client_of("bob", "shop.view_product").get(f"/sitemaps/{path}").status_code == 403
+        client = client_of("cleo", "shop.view_product", is_staff=True)
+        assert client.get(f"/sitemaps/{path}").status_code == 200
+
+
+def test_users_who_are_inactive_get_403(rf: RequestFactory) -> None:
+    class Inactive(AnonymousUser):
+        is_active = False  # type: ignore[assignment]
+        is_authenticated = True  # type: ignore[assignment]
+        is_staff = True  # type: ignore[assignment]
+
+        def has_perm(self, perm: str, obj: object = None) -> bool:
+            return perm == PERMISSION
+
+    request = rf.get("/")
+    request.user = Inactive()
+    with pytest.raises(PermissionDenied):
+        for_staff(lambda request: HttpResponse())(request)
+
+
+def test_a_project_without_users_is_told_what_is_missing(rf: RequestFactory) -> None:
+    with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
+        for_staff(lambda request: HttpResponse())(rf.get("/"))
+
+
+@pytest.mark.usefixtures("admin_site")
+def test_an_admin_that_is_not_included_is_not_used() -> None:
+    with override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls"):
+        assert Client().get("/sitemaps/")["Location"].startswith("/log-in/")
+        response = superuser().get("/sitemaps/")
+    assert b"sitemaps09-standalone" in response.content

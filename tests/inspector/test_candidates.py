@@ -1,0 +1,129 @@
+"""Paths are matched with the patterns of routes, and give back the values that they were made of."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from django.db.models import F
+from django.test import override_settings
+from django.urls import include, path, re_path
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import Route
+from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.inspector.candidates import (
+    column_conditions,
+    field_conditions,
+    resolve_path,
+    route_conditions,
+)
+from tests.models import Article, Word
+from tests.urls import nothing
+
+shop = (
+    [
+        path("<int:number>/<slug:slug>/", nothing, name="product"),
+        path("<slug:slug>/", nothing, name="product"),
+    ],
+    "shop",
+)
+urlpatterns = [
+    path("any/<path:rest>", nothing, name="any"),
+    path("word/<str:word>/", nothing, name="word"),
+    path("any/shadowed/<slug:slug>/", nothing, name="shadowed"),
+    path("id/<uuid:id>/", nothing, name="document"),
+    path("<str:category>/shop/", include(shop, namespace="garden")),
+    path("kind/<slug:slug>/", nothing, {"kind": "a"}, name="kind"),
+    re_path(r"^year/([0-9]{4})/([a-z]+)/$", nothing, name="year"),
+    re_path(r"^month/(?P<month>[0-9]+)(?:/(?P<day>[0-9]+))?/$", nothing, name="month"),
+    path("view/<slug:slug>/", nothing),
+]
+SOME_ID = uuid.UUID(int=7)
+
+
+@pytest.fixture(autouse=True)
+def urlconf(settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+
+
+def found(route: Route, location: str) -> dict[str, Any] | None:
+    return route_conditions(route, resolve_path(location))
+
+
+@pytest.mark.parametrize(
+    ("route", "location", "values"),
+    [
+        (Route("word", word=F("word")), "/word/a%20b/", ["a b"]),
+        (Route("word", F("word")), "/word/a%20b/?page=2", ["a b"]),
+        (Route("word", word=F("word")), "/word/a/b/", None),
+        (Route("word", word="constant"), "/word/constant/", []),
+        (Route("word", word="constant"), "/word/other/", None),
+        (Route("document", id=F("id")), f"/id/{SOME_ID}/", [SOME_ID]),
+        (Route("document", id=F("id")), "/id/7/", None),
+        # Two patterns have the same name, and the prefix captures a value.
+        (Route("garden:product", category=F("c"), slug=F("s")), "/tools/shop/rake/", ["tools", "rake"]),
+        (Route("garden:product", category="tools", slug=F("s")), "/tools/shop/rake/", ["rake"]),
+        (Route("garden:product", category="tools", slug=F("s")), "/seeds/shop/rake/", None),
+        (
+            Route("shop:product", category=F("c"), number=F("n"), slug=F("s")),
+            "/tools/shop/7/rake/",
+            ["tools", 7, "rake"],
+        ),
+        (Route("kind", slug=F("s"), kind="a"), "/kind/x/", ["x"]),
+        (Route("kind", slug=F("s"), kind="b"), "/kind/x/", None),
+        (Route("year", F("y"), F("m")), "/year/2026/may/", ["2026", "may"]),
+        (Route("year", 2026, F("m")), "/year/2026/may/", ["may"]),
+        (Route("year", 2025, F("m")), "/year/2026/may/", None),
+        (Route("month", month=F("m"), day=F("d")), "/month/5/31/", ["5", "31"]),
+        (Route("unknown", word=F("word")), "/word/a/", None),
+    ],
+)
+def test_a_path_gives_the_values_of_its_route(
+    route: Route, location: str, values: list[Any] | None
+) -> None:
+    conditions = found(route, location)
+    if values is None:
+        assert conditions is None
+    else:
+        assert conditions == {alias("location", place): value for place, value in enumerate(values)}
+
+
+def test_a_pattern_behind_another_one_is_found() -> None:
+    resolved = resolve_path("/any/shadowed/x/")
+    assert resolved.match is not None
+    assert resolved.match.url_name == "any"
+    assert found(Route("shadowed", slug=F("slug")), "/any/shadowed/x/") == {alias("location"): "x"}
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="/\n\r", exclude_categories=["Cc"]), min_size=1)
+)
+@override_settings(ROOT_URLCONF=__name__)
+def test_every_text_that_a_route_can_contain_is_found_again(text: str) -> None:
+    route = Route("word", word=F("word"))
+    location = route.url([text])
+    assert unquote(location) == f"/word/{text}/"
+    assert found(route, location) == {alias("location"): text}
+
+
+def test_only_fields_with_an_index_are_conditions() -> None:
+    match = resolve_path("/word/a/").match
+    assert match is not None
+    assert field_conditions(Word, match) == {"word": "a"}
+    # Its `slug` has no index, and it has no field `word`.
+    assert field_conditions(Article, match) is None
+    slug_match = resolve_path("/kind/x/").match
+    assert slug_match is not None
+    assert field_conditions(Article, slug_match) is None
+
+
+def test_a_column_is_compared_with_the_path_and_the_url_with_and_without_escapes() -> None:
+    conditions = column_conditions(Word, F("word"), "https://www.example.com/a%20b/")
+    url = "https://www.example.com/a b/"
+    assert conditions == {"word__in": ["/a%20b/", "/a b/", "https://www.example.com/a%20b/", url]}
+    assert column_conditions(Article, F("slug"), url) is None
+    assert column_conditions(Article, F("category__slug"), url) is None

@@ -1,0 +1,63 @@
+"""The plot of freshness: the ages of pages, and bars within the plot."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09.inspector.freshness import LABELS, freshness, plot
+from django_sitemaps09.manifest import PageRecord
+
+TODAY = date(2026, 11, 23)
+
+
+def page(newest: str | None, urls: int = 10) -> PageRecord:
+    return PageRecord(1, None, urls, 100, 50, newest, None, "", None, 1)
+
+
+@pytest.mark.parametrize(
+    ("newest", "label"),
+    [
+        ("2026-11-23", "within 1 day"),
+        ("2026-11-22T00:00:00Z", "within 1 day"),
+        ("2026-11-21T23:59:59+01:00", "within 7 days"),
+        ("2026-11-16", "within 7 days"),
+        ("2026-11-15", "within 30 days"),
+        ("2026-10-01", "within 90 days"),
+        ("2026-01", "within 1 year"),
+        ("2024", "older"),
+        ("2031-01-01", "within 1 day"),
+        (None, "no lastmod"),
+        ("<script>", "no lastmod"),
+        ("", "no lastmod"),
+    ],
+)
+def test_a_page_has_the_age_of_its_newest_lastmod(newest: str | None, label: str) -> None:
+    ages = freshness([page(newest, urls=7)], TODAY)
+    assert (ages.pages, ages.urls) == ({label: 1}, {label: 7})
+
+
+@given(st.lists(st.integers(0, 3_000)))
+def test_every_page_is_counted_once(days: list[int]) -> None:
+    pages = [page((TODAY - timedelta(days=number)).isoformat(), urls=3) for number in days]
+    ages = freshness(pages, TODAY)
+    assert sum(ages.pages.values()) == len(days)
+    assert sum(ages.urls.values()) == 3 * len(days)
+
+
+@given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 10**7)))
+def test_bars_and_numbers_are_inside_the_plot(counts: dict[str, int]) -> None:
+    drawn = plot(counts)
+    assert [bar.label for bar in drawn.bars] == list(LABELS)
+    for bar in drawn.bars:
+        assert (bar.width > 0) == (counts.get(bar.label, 0) > 0)
+        assert 0 < bar.x <= bar.x + bar.width < bar.number_x
+        # A digit is at most 8 units wide.
+        assert bar.number_x <= drawn.width - min(50, 5 * len(bar.number))
+        assert bar.y + bar.height <= drawn.height
+    ordered = sorted(drawn.bars, key=lambda bar: bar.pages)
+    assert [bar.width for bar in ordered] == sorted(bar.width for bar in ordered)
+    assert drawn.description.startswith(f"{sum(counts.values()):,} pages")

@@ -1,0 +1,505 @@
+"""The box of the inspector: whether a URL is in the sitemap, in which file, and if not, why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.db import connection
+from django.db.models import Count, F, QuerySet, Value, Window
+from django.db.models.functions import Concat, RowNumber
+from django.test import Client
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
+from django_sitemaps09.export import export
+from django_sitemaps09.inspector import published_entries
+from django_sitemaps09.inspector.answers import Answer
+from django_sitemaps09.inspector.export_state import ExportState
+from django_sitemaps09.inspector.lookup import look_up
+from django_sitemaps09.protocol import parse_base
+from tests.models import Article, Document, Seat, Tag, Word
+from tests.support.articles import Articles
+from tests.support.configuration import BASE
+from tests.support.exports import Bad
+from tests.support.factories import ArticleFactory
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
+
+TIME = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+
+
+def asked(url: str) -> Answer:
+    base = parse_base(BASE)
+    return look_up(url, base, ExportState.from_base(base))
+
+
+def row_queries(url: str) -> list[str]:
+    """Return the queries of rows, without those for the collation of the key on SQLite."""
+    with CaptureQueriesContext(connection) as captured:
+        asked(url)
+    queries = [query["sql"] for query in captured if 'FROM "tests_' in query["sql"]]
+    assert not any(word in query for query in queries for word in ("COUNT", "OFFSET"))
+    assert all("LIMIT" in query or " IN (" in query for query in queries)
+    return queries
+
+
+@pytest.fixture
+def exporting(folder: Path, configure: Callable[..., None]) -> None:
+    configure(ROOT=folder)
+
+
+@pytest.fixture
+def articles(exporting: None, register: Callable[..., None]) -> None:
+    """An export of 25 articles on three pages."""
+    for number in range(1, 26):
+        ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
+    register(articles=Articles)
+    export()
+
+
+@pytest.mark.usefixtures("articles")
+class TestASectionWithARoute:
+    def test_says_the_file_and_the_entry_of_a_url(self) -> None:
+        answer = asked(f"{BASE}/articles/s15/")
+        assert (answer.verdict, answer.section, answer.key) == ("listed", "articles", "15")
+        assert answer.file == "sitemap-articles-2.xml.gz"
+        assert answer.file_url == f"{BASE}/sitemap-articles-2.xml.gz"
+        assert answer.published == answer.live
+        assert answer.live is not None
+        assert answer.live.location == f"{BASE}/articles/s15/"
+        assert answer.live.value("lastmod") == "2026-09-01T12:00:00Z"
+        assert answer.reasons == []
+
+    @pytest.mark.parametrize("number", [1, 10, 11, 20, 21, 25])
+    def test_finds_the_page_at_both_of_its_ends(self, number: int) -> None:
+        answer = asked(f"/articles/s{number}/")
+        assert (answer.verdict, answer.file) == ("listed", f"sitemap-articles-{-(-number // 10)}.xml.gz")
+
+    def test_takes_a_path_and_a_url_of_the_other_scheme(self) -> None:
+        assert asked("/articles/s15/").verdict == "listed"
+        answer = asked("http://WWW.example.com:80/articles/s15/")
+        assert (answer.url, answer.verdict) == (f"{BASE}/articles/s15/", "listed")
+        assert "looked up with https" in answer.notes[0]
+
+    def test_shows_an_entry_that_has_changed_since_the_export(self) -> None:
+        Article.objects.filter(pk=15).update(updated=TIME.replace(day=2))
+        answer = asked("/articles/s15/")
+        assert answer.verdict == "changed"
+        assert answer.published is not None
+        assert answer.live is not None
+        assert answer.published.value("lastmod") == "2026-09-01T12:00:00Z"
+        assert answer.live.value("lastmod") == "2026-09-02T12:00:00Z"
+
+    def test_shows_a_row_that_the_next_export_adds(self) -> None:
+        ArticleFactory(pk=26, slug="s26")
+        answer = asked("/articles/s26/")
+        assert (answer.verdict, answer.file, answer.published) == ("new", None, None)
+        assert "The next one will add it." in answer.reasons[0]
+
+    def test_shows_a_row_that_items_filters_out(self) -> None:
+        Article.objects.filter(pk=15).update(published=False)
+        answer = asked("/articles/s15/")
+        # It is in the exported file until the next export.
+        assert (answer.verdict, answer.file) == ("leaving", "sitemap-articles-2.xml.gz")
+        assert answer.live is None
+        assert "items() of section 'articles' does not return it" in answer.reasons[0]
+        export()
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.file, answer.published) == ("filtered", None, None)
+        assert answer.key == "15"
+
+    def test_shows_a_deleted_row_as_long_as_a_file_has_it(self) -> None:
+        Article.objects.filter(pk=15).delete()
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("leaving", "articles")
+        assert answer.file == "sitemap-articles-2.xml.gz"
+        assert answer.reasons == [
+            "No row of section 'articles' has this URL any more.",
+            "The next export will remove it.",
+        ]
+        export()
+        answer = asked("/articles/s15/")
+        assert answer.verdict == "absent"
+        assert answer.reasons[0] == "Section 'articles' has no row with the values of this URL."
+        assert answer.notes == []
+
+    def test_shows_a_file_that_no_index_lists(self) -> None:
+        Article.objects.filter(pk__gt=10).delete()
+        export(force=["articles"])
+        answer = asked("/articles/s25/")
+        assert (answer.verdict, answer.file) == ("removed", "sitemap-articles-3.xml.gz")
+        assert "24 hours later (KEEP_REMOVED)" in answer.reasons[0]
+
+    def test_says_that_a_path_is_unknown_to_the_urlconf(self) -> None:
+        answer = asked("/nowhere/s15/")
+        assert answer.verdict == "absent"
+        assert answer.reasons[0] == "The path is unknown to the URLconf."
+
+    def test_says_that_no_section_has_the_view(self) -> None:
+        answer = asked("/words/abc/")
+        assert answer.verdict == "absent"
+        [reason] = answer.reasons
+        assert reason == "The path belongs to the view 'word', which no section has as its location."
+
+    def test_runs_two_queries_of_a_few_rows(self) -> None:
+        assert len(row_queries("/articles/s15/")) == 2
+        assert len(row_queries("/articles/none/")) == 2
+        Article.objects.filter(pk=15).update(published=False)
+        assert len(row_queries("/articles/s15/")) == 3
+
+    def test_does_not_confuse_rows_whose_slugs_differ_in_case(self) -> None:
+        assert asked("/articles/S15/").verdict == "absent"
+
+    def test_says_that_an_item_was_skipped_and_why(self, register: Callable[..., None]) -> None:
+        class Prefixed(Articles):
+            lastmod = F("slug")
+
+        register(articles=Prefixed)
+        answer = asked("/articles/s15/")
+        assert answer.verdict == "changed"
+        assert answer.reasons[0].startswith("Skipped: item 15, lastmod: ")
+
+    def test_says_that_an_error_of_a_section_hides_its_rows(self, register: Callable[..., None]) -> None:
+        class Broken(Articles):
+            def get_queryset(self) -> QuerySet[Article]:
+                raise RuntimeError("<b>broken</b>")
+
+        register(articles=Broken, numbers=Numbers(3))
+        answer = asked("/articles/s15/")
+        assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in answer.notes
+
+        # Its row cannot be read, but its file can.
+        assert (answer.verdict, answer.section) == ("listed", "articles")
+
+    def test_does_not_hide_another_section_that_lists_the_url(self, register: Callable[..., None]) -> None:
+        class Same(Numbers):
+            def location(self, item: int) -> str:
+                return f"/articles/s{item}/"
+
+        Article.objects.filter(pk=15).update(published=False)
+        register(articles=Articles, same=Same(20))
+        export()
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("listed", "same")
+
+    def test_takes_a_url_without_a_scheme(self) -> None:
+        assert asked("www.example.com/articles/s15/").verdict == "listed"
+
+    @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
+    def test_may_be_on_a_port(self, base: str, configure: Callable[..., None], folder: Path) -> None:
+        configure(BASE_URL=base, ROOT=folder / "other")
+        export()
+        parsed = parse_base(base)
+        answer = look_up(f"{base}/articles/s15/", parsed, ExportState.from_base(parsed))
+        assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
+
+    def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
+        register(numbers=Numbers(3))
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("leaving", "articles")
+        assert answer.reasons == ["Section 'articles' is published, but no longer declared."]
+
+
+@pytest.mark.usefixtures("articles")
+class TestAUrl:
+    @pytest.mark.parametrize(
+        "url",
+        ["/a#b", "not a url", "javascript:alert(1)", "https://a@b/", "/a\nb", "/" + "a" * 5_000],
+    )
+    def test_is_invalid_if_no_sitemap_can_contain_it(self, url: str) -> None:
+        answer = asked(url)
+        assert answer.verdict == "invalid"
+        assert answer.reasons
+        assert len(answer.url) <= 200
+
+    def test_on_another_host_belongs_to_no_section(self) -> None:
+        answer = asked("https://elsewhere.example.net/articles/s15/")
+        assert answer.verdict == "elsewhere"
+        assert answer.reasons[0].startswith("https://elsewhere.example.net is not https://www.example.com")
+
+    def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Callable[..., None]) -> None:
+        class Elsewhere(Articles):
+            hosts = ("https://shop.example.com",)
+            location = "https://shop.example.com/all/"
+
+        register(articles=Articles, elsewhere=Elsewhere)
+        assert asked("https://shop.example.com/articles/s15/").verdict == "absent"
+        assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
+
+
+def test_a_live_section_has_a_page_from_its_cached_map(
+    register: Callable[..., None], client: Client
+) -> None:
+    for number in range(1, 26):
+        ArticleFactory(pk=number, slug=f"s{number}")
+    register(articles=Articles)
+    assert asked("/articles/s25/").file is None
+    index = client.get("/sitemap.xml").content.decode()
+    answer = asked("/articles/s25/")
+    assert (answer.verdict, answer.published, answer.file_url) == ("live", None, None)
+    assert answer.file is not None
+    assert answer.file in index
+    assert f"{BASE}/articles/s25/" in client.get(f"/{answer.file}").content.decode()
+
+
+# Other keys and locations.
+
+
+class Words(ModelSitemap[Word]):
+    model = Word
+    location = Route("word", word=F("word"))
+    limit = 3
+
+
+class Documents(ModelSitemap[Document]):
+    model = Document
+    location = Route("document", F("id"))
+    limit = 3
+
+
+class Seats(ModelSitemap[Seat]):
+    model = Seat
+    location = Route("seat", row=F("row"), number=F("number"))
+    limit = 3
+
+
+@pytest.mark.usefixtures("exporting")
+class TestAKey:
+    def test_of_text_is_compared_by_the_database(self, register: Callable[..., None]) -> None:
+        words = ["a", "B", "ä", "z", "Z", "été", "it's", "a b", "ß", "x&y"]
+        Word.objects.bulk_create(map(Word, words))
+        register(words=Words)
+        export()
+        for word in words:
+            answer = asked(f"/words/{word}/")
+            assert (answer.verdict, answer.key) == ("listed", word)
+
+    def test_of_uuids_is_found_by_a_positional_argument(self, register: Callable[..., None]) -> None:
+        documents = [Document.objects.create(number=number) for number in range(8)]
+        register(documents=Documents)
+        export()
+        for document in documents:
+            assert asked(f"/documents/{document.id}/").verdict == "listed"
+
+    def test_of_two_columns_is_found(self, register: Callable[..., None]) -> None:
+        for number in range(8):
+            Seat.objects.create(row="ab"[number % 2], number=number)
+        register(seats=Seats)
+        export()
+        answer = asked("/seats/b/5/")
+        assert (answer.verdict, answer.key) == ("listed", "('b', 5)")
+        assert asked("/seats/a/5/").verdict == "absent"
+
+
+class Joined(Articles):
+    """Section whose queryset repeats rows, so that they are read through their keys."""
+
+    queryset = Article.objects.filter(tags__name__startswith="t").distinct()
+
+
+class Grouped(Articles):
+    queryset = Article.objects.annotate(count=Count("tags")).filter(count__gt=1)
+
+
+class First(Articles):
+    """Section that filters by a window function: the first article of each category."""
+
+    @property
+    def queryset(self) -> Any:  # type: ignore[override]
+        return Article.objects.annotate(
+            place=Window(RowNumber(), partition_by="category", order_by="pk")
+        ).filter(place__lte=2)
+
+
+class ByMethod(Articles):
+    """Section whose location is a method, with the primary key in the URL."""
+
+    model = Word
+    queryset = None
+
+    location: ClassVar[Any]  # type: ignore[misc]
+
+    def location(self, item: Word) -> str:  # type: ignore[no-redef]
+        return f"/words/{item.word}/"
+
+    lastmod = None
+
+
+@pytest.mark.usefixtures("exporting")
+class TestASectionOfAQueryset:
+    @pytest.mark.parametrize("section", [Joined, Grouped])
+    def test_with_joins_knows_its_rows(self, section: Any, register: Callable[..., None]) -> None:
+        tags = [Tag.objects.create(name=name) for name in ("t1", "t2")]
+        ArticleFactory(pk=1, slug="listed", tags=tags)
+        ArticleFactory(pk=2, slug="other")
+        register(articles=section)
+        export()
+        assert asked("/articles/listed/").verdict == "listed"
+        assert asked("/articles/other/").verdict == "filtered"
+
+    def test_with_a_window_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+        for number in range(1, 5):
+            ArticleFactory(pk=number, slug=f"s{number}")
+        register(articles=First)
+        export()
+        assert asked("/articles/s1/").verdict == "listed"
+        answer = asked("/articles/s4/")
+        assert answer.verdict == "absent"
+        assert "filters by a window function" in answer.reasons[0]
+
+    def test_with_a_method_is_found_by_an_indexed_field(self, register: Callable[..., None]) -> None:
+        Word.objects.bulk_create(map(Word, "abc"))
+        register(words=ByMethod)
+        export()
+        answer = asked("/words/b/")
+        assert (answer.verdict, answer.key) == ("listed", "b")
+
+    def test_with_a_column_of_paths_is_found_by_its_index(self, register: Callable[..., None]) -> None:
+        class Paths(ModelSitemap[Word]):
+            model = Word
+            location = F("word")
+
+        Word.objects.bulk_create([Word("/a/"), Word("/b b/")])
+        register(paths=Paths)
+        export()
+        answer = asked("/b%20b/")
+        assert (answer.verdict, answer.key) == ("listed", "/b b/")
+
+    def test_with_an_expression_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+        class Expressed(ModelSitemap[Word]):
+            model = Word
+            location = Concat(Value("/x/"), F("word"))
+
+        Word.objects.bulk_create([Word("a")])
+        register(words=Expressed)
+        export()
+        answer = asked("/x/a")
+        assert (answer.verdict, answer.live) == ("listed", None)
+        assert "can only be read as a whole" in answer.notes[0]
+
+
+@pytest.mark.usefixtures("exporting")
+class TestASectionThatIsReadAsAWhole:
+    def test_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+        register(numbers=Numbers(30))
+        export()
+        answer = asked("/numbers/29/")
+        assert (answer.verdict, answer.section, answer.live) == ("listed", "numbers", None)
+        assert answer.file == "sitemap-numbers-1.xml.gz"
+        answer = asked("/numbers/30/")
+        assert answer.verdict == "absent"
+        assert answer.reasons[-1] == "It is not in the 1 exported files that were searched."
+
+    def test_of_contrib_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+        class Plain(contrib.Sitemap):  # type: ignore[type-arg]
+            def items(self) -> Sequence[str]:
+                return ["/a/?b=1&c='2'", "/d/"]
+
+            def location(self, item: str) -> str:
+                return item
+
+        register(plain=Plain)
+        export()
+        assert asked("/a/?b=1&c='2'").verdict == "listed"
+
+    def test_has_a_bound_that_the_answer_mentions(
+        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        numbers = Numbers(30)
+        numbers.limit = 5
+        register(numbers=numbers)
+        export()
+        monkeypatch.setattr(published_entries, "MAX_FILES", 3)
+        # The last pages are searched first.
+        assert asked("/numbers/15/").verdict == "listed"
+        answer = asked("/numbers/14/")
+        assert answer.verdict == "absent"
+        assert answer.notes == ["The search ended after 3 files. Other files may contain the URL."]
+
+    def test_is_not_searched_without_an_export(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        register(numbers=Numbers(3))
+        answer = asked("/numbers/1/")
+        assert answer.verdict == "absent"
+        assert answer.notes == ["These sections were not searched, because they are not exported: numbers."]
+
+    def test_of_texts_is_searched_by_lines(self, register: Callable[..., None]) -> None:
+        class Lines(Numbers):
+            format = "text"
+
+        register(numbers=Lines(12))
+        export()
+        answer = asked("/numbers/0/")
+        assert (answer.verdict, answer.file) == ("listed", "sitemap-numbers-1.txt")
+        assert answer.published is not None
+        assert answer.published.location == f"{BASE}/numbers/0/"
+        assert asked("/numbers/11/").verdict == "listed"
+        assert asked("/numbers/1").verdict == "absent"
+
+    def test_may_be_damaged(self, folder: Path, register: Callable[..., None]) -> None:
+        register(numbers=Numbers(3))
+        export()
+        path = folder / "sitemap-numbers-1.xml.gz"
+        path.write_bytes(path.read_bytes()[:40])
+        answer = asked("/numbers/1/")
+        assert answer.verdict == "absent"
+        assert answer.notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
+
+    def test_skips_an_item_that_its_file_does_not_have(self, register: Callable[..., None]) -> None:
+        register(numbers=Bad(5, [2]))
+        export()
+        assert asked("/numbers/1/").verdict == "listed"
+        assert asked("/numbers/2/").verdict == "absent"
+
+
+class Static(StaticViewSitemap):
+    viewnames = ("about", "home")
+
+
+def test_a_view_without_arguments_is_listed_live(register: Callable[..., None]) -> None:
+    register(static=Static)
+    answer = asked("/about/")
+    assert (answer.verdict, answer.section) == ("live", "static")
+
+
+class Linked(Articles):
+    i18n = True
+    alternates = True
+    location = Route("seen", slug=F("slug"))
+
+
+@override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls")
+@pytest.mark.usefixtures("exporting")
+def test_each_language_has_an_entry_with_its_alternates(register: Callable[..., None]) -> None:
+    ArticleFactory(pk=1, slug="one")
+    register(articles=Linked)
+    export()
+    answer = asked("/de/seen/one/")
+    assert answer.verdict == "listed"
+    assert answer.live is not None
+    assert answer.live.location == f"{BASE}/de/seen/one/"
+    assert ("de", f"{BASE}/de/seen/one/") in answer.live.links
+    assert ("en", f"{BASE}/seen/one/") in answer.live.links
+    assert asked("/seen/one/").verdict == "listed"
+    assert asked("/fr/seen/one/").verdict == "absent"
+
+
+@override_settings(FORCE_SCRIPT_NAME="/app")
+def test_the_script_prefix_is_part_of_the_path(register: Callable[..., None], client: Client) -> None:
+    from django.urls import clear_script_prefix, set_script_prefix
+
+    ArticleFactory(pk=1, slug="one")
+    register(articles=Articles)
+    set_script_prefix("/app/")
+    try:
+        assert asked("/app/articles/one/").verdict == "live"
+        assert asked("/articles/one/").verdict == "absent"
+    finally:
+        clear_script_prefix()

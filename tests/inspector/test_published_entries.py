@@ -1,0 +1,76 @@
+"""Entries are found in exported files, wherever a chunk of the file ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemaps09 import compression
+from django_sitemaps09.inspector import published_entries
+from django_sitemaps09.inspector.answers import Entry
+from django_sitemaps09.inspector.published_entries import find_entry, search
+from django_sitemaps09.stores.local import LocalStore
+
+URLS = [f"https://www.example.com/{number}/?a=1&b='{number}'" for number in range(30)]
+
+
+def entry(url: str) -> str:
+    text = url.replace("&", "&amp;").replace("'", "&apos;")
+    return f"<url><loc>{text}</loc><lastmod>2026-11-23</lastmod></url>\n"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    folder = tmp_path_factory.mktemp("public")
+    document = f"<urlset>\n{''.join(map(entry, URLS))}</urlset>\n".encode()
+    (folder / "sitemap-a-1.xml").write_bytes(document)
+    (folder / "sitemap-a-1.xml.gz").write_bytes(compression.compress(document))
+    (folder / "sitemap-a-1.txt").write_text("".join(f"{url}\n" for url in URLS))
+    (folder / "sitemap-a-2.xml.gz").write_bytes(b"\x1f\x8b damaged")
+    return LocalStore(folder)
+
+
+@given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
+def test_every_entry_is_found_with_chunks_of_any_size(
+    store: LocalStore, url: str, size: int, suffix: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "_CHUNK", size)
+        found = find_entry(store, f"sitemap-a-1.{suffix}", url)
+        assert found is not None
+        assert found.location == url
+        assert found.value("lastmod") == (None if suffix == "txt" else "2026-11-23")
+        assert find_entry(store, f"sitemap-a-1.{suffix}", url[:-1]) is None
+
+
+def test_a_search_ends_at_the_first_file_with_the_url(store: LocalStore) -> None:
+    names = ["sitemap-a-9.xml", "sitemap-a-2.xml.gz", "sitemap-a-1.xml", "sitemap-a-1.txt"]
+    result = search(store, names, URLS[3])
+    assert (result.name, result.files, result.is_complete) == ("sitemap-a-1.xml", 3, True)
+    [problem] = result.problems
+    assert problem.startswith("sitemap-a-2.xml.gz cannot be read: ")
+
+
+def test_a_search_ends_at_its_bound(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published_entries, "MAX_FILES", 2)
+    assert search(store, ["sitemap-a-1.xml"] * 2, "https://none/").is_complete
+    result = search(store, ["sitemap-a-1.xml"] * 3, "https://none/")
+    assert (result.files, result.is_complete) == (2, False)
+
+
+def test_an_entry_has_a_bound(tmp_path: Path) -> None:
+    long_entry = f"<url><loc>https://a/</loc><x>{'x' * 3_000_000}</x></url>"
+    (tmp_path / "sitemap-a-1.xml").write_text(f"<urlset>\n{long_entry}\n</urlset>")
+    assert find_entry(LocalStore(tmp_path), "sitemap-a-1.xml", "https://a/") is None
+
+
+def test_an_entry_shows_its_elements_without_escapes() -> None:
+    link = '<xhtml:link rel="alternate" hreflang="de" href="https://a/?a=1&amp;b=2"/>'
+    shown = Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
+    assert shown.location == "https://a/'"
+    assert shown.value("priority") == "0.5"
+    assert shown.value("changefreq") is None
+    assert shown.links == [("de", "https://a/?a=1&b=2")]

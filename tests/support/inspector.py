@@ -1,0 +1,95 @@
+"""Sites with the inspector: users, settings with and without Django's admin, and a server for browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import connections
+from django.http import HttpRequest, HttpResponseBase
+from django.test import Client, override_settings
+
+from tests.support.wsgi import BrowserServer, serve
+
+POLICY = "default-src 'self'"
+
+
+class PolicyMiddleware:
+    """Sends a Content Security Policy that forbids inline scripts and styles, and other hosts."""
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = self.get_response(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+
+_PROCESSORS = ["request", "auth", "messages"]
+
+
+@contextmanager
+def site(*, admin: bool) -> Iterator[None]:
+    """Settings with the inspector, with or without Django's admin."""
+    admin_apps = ["admin", "messages", "staticfiles"] if admin else []
+    middleware = ["django.contrib.messages.middleware.MessageMiddleware"] if admin else []
+    paths = {
+        "request": "django.template.context_processors.request",
+        "auth": "django.contrib.auth.context_processors.auth",
+        "messages": "django.contrib.messages.context_processors.messages",
+    }
+    options = {"context_processors": [paths[name] for name in _PROCESSORS]} if admin else {}
+    with override_settings(
+        INSTALLED_APPS=[*(f"django.contrib.{name}" for name in admin_apps), *settings.INSTALLED_APPS],
+        MIDDLEWARE=[f"{__name__}.PolicyMiddleware", *settings.MIDDLEWARE, *middleware],
+        TEMPLATES=[{**settings.TEMPLATES[0], "OPTIONS": options}],
+        ROOT_URLCONF=f"tests.support.inspector_{'' if admin else 'plain_'}urls",
+        STATIC_URL="/static/",
+        LOGIN_URL="/log-in/",
+    ):
+        yield
+
+
+def client_of(name: str = "", *permissions: str, **attributes: Any) -> Client:
+    """Return a client in which a new user is logged in, or nobody without a name."""
+    client = Client()
+    if name:
+        user = User.objects.create_user(name, **attributes)
+        for permission in permissions:
+            app, _, codename = permission.partition(".")
+            user.user_permissions.add(
+                Permission.objects.get(content_type__app_label=app, codename=codename)
+            )
+        client.force_login(user)
+    return client
+
+
+def superuser() -> Client:
+    return client_of("root", is_staff=True, is_superuser=True)
+
+
+@contextmanager
+def serving_site() -> Iterator[str]:
+    """Serve the site of the current settings from threads, and yield its address.
+
+    They use the connection of the test, whose transaction other connections do not see.
+    """
+    from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
+
+    connection, handler = connections["default"], StaticFilesHandler(WSGIHandler())
+
+    def application(environ: Any, start_response: Any) -> Any:
+        connections["default"] = connection
+        return handler(environ, start_response)
+
+    connection.inc_thread_sharing()
+    try:
+        with serve(application, BrowserServer) as address:
+            yield address
+    finally:
+        connection.dec_thread_sharing()
