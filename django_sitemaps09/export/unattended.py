@@ -6,11 +6,14 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
+from django_sitemaps09.export.interrupts import time_limited
+from django_sitemaps09.export.rendering.page import surroundings
 from django_sitemaps09.export.report import Report
 
 logger = logging.getLogger(__name__)
@@ -35,12 +38,14 @@ def run_export(
     """Export the named sections, or all of them, and return the exit status and a summary for each host.
 
     The arguments come from a queue, which is not trusted with paths, code to import, or the confirmation of
-    losses. Therefore, all other options of an export come from the settings.
+    losses. Therefore, all other options of an export come from the settings. So do the script prefix and
+    the URLconf: a thread of a worker does not have the prefix that `django.setup()` has set.
     """
     try:
-        reports = _export(
-            base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
-        )
+        with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):
+            reports = _export(
+                base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
+            )
     except EXPORT_ERRORS as error:
         status = exit_status(error)
         level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
@@ -69,6 +74,7 @@ def _summary(report: Report) -> dict[str, Any]:
         "index_url": report.index_url,
         "published": report.published,
         "urls": report.urls,
+        "skipped": sum(section.skipped_items for section in report.sections),
         "written": len(report.written),
         "deleted": len(report.deleted),
         "seconds": round(report.seconds, 3),
