@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.interrupts import time_limited
@@ -47,10 +48,11 @@ def run_export(
                 base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
             )
     except EXPORT_ERRORS as error:
-        status = exit_status(error)
+        # Some backends cannot store all characters, and a text from a database can be long.
+        status, reason = exit_status(error), excerpt(error, MAX_MESSAGE)
         level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
-        logger.log(level, "The export has ended with status %d: %s", status, error)
-        return {"status": status, "failures": [str(error)], "warnings": [], "hosts": []}
+        logger.log(level, "The export has ended with status %d: %s", status, reason)
+        return {"status": status, "failures": [reason], "warnings": [], "hosts": []}
     failures = dict.fromkeys(failure for report in reports for failure in report.failures)
     warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
     for text in (*failures, *warnings):

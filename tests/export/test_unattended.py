@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.sites.models import Site
 from django.core.management import CommandError, call_command
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
@@ -20,6 +21,7 @@ from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
 from tests.support.sections import Numbers
+from tests.support.site_factories import SiteFactory
 
 pytestmark = pytest.mark.sitemaps09
 
@@ -143,6 +145,31 @@ def test_a_thread_uses_the_script_prefix_of_the_settings_and_not_what_another_ta
         f"<loc>{BASE}/shop/None/1/</loc>" in gzip.decompress(content(root)["sitemap-a-1.xml.gz"]).decode()
     )
     assert left == ["/left/", "left.urls"]
+
+
+@pytest.mark.django_db
+def test_a_domain_that_another_process_has_changed_is_used(
+    root: Path, configure: Callable[..., None], settings: Any
+) -> None:
+    configure(BASE_URL=None)
+    settings.SITE_ID = SiteFactory(domain="old.example").pk
+    assert run_export()["hosts"][0]["index_url"] == "https://old.example/sitemap.xml"
+    # This sends no signal, so the site stays in the cache of this process.
+    Site.objects.filter(pk=settings.SITE_ID).update(domain="new.example")
+    assert Site.objects.get_current().domain == "old.example"
+    configure(ROOT=str(root.with_name("moved")))
+    assert run_export()["hosts"][0]["index_url"] == "https://new.example/sitemap.xml"
+    Site.objects.clear_cache()
+
+
+def test_a_text_that_a_backend_cannot_store_is_escaped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise OSError("\0\udcff\n" + 2000 * "x")
+
+    monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
+    [failure] = run_export()["failures"]
+    assert failure.startswith(r"\x00\udcff\nxxx")
+    assert len(failure) < 1100
 
 
 class SoftLimitError(Exception):
