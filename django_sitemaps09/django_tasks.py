@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django_sitemaps09.export.engines.django_tasks import route, tasks
 from django_sitemaps09.export.unattended import run_export
+
+try:
+    from django_sitemaps09.export.engines.django_tasks import route, tasks
+except ModuleNotFoundError as error:
+    raise ImportError(f"{__name__} needs Django 6.0 or the extra `tasks` ({error}).") from error
 
 __all__ = ["export"]
 

@@ -22,6 +22,7 @@ from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOp
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import Renderer
+from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
@@ -136,7 +137,9 @@ def export_all(
     # Reject invalid arguments before touching any file. Choose the engine before querying a database, since
     # the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    host_options = [HostOptions.resolve(options, url, several=several) for url in base_urls]
+    host_options = retry(
+        lambda: [HostOptions.resolve(options, url, several=several) for url in base_urls], "The options"
+    )
     if len({host.folder for host in host_options}) < len(host_options):
         raise ExportError(
             f"Two of the hosts {', '.join(map(str, base_urls))} would share a folder. Export each host "

@@ -1,4 +1,7 @@
-"""Raise the signals that end a command as one exception, and delay them while files are published."""
+"""Raise the signals that end a command as one exception, and delay them while files are published.
+
+Also end exports and pages at the time limit of a queue.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ _DEFAULTS: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
+# Signals for time limits: the soft limit of Celery, and the limit of RQ.
+_LIMITS = [getattr(signal, name) for name in ("SIGUSR1", "SIGALRM") if hasattr(signal, name)]
 # Seconds for which a second signal is ignored, since a terminal and a launcher may both send one.
 _REPEATED = 1.0
 
@@ -90,3 +95,35 @@ def uninterrupted() -> Iterator[None]:
         handler.is_publishing = False
     if handler.pending is not None:
         raise Interrupted(handler.pending, "the publication in progress was completed first")
+
+
+class _TimeLimit(KeyboardInterrupt):
+    """Exception for a time limit, whose own exception is the cause."""
+
+
+@contextmanager
+def time_limited() -> Iterator[None]:
+    """End the block with the exception that the handler of a time limit raises.
+
+    Inside the block, the exception has another base class. Otherwise, the item or the section that is being
+    rendered would be skipped, and the block would continue. Outside of the main thread, do nothing.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            handlers[number](number, frame)
+        except Exception as error:
+            raise _TimeLimit from error
+
+    replaced = [number for number, handler in handlers.items() if callable(handler)]
+    try:
+        for number in replaced:
+            signal.signal(number, handle)
+        yield
+    except _TimeLimit as error:
+        raise error.__cause__ or error from None
+    finally:
+        for number in replaced:
+            signal.signal(number, handlers[number])

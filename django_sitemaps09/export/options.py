@@ -140,7 +140,9 @@ def export_base(base_url: str | None) -> Base:
     if apps.is_installed("django.contrib.sites"):
         site = apps.get_model("sites", "Site")
         try:
-            return protocol.parse_base(f"https://{site.objects.get_current().domain}")
+            # In a worker, the cached site can be older than a change of its domain in another process.
+            current = site.objects.get(pk=site.objects.get_current().pk)
+            return protocol.parse_base(f"https://{current.domain}")
         except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
             raise ImproperlyConfigured(f"{_NO_BASE} The sites framework reports: {error}") from error
     raise ImproperlyConfigured(_NO_BASE)

@@ -6,11 +6,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
+from django_sitemaps09.export.interrupts import time_limited
+from django_sitemaps09.export.rendering.page import surroundings
 from django_sitemaps09.export.report import Report
 
 logger = logging.getLogger(__name__)
@@ -35,17 +39,20 @@ def run_export(
     """Export the named sections, or all of them, and return the exit status and a summary for each host.
 
     The arguments come from a queue, which is not trusted with paths, code to import, or the confirmation of
-    losses. Therefore, all other options of an export come from the settings.
+    losses. Therefore, all other options of an export come from the settings. So do the script prefix and
+    the URLconf: a thread of a worker does not have the prefix that `django.setup()` has set.
     """
     try:
-        reports = _export(
-            base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
-        )
+        with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):
+            reports = _export(
+                base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
+            )
     except EXPORT_ERRORS as error:
-        status = exit_status(error)
+        # Some backends cannot store all characters, and a text from a database can be long.
+        status, reason = exit_status(error), excerpt(error, MAX_MESSAGE)
         level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
-        logger.log(level, "The export has ended with status %d: %s", status, error)
-        return {"status": status, "failures": [str(error)], "warnings": [], "hosts": []}
+        logger.log(level, "The export has ended with status %d: %s", status, reason)
+        return {"status": status, "failures": [reason], "warnings": [], "hosts": []}
     failures = dict.fromkeys(failure for report in reports for failure in report.failures)
     warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
     for text in (*failures, *warnings):
@@ -69,6 +76,7 @@ def _summary(report: Report) -> dict[str, Any]:
         "index_url": report.index_url,
         "published": report.published,
         "urls": report.urls,
+        "skipped": sum(section.skipped_items for section in report.sections),
         "written": len(report.written),
         "deleted": len(report.deleted),
         "seconds": round(report.seconds, 3),

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.sites.models import Site
 from django.core.management import CommandError, call_command
+from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09.export.unattended import run_export
 from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
 from tests.support.sections import Numbers
+from tests.support.site_factories import SiteFactory
 
 pytestmark = pytest.mark.sitemaps09
 
@@ -37,9 +44,16 @@ def test_the_result_has_the_status_and_a_summary_as_json(root: Path) -> None:
     result = run_export()
     assert json.loads(json.dumps(result)) == result
     assert result["hosts"][0].pop("seconds") > 0
-    summary = {"index_url": f"{BASE}/sitemap.xml", "published": True, "urls": 5, "written": 3, "deleted": 0}
+    summary = {"index_url": f"{BASE}/sitemap.xml", "published": True, "urls": 5, "skipped": 0}
+    summary |= {"written": 3, "deleted": 0}
     assert result == {"status": 0, "failures": [], "warnings": [], "hosts": [summary]}
     assert {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz", "sitemap.xml"} <= content(root).keys()
+
+
+def test_skipped_items_are_counted(root: Path, register: Callable[..., None]) -> None:
+    register(bad=Bad(3, [1]))
+    result = run_export("bad")
+    assert (result["status"], result["hosts"][0]["urls"], result["hosts"][0]["skipped"]) == (0, 2, 1)
 
 
 def test_only_the_named_sections_are_exported(root: Path) -> None:
@@ -104,3 +118,90 @@ def test_a_mistake_in_code_is_raised(root: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
     with pytest.raises(ZeroDivisionError):
         run_export()
+
+
+class Placed(Numbers):
+    """Section whose URLs have the script prefix and the URLconf."""
+
+    def location(self, item: int) -> str:
+        return f"{get_script_prefix()}{get_urlconf()}/{item}/"
+
+
+def test_a_thread_uses_the_script_prefix_of_the_settings_and_not_what_another_task_left(
+    root: Path, register: Callable[..., None], settings: Any
+) -> None:
+    settings.FORCE_SCRIPT_NAME = "/shop"
+    register(a=Placed(2), b=Numbers(1))
+
+    def worker() -> tuple[dict[str, Any], str, str | None]:
+        set_script_prefix("/left/")
+        set_urlconf("left.urls")
+        return run_export("a"), get_script_prefix(), get_urlconf()
+
+    with ThreadPoolExecutor(1) as pool:
+        result, *left = pool.submit(worker).result()
+    assert (result["status"], result["failures"]) == (0, [])
+    assert (
+        f"<loc>{BASE}/shop/None/1/</loc>" in gzip.decompress(content(root)["sitemap-a-1.xml.gz"]).decode()
+    )
+    assert left == ["/left/", "left.urls"]
+
+
+@pytest.mark.django_db
+def test_a_domain_that_another_process_has_changed_is_used(
+    root: Path, configure: Callable[..., None], settings: Any
+) -> None:
+    configure(BASE_URL=None)
+    settings.SITE_ID = SiteFactory(domain="old.example").pk
+    assert run_export()["hosts"][0]["index_url"] == "https://old.example/sitemap.xml"
+    # This sends no signal, so the site stays in the cache of this process.
+    Site.objects.filter(pk=settings.SITE_ID).update(domain="new.example")
+    assert Site.objects.get_current().domain == "old.example"
+    configure(ROOT=str(root.with_name("moved")))
+    assert run_export()["hosts"][0]["index_url"] == "https://new.example/sitemap.xml"
+    Site.objects.clear_cache()
+
+
+def test_a_text_that_a_backend_cannot_store_is_escaped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise OSError("\0\udcff\n" + 2000 * "x")
+
+    monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
+    [failure] = run_export()["failures"]
+    assert failure.startswith(r"\x00\udcff\nxxx")
+    assert len(failure) < 1100
+
+
+class SoftLimitError(Exception):
+    """What the handler of a queue's time limit raises."""
+
+
+class Limited(Numbers):
+    """Section whose time limit is reached at an item."""
+
+    def location(self, item: int) -> str:
+        if item == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return super().location(item)
+
+
+@pytest.fixture
+def limit() -> Iterator[Callable[..., None]]:
+    def handle(*signal_and_frame: object) -> None:
+        raise SoftLimitError
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    yield handle
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_time_limit_ends_the_export_and_skips_no_item(
+    root: Path, register: Callable[..., None], limit: Callable[..., None]
+) -> None:
+    run_export()
+    before = touched(root)
+    register(a=Limited(3), b=Numbers(4))
+    with pytest.raises(SoftLimitError):
+        run_export()
+    assert touched(root) == before
+    assert signal.getsignal(signal.SIGUSR1) is limit

@@ -26,7 +26,9 @@ def route(*names: str) -> dict[str, str]:
 
     Raise `ImproperlyConfigured` if there is none.
     """
-    alias = next((name for name in names if name in tasks.task_backends), names[-1])
+    alias = next((name for name in names if name in tasks.task_backends), None)
+    if alias is None:
+        raise ImproperlyConfigured("TASKS has no backend for sitemaps. Add the backend 'default'.")
     queues = tasks.task_backends[alias].queues or {"default"}
     queue = next((name for name in names if name in queues), None)
     if queue is None:

@@ -18,6 +18,7 @@ from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import Folder
+from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import (
     EXPECTED,
     RenderedPage,
@@ -205,7 +206,9 @@ def answer(message: object, worker_name: str, *, is_redelivered: bool) -> None:
             )
         renderer, task = messages.read(content)
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
-        folder.write(messages.build_reply(render_page(renderer, own_task, check=check_declaration)))
+        with time_limited():
+            rendered = render_page(renderer, own_task, check=check_declaration)
+        folder.write(messages.build_reply(rendered))
     except Exception as error:
         # Report any failure to the command, unless another attempt has replied in the meantime.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)

@@ -229,7 +229,7 @@ def render_page(
         return renderer.render_once(source, task, host_stores)()
 
     try:
-        with _surroundings(renderer):
+        with surroundings(renderer.script_prefix, renderer.urlconf):
             return retry(render, task.label)
     except EXPECTED:
         raise
@@ -240,14 +240,14 @@ def render_page(
 
 
 @contextmanager
-def _surroundings(renderer: Renderer) -> Iterator[None]:
-    """Use the script prefix, URLconf and locale of the export inside the block."""
-    script_prefix, urlconf = get_script_prefix(), get_urlconf()
-    set_script_prefix(renderer.script_prefix)
-    set_urlconf(renderer.urlconf)
+def surroundings(script_prefix: str, urlconf: Any) -> Iterator[None]:
+    """Use a script prefix, a URLconf, and the site's locale inside the block."""
+    previous_prefix, previous_urlconf = get_script_prefix(), get_urlconf()
+    set_script_prefix(script_prefix)
+    set_urlconf(urlconf)
     try:
         with site_locale():
             yield
     finally:
-        set_script_prefix(script_prefix)
-        set_urlconf(urlconf)
+        set_script_prefix(previous_prefix)
+        set_urlconf(previous_urlconf)

@@ -166,6 +166,11 @@ class TestTheQueue:
         with pytest.raises(ImproperlyConfigured, match="Add 'sitemaps' or 'default' to its QUEUES, which"):
             engines.engine_class("tasks")(2)
 
+    def test_needs_a_backend(self, backends: Callable[..., None]) -> None:
+        backends(mail=DATABASE)
+        with pytest.raises(ImproperlyConfigured, match=r"TASKS has no backend for sitemaps\. Add the b"):
+            engines.engine_class("tasks")(2)
+
 
 def test_without_django_tasks_the_engine_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "django_sitemaps09.export.engines.django_tasks", raising=False)
@@ -174,3 +179,6 @@ def test_without_django_tasks_the_engine_says_what_it_needs(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "django_tasks", None)
     with pytest.raises(ImproperlyConfigured, match=r"which needs Django 6.0 or the extra `tasks`"):
         engines.engine_class("tasks")(2)
+    monkeypatch.delitem(sys.modules, "django_sitemaps09.django_tasks", raising=False)
+    with pytest.raises(ImportError, match=r"django_tasks needs Django 6.0 or the extra `tasks` \("):
+        importlib.import_module("django_sitemaps09.django_tasks")

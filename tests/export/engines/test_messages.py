@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +203,33 @@ class TestAForgedMessage:
         assert reply is not None
         assert messages.read_reply(folder, reply).file.urls == 1
         assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
+
+
+def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
+    forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django_sitemaps09.export.engines import messages, queues
+
+    class SoftLimitError(Exception):
+        pass
+
+    def handle(*signal_and_frame: object) -> None:
+        raise SoftLimitError
+
+    def rendered(*page: object, **options: object) -> None:
+        with suppress(Exception):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        raise AssertionError("the time limit was taken for the failure of an item")
+
+    monkeypatch.setattr(queues, "render_page", rendered)
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        queues.answer(messages.sign(forging), "worker", is_redelivered=False)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    folder = messages.Folder(forging)
+    with pytest.raises(ExportError, match=r"^worker on .*: SoftLimitError"):
+        messages.read_reply(folder, folder.reply() or b"")
 
 
 class TestAForgedReply:
