@@ -162,8 +162,8 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         previous = previous._replace(names=names)
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
         is_first = not any(record.pages for record in previous.manifest.sections.values())
-        was_killed = previous.recovered is not None or previous.is_unverified
-        if stage is not None and (host_options.submit or was_killed):
+        if stage is not None:
+            # Even if this run submits nothing: afterwards, the manifest no longer names the killed run.
             recover(publish_target, previous)
         queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
         # A dry run stages no files that could be compared.

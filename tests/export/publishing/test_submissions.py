@@ -62,6 +62,10 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_sitemaps09.notify.indexnow.PAUSE", -1.0)
 
 
+def _full(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
 class TestWhatIsSubmitted:
     def test_is_what_was_added_or_removed(self, run: Callable[..., Report], engine: Engine) -> None:
         run(1, 2, 3)
@@ -241,15 +245,22 @@ class TestAFailure:
         self, run: Callable[..., Report], folder: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(1)
-
-        def full(*arguments: object) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(Ledger, "_write", full)
+        monkeypatch.setattr(Ledger, "_write", _full)
         report = run(1, 2)
         assert report.published
         assert "No space left on device" in report.warnings[0]
         assert indexed(folder) == {url(1), url(2)}
+
+    def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(
+        self, run: Callable[..., Report], engine: Engine
+    ) -> None:
+        run(1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "activate", _full)
+            assert "No space left on device" in run(1, 2).warnings[0]
+        run(1, 2, 3, submit=False)
+        run(1, 2, 3)
+        assert engine.submitted == [url(2)]
 
     def test_while_comparing_is_a_warning(
         self, run: Callable[..., Report], folder: Path, monkeypatch: pytest.MonkeyPatch
