@@ -32,13 +32,15 @@ _PENDING = re.compile(r"pending-[0-9A-Za-z-]+\.json")
 # The largest message has 10,000 URLs of at most 2,048 characters.
 _MAX_BYTES = 50_000_000
 
-_CREATE = (
-    "CREATE TABLE entry (kind TEXT, host TEXT, url TEXT, endpoints TEXT, PRIMARY KEY (kind, host, url)) "
-    "WITHOUT ROWID"
-)
+# The rowid is the order of insertion, the newest first.
+_CREATE = "CREATE TABLE entry (kind TEXT, host TEXT, url TEXT, endpoints TEXT, UNIQUE (kind, host, url))"
 _INSERT = (
     "INSERT INTO entry VALUES (?, ?, ?, ?) ON CONFLICT (kind, host, url) "
     "DO UPDATE SET endpoints = combined(endpoints, excluded.endpoints)"
+)
+_TRIM = (
+    "DELETE FROM entry WHERE rowid IN "
+    "(SELECT rowid FROM entry WHERE kind = 'indexnow' ORDER BY rowid LIMIT -1 OFFSET ?)"
 )
 
 
@@ -100,10 +102,9 @@ class Ledger:
     def compact(self, limit: int) -> int:
         """Merge pending messages, so that each URL is submitted once. Return the number of dropped URLs.
 
-        Messages older than the newest `limit` URLs are dropped. Call this with the lock of submissions.
+        URLs of pages older than the newest `limit` URLs are dropped. Call this with the lock of submissions.
         """
         names = self.names()
-        kept = dropped = 0
         with closing(sqlite3.connect("")) as table:
             table.create_function("combined", 2, _combined, deterministic=True)
             table.execute(_CREATE)
@@ -111,16 +112,12 @@ class Ledger:
                 message = self.read(name)
                 if message is None:
                     continue
-                urls = len(message.urls) if message.kind == "indexnow" else 0
-                if kept and kept + urls > limit:
-                    dropped += urls
-                    continue
-                kept += urls
                 endpoints = "" if message.endpoints is None else " ".join(message.endpoints)
                 table.executemany(
                     _INSERT, ((message.kind, message.host, url, endpoints) for url in message.urls)
                 )
-            if len(names) > 1:
+            dropped = table.execute(_TRIM, [limit]).rowcount
+            if len(names) > 1 or dropped:
                 prefix = f"pending-{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{token_hex(4)}"
                 for number, merged_message in enumerate(_merged(table)):
                     self._write(f"{prefix}-{number:06d}.json", merged_message)

@@ -86,7 +86,7 @@ class TestCompacting:
     def test_keeps_one_message_as_it_is(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(B, A)])
         names = ledger.names()
-        assert ledger.compact(1) == 0
+        assert ledger.compact(2) == 0
         assert ledger.names() == names
 
     def test_makes_messages_of_ten_thousand_urls(self, ledger: Ledger) -> None:
@@ -105,6 +105,20 @@ class TestCompacting:
         queue(ledger, "run-2", [message(A, kind="ping")])
         ledger.compact(100)
         assert pending(ledger) == [message(A, kind="ping"), message(B, kind="ping")]
+
+    def test_counts_a_url_that_changed_twice_once(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A, B)])
+        queue(ledger, "run-2", [message(A, B)])
+        assert ledger.compact(2) == 0
+        assert pending(ledger) == [message(A, B)]
+
+    def test_drops_no_more_than_exceeds_the_limit(self, ledger: Ledger) -> None:
+        queue(ledger, "run-1", [message(A, B)])
+        queue(ledger, "run-2", [message(C)])
+        assert ledger.compact(2) == 1
+        assert pending(ledger) == [message(A, C)]
+        assert ledger.compact(1) == 1
+        assert pending(ledger) == [message(A)]
 
     def test_drops_the_oldest_messages_beyond_the_limit(self, ledger: Ledger) -> None:
         for run, url in enumerate((A, B, C)):
