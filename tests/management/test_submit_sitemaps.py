@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
 
 from django_sitemaps09 import stores
 from django_sitemaps09.notify.ledger import Ledger
@@ -133,3 +135,23 @@ def test_a_new_key_is_printed_even_without_settings(settings: object, engine: En
     assert re.fullmatch(r"[0-9a-f]{32}\n", first)
     assert first != second
     assert engine.requests == []
+
+
+def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Callable[..., None]) -> None:
+    configure(INDEXNOW_KEY=None, SUBMIT=True)
+    out = StringIO()
+    call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)
+    assert re.fullmatch(r"[0-9a-f]{32}\n", out.getvalue())
+    with pytest.raises(SystemCheckError, match="E080"):
+        call_command("submit_sitemaps", stdout=out, skip_checks=False)
+
+
+def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Ledger, "compact", full)
+    queue(folder, *URLS)
+    assert "disk is full" in str(failed()[1])

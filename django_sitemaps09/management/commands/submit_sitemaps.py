@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -32,6 +33,11 @@ class Command(BaseCommand):
         add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")
         add("--format", choices=["table", "json"], default="table")
 
+    def execute(self, *args: Any, **options: Any) -> Any:
+        # A check reports that SUBMIT needs a key. It must not prevent the generation of one.
+        options["skip_checks"] = options["skip_checks"] or options["generate_key"]
+        return super().execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> None:
         if options["generate_key"]:
             self.stdout.write(generate_key())
@@ -43,7 +49,7 @@ class Command(BaseCommand):
         except ExportRunningError as error:
             # EX_TEMPFAIL of sysexits.h: try again later.
             raise CommandError(str(error), returncode=75) from error
-        except (SitemapError, ImproperlyConfigured, OSError) as error:
+        except (SitemapError, ImproperlyConfigured, OSError, sqlite3.Error) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
             documents = {url: submission.as_dict() for url, submission in submissions.items()}
