@@ -20,11 +20,9 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry
 
 import django_sitemaps09
-from django_sitemaps09.notify.responses import AFTER_TOO_MANY, TOO_MANY, Response
+from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, Response
 
 _RETRIES = 3
-# Seconds. A server that asks for a longer pause is asked again after this one.
-_MAX_PAUSE = 86_400.0
 
 _HEADERS = {"User-Agent": f"django-sitemaps09/{django_sitemaps09.__version__}"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -127,4 +125,4 @@ class Client:
             seconds = self._retry.get_retry_after(response)
         except (InvalidHeader, ValueError, OverflowError):
             return None
-        return None if seconds is None else min(seconds, _MAX_PAUSE)
+        return None if seconds is None else min(seconds, MAX_PAUSE)

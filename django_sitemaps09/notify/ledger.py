@@ -21,6 +21,7 @@ from typing import get_args
 
 from django_sitemaps09.manifest import PARSE_ERRORS, seal, unseal
 from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message
+from django_sitemaps09.notify.responses import MAX_PAUSE
 from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Ledger:
         """Return the names of pending messages, the oldest first."""
         return sorted(filter(_PENDING.fullmatch, self.state.names(FOLDER)))
 
-    def read(self, name: str) -> Message | None:
+    def read(self, name: str, *, remove_damaged: bool = True) -> Message | None:
         """Return a pending message; `None` if another process has removed it, or if it is damaged."""
         content = self.state.read(f"{FOLDER}/{name}", _MAX_BYTES)
         if content is None:
@@ -86,8 +87,9 @@ class Ledger:
         try:
             return _parse(content)
         except PARSE_ERRORS:
-            logger.error("%s: %s/%s is damaged, and was removed.", self.state.label, FOLDER, name)
-            self._delete(name)
+            if remove_damaged:
+                logger.error("%s: %s/%s is damaged, and was removed.", self.state.label, FOLDER, name)
+                self._delete(name)
             return None
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
@@ -102,7 +104,7 @@ class Ledger:
     def compact(self, limit: int) -> int:
         """Merge pending messages, so that each URL is submitted once. Return the number of dropped URLs.
 
-        URLs of pages older than the newest `limit` URLs are dropped. Call this with the lock of submissions.
+        The oldest URLs of pages beyond `limit` are dropped. Call this with the lock of submissions.
         """
         names = self.names()
         with closing(sqlite3.connect("")) as table:
@@ -130,7 +132,9 @@ class Ledger:
         try:
             content = self.state.read(_PAUSES, _MAX_BYTES)
             document = {} if content is None else unseal(content)["pauses"]
-            return {str(key): float(until) for key, until in document.items()}
+            # A later time was written while the clock was wrong.
+            latest = time.time() + MAX_PAUSE
+            return {str(key): float(until) for key, until in document.items() if float(until) <= latest}
         except PARSE_ERRORS:
             return {}
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 #: Seconds to wait after a 429 without a Retry-After. IndexNow asks for ten minutes.
 AFTER_TOO_MANY = 600.0
+#: Seconds. A server that asks for a longer pause is asked again after this one.
+MAX_PAUSE = 21_600.0
 # Statuses that a server also sends when it is only busy.
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, TOO_MANY}
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import manifest, protocol, stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.exceptions import ManifestError
+from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import indexnow, ping
 from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Kind, Message
 from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
 from django_sitemaps09.notify.responses import AFTER_TOO_MANY, TOO_MANY
@@ -25,6 +26,11 @@ from django_sitemaps09.stores import Store
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
+
+logger = logging.getLogger(__name__)
+
+#: Endpoints that a run cannot use further, for one host or for all hosts (`None`), and why.
+Blocked: TypeAlias = dict[tuple[str, str | None], Outcome]
 
 _EXAMPLES = 5
 
@@ -77,22 +83,32 @@ def submit_hosts(
 
 
 def _submit(folders: Iterable[str], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
-    client = new_client()
+    client, blocked = new_client(), Blocked()
     try:
-        submissions = []
-        for folder in folders:
-            target = stores.target_store(None if output is None else Path(output), folder)
-            state = stores.state_store(target, folder)
-            submissions.append(preview(target, state) if dry_run else send(target, state, client))
-        return submissions
+        path = None if output is None else Path(output)
+        pairs = [(stores.target_store(path, folder), folder) for folder in folders]
+        targets = [(target, stores.state_store(target, folder)) for target, folder in pairs]
+        if targets and not any(_has_export(state) for _, state in targets):
+            raise ExportError(
+                f"Nothing was exported to {', '.join(target.label for target, _ in targets)}. After an "
+                "export for several hosts, name each with --base-url; after any other, omit --base-url."
+            )
+        return [preview(*pair) if dry_run else send(*pair, client, blocked) for pair in targets]
     finally:
         client.close()
+
+
+def _has_export(state: Store) -> bool:
+    try:
+        return bool(state.names(FOLDER)) or manifest.read_root(state) is not None
+    except ManifestError:
+        return True
 
 
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
     started, reports = time.perf_counter(), _Reports()
-    for _, message in _messages(Ledger(state)):
+    for _, message in _messages(Ledger(state), remove_damaged=False):
         for endpoint in _endpoints(message):
             report = reports.of(message, endpoint)
             report.pending += len(message.urls)
@@ -102,8 +118,11 @@ def preview(target: Store, state: Store) -> Submission:
     return Submission(target.label, tuple(reports.values()), seconds, dry_run=True)
 
 
-def send(target: Store, state: Store, client: Client) -> Submission:
-    """Send all pending messages until the client's deadline. What fails stays pending."""
+def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submission:
+    """Send all pending messages until the client's deadline. What fails stays pending.
+
+    All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
+    """
     started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
         return Submission(target.label, (), time.perf_counter() - started)
@@ -115,7 +134,9 @@ def send(target: Store, state: Store, client: Client) -> Submission:
                 ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
         pauses = ledger.pauses()
-        run = _Run(client, pauses, dict(pauses))
+        run = _Run(client, pauses, dict(pauses), blocked)
+        # If the state cannot be written, nothing may be sent: it would be sent again by each run.
+        ledger.write_pauses(pauses)
         try:
             for name, message in _messages(ledger):
                 endpoints = _endpoints(message)
@@ -125,9 +146,17 @@ def send(target: Store, state: Store, client: Client) -> Submission:
                     ledger.settle(name, message, map(_id, remaining))
         finally:
             if run.pauses != pauses:
-                ledger.write_pauses(run.pauses)
+                _write_pauses(ledger, run.pauses)
     seconds = time.perf_counter() - started
     return Submission(target.label, tuple(run.reports.values()), seconds, dropped)
+
+
+def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
+    """Record the pauses. A failure must not hide what was accepted."""
+    try:
+        ledger.write_pauses(pauses)
+    except (ExportError, OSError):
+        logger.exception("The time of a submission could not be recorded")
 
 
 class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
@@ -143,7 +172,7 @@ class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
 
 @dataclass(slots=True)
 class _Run:
-    """One submission: its reports, and the endpoints that it cannot use further, with or without a host.
+    """One submission to a target, and its reports.
 
     `earlier` has the pauses that were recorded before it, and `pauses` those after it.
     """
@@ -151,8 +180,8 @@ class _Run:
     client: Client
     earlier: Mapping[str, float]
     pauses: dict[str, float]
+    blocked: Blocked
     reports: _Reports = field(default_factory=_Reports)
-    blocked: dict[tuple[str, str | None], Outcome] = field(default_factory=dict)
 
     def is_finished(self, message: Message, endpoint: str) -> bool:
         """Send a message to an endpoint. Return whether it need not be sent there again."""
@@ -183,7 +212,7 @@ class _Run:
         if outcome.verdict == "pending":
             # If the endpoint does not work at all, it is not used for other hosts either.
             self.blocked[endpoint, None if response.is_temporary else message.host] = outcome
-        if response.status == TOO_MANY:
+        if response.status == TOO_MANY or (response.is_temporary and response.retry_after):
             report.resumes = self._pause(message, endpoint, response.retry_after or AFTER_TOO_MANY)
         elif response.is_success and message.kind == "indexnow":
             self._pause(message, endpoint, indexnow.PAUSE)
@@ -195,9 +224,9 @@ class _Run:
         return until
 
 
-def _messages(ledger: Ledger) -> Iterator[tuple[str, Message]]:
+def _messages(ledger: Ledger, *, remove_damaged: bool = True) -> Iterator[tuple[str, Message]]:
     for name in ledger.names():
-        message = ledger.read(name)
+        message = ledger.read(name, remove_damaged=remove_damaged)
         if message is not None:
             yield name, message
 

@@ -14,10 +14,10 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import stores
-from django_sitemaps09.exceptions import ExportRunningError
-from django_sitemaps09.notify import Submission, submission, submit
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.notify import Submission, submission, submit, submit_hosts
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Message
 from django_sitemaps09.stores import LocalStore, Store
 from tests.support.search_engines import KEY, Engine, running_engine
@@ -45,7 +45,7 @@ class Target:
     def send(self, **options: float) -> Submission:
         client = Client(**{"timeout": 5, "seconds": 20, "backoff": 0.001, **options})
         try:
-            return submission.send(self.store, self.state, client)
+            return submission.send(self.store, self.state, client, {})
         finally:
             client.close()
 
@@ -176,6 +176,41 @@ class TestIndexNow:
         assert [report.pending for report in target.send().endpoints] == [3]
         assert len(engine.requests) == 1
 
+    def test_a_busy_engine_is_asked_again_when_it_wishes(self, target: Target, engine: Engine) -> None:
+        engine.answer((503, {"Retry-After": "3600"}))
+        target.queue(*URLS)
+        assert [report.pending for report in target.send().endpoints] == [3]
+        assert [report.pending for report in target.send().endpoints] == [3]
+        assert len(engine.requests) == 1
+
+    def test_a_clock_that_was_wrong_stops_no_later_submission(self, target: Target, engine: Engine) -> None:
+        target.queue(URLS[0])
+        with pytest.MonkeyPatch.context() as patch:
+            years_later = time.time() + 1e8
+            patch.setattr("django_sitemaps09.notify.submission.time.time", lambda: years_later)
+            target.send()
+        target.queue(URLS[1])
+        target.send()
+        assert engine.submitted == [*URLS[:2]]
+
+    def test_a_full_disk_prevents_the_submission_or_does_not_hide_its_result(
+        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        original, failing = Ledger.write_pauses, [True]
+
+        def write_pauses(*arguments: Any) -> None:
+            if failing.pop():
+                raise OSError(28, "No space left on device")
+            original(*arguments)
+
+        monkeypatch.setattr(Ledger, "write_pauses", write_pauses)
+        target.queue(*URLS)
+        with pytest.raises(OSError, match="No space left"):
+            target.send()
+        assert engine.requests == []
+        failing[:] = [True, False]
+        assert [report.accepted for report in target.send().endpoints] == [3]
+
     def test_each_endpoint_gets_each_message_once(
         self, target: Target, engine: Engine, configure: Callable[..., None]
     ) -> None:
@@ -295,9 +330,34 @@ class TestTwoAtOnce:
 
 
 class TestSubmitInPython:
-    def test_creates_no_folder_where_nothing_was_exported(self, target: Target, folder: Path) -> None:
-        assert submit(output=folder).endpoints == ()
+    def test_without_an_export_is_an_error_and_creates_no_folder(
+        self, target: Target, folder: Path
+    ) -> None:
+        with pytest.raises(ExportError, match=r"Nothing was exported to .* with --base-url"):
+            submit(output=folder)
+        with pytest.raises(ExportError, match="omit --base-url"):
+            submit_hosts([f"https://{HOST}"], output=folder)
         assert not folder.exists()
+
+    def test_a_damaged_message_survives_a_dry_run(self, target: Target, folder: Path) -> None:
+        target.queue(*URLS)
+        [name] = target.ledger.names()
+        target.state.write(f"{FOLDER}/{name}", b"{")
+        assert submit(output=folder, dry_run=True).endpoints == ()
+        assert target.ledger.names() == [name]
+
+    def test_an_engine_that_is_not_available_is_not_asked_for_each_target(
+        self, target: Target, engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(submission, "new_client", lambda: Client(5, 20, backoff=0.001))
+        engine.answer(500)
+        hosts = ["a.b", "c.d"]
+        for host in hosts:
+            Target(LocalStore(folder / host)).queue(f"https://{host}/", host=host)
+        results = submit_hosts([f"https://{host}" for host in hosts], output=folder)
+        assert [len(result.failures) for result in results.values()] == [1, 1]
+        # One message with three retries.
+        assert len(engine.requests) == 4
 
     def test_a_dry_run_sends_and_changes_nothing(
         self, target: Target, engine: Engine, folder: Path

@@ -25,7 +25,7 @@ from django_sitemaps09.notify import messages
 from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.notify.messages import Message
-from django_sitemaps09.notify.submission import new_client, send
+from django_sitemaps09.notify.submission import Blocked, new_client, send
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
@@ -110,16 +110,17 @@ def recover(publish_target: PublishTarget, previous: PreviousState) -> None:
 
 def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:
     """Submit what is pending for each target within one deadline. Return the reports with the results."""
-    client = new_client()
+    client, blocked = new_client(), Blocked()
     try:
-        return [_submit(target, report, client) for target, report in zip(targets, reports, strict=True)]
+        pairs = zip(targets, reports, strict=True)
+        return [_submit(target, report, client, blocked) for target, report in pairs]
     finally:
         client.close()
 
 
-def _submit(target: PublishTarget, report: Report, client: Client) -> Report:
+def _submit(target: PublishTarget, report: Report, client: Client, blocked: Blocked) -> Report:
     try:
-        submission = send(target.store, target.state, client)
+        submission = send(target.store, target.state, client, blocked)
     except Exception as error:
         logger.exception("Changes could not be submitted")
         warning = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
