@@ -60,9 +60,10 @@ class LocalStore:
         changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
         try:
-            with name_errors(path):
-                create_whole(temporary, content, self.mode)
-            _move(temporary, path)
+            self._write(temporary, path, content)
+        except FileNotFoundError:
+            # An export that starts removes the temporary files, even those of a submission that is running.
+            self._write(temporary, path, content)
         finally:
             temporary.unlink(missing_ok=True)
         for folder in changed:
@@ -116,11 +117,13 @@ class LocalStore:
         _remove(path)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        return {
-            entry.name: entry.stat(follow_symlinks=False).st_size
-            for entry in self._entries(folder)
-            if entry.is_file(follow_symlinks=False)
-        }
+        sizes: dict[str, int | None] = {}
+        for entry in self._entries(folder):
+            # Another process may remove the file meanwhile.
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False):
+                    sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
+        return sizes
 
     def folders(self, folder: str = "") -> list[str]:
         return sorted(entry.name for entry in self._entries(folder) if entry.is_dir(follow_symlinks=False))
@@ -135,6 +138,11 @@ class LocalStore:
         for entry in self._entries(self.own):
             if entry.name.startswith(_TEMPORARY):
                 _remove(Path(entry.path))
+
+    def _write(self, temporary: Path, path: Path, content: bytes) -> None:
+        with name_errors(path):
+            create_whole(temporary, content, self.mode)
+        _move(temporary, path)
 
     @property
     def _own(self) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, state_store
+from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, local, state_store
 from tests.support.stores import MOST, PAGE, below, in_a_process, stage
 
 
@@ -280,6 +280,39 @@ class TestAFolder:
         with pytest.raises(ExportError, match=f"{folder / 'a'} is not a folder"):
             store.write("a/b", b"x")
         assert store.read("a", MOST) == b"mine"
+
+    def test_is_written_while_an_export_that_starts_removes_temporary_files(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        original, calls = local.create_whole, 0
+
+        def create_whole(path: Path, content: bytes, mode: int | None) -> None:
+            nonlocal calls
+            calls += 1
+            original(path, content, mode)
+            if calls == 1:
+                LocalStore(folder).clean()
+
+        monkeypatch.setattr(local, "create_whole", create_whole)
+        state_store(LocalStore(folder)).write("a/b", b"x")
+        assert below(folder) == {f"{STATE}/a/b": b"x"}
+        assert calls == 2
+
+    def test_does_not_name_a_file_that_is_removed_meanwhile(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = LocalStore(folder)
+        store.write("a", b"x")
+        store.write("b", b"xy")
+        original = LocalStore._entries
+
+        def entries(self: LocalStore, name: str) -> list[os.DirEntry[str]]:
+            found = original(self, name)
+            store.delete("a")
+            return found
+
+        monkeypatch.setattr(LocalStore, "_entries", entries)
+        assert store.names() == {"b": 2}
 
     def test_is_read_whole_at_every_moment_of_a_replacement(self, folder: Path) -> None:
         store = LocalStore(folder)
