@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 LEASE = 60
 #: Seconds between two renewals. `LEASE` is several times longer, so a single renewal may fail.
 RENEWAL = 15
+# If a run releases its lease between two of our calls, the lease is free after all.
+_ATTEMPTS = 3
 _KEY = "django_sitemaps09:lease:"
 
 _UNSUITABLE = {
@@ -66,8 +68,11 @@ class _Lease:
 
     def take(self) -> None:
         try:
-            is_added = _cache().add(self.key, self.token, LEASE)
-            other_token = None if is_added else _cache().get(self.key)
+            for _ in range(_ATTEMPTS):
+                is_added = _cache().add(self.key, self.token, LEASE)
+                other_token = None if is_added else _cache().get(self.key)
+                if is_added or other_token is not None:
+                    break
         except Exception as error:
             raise self._failed(error) from error
         if other_token is not None:

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.core.cache.backends.base import BaseCache
 from django.test import override_settings
 
@@ -70,6 +70,16 @@ class TestALease:
         for thread in threads:
             thread.join()
         assert sorted(taken) == [False] * 7 + [True]
+
+    def test_is_taken_if_it_is_released_at_the_same_moment(
+        self, memory: RemoteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        backend = caches["default"]
+        original, held = backend.add, [True]
+        # The other run has the lease when it is asked for, and no longer when its owner is looked up.
+        monkeypatch.setattr(backend, "add", lambda *args: not (held and held.pop()) and original(*args))
+        with exclusive_lock(memory) as check:
+            check()
 
     def test_is_one_for_each_place(self, memory: RemoteStore, declare: Callable[..., None]) -> None:
         declare(sitemaps=storage(Overwriting), other=storage(Overwriting))
