@@ -21,7 +21,6 @@ from typing import get_args
 
 from django_sitemaps09.manifest import PARSE_ERRORS, seal, unseal
 from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message
-from django_sitemaps09.notify.responses import MAX_PAUSE
 from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
@@ -132,9 +131,7 @@ class Ledger:
         try:
             content = self.state.read(_PAUSES, _MAX_BYTES)
             document = {} if content is None else unseal(content)["pauses"]
-            # A later time was written while the clock was wrong.
-            latest = time.time() + MAX_PAUSE
-            return {str(key): float(until) for key, until in document.items() if float(until) <= latest}
+            return {str(key): float(until) for key, until in document.items()}
         except PARSE_ERRORS:
             return {}
 

@@ -21,7 +21,7 @@ from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Kind, Message
 from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
-from django_sitemaps09.notify.responses import AFTER_TOO_MANY, TOO_MANY
+from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY
 from django_sitemaps09.stores import Store
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
             if root is not None and root.run:
                 ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
-        pauses = ledger.pauses()
+        # A later end of a pause was written while the clock was wrong.
+        latest = time.time() + MAX_PAUSE
+        pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
         run = _Run(client, pauses, dict(pauses), blocked)
         # If the state cannot be written, nothing may be sent: it would be sent again by each run.
         ledger.write_pauses(pauses)
