@@ -138,7 +138,9 @@ def export_all(
     # the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
     host_options = retry(
-        lambda: [HostOptions.resolve(options, url, several=several) for url in base_urls], "The options"
+        lambda: [HostOptions.resolve(options, url, several=several) for url in base_urls],
+        "The site of the export",
+        lost_only=True,
     )
     if len({host.folder for host in host_options}) < len(host_options):
         raise ExportError(

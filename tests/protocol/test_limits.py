@@ -10,7 +10,7 @@ from django_sitemaps09 import protocol
 def test_every_public_name_of_the_rooms_modules_is_one_of_the_room() -> None:
     public = {
         name
-        for module in (protocol.limits, protocol.times, protocol.urls, protocol.words)
+        for module in (protocol.endpoints, protocol.limits, protocol.times, protocol.urls, protocol.words)
         for name, value in vars(module).items()
         if not name.startswith("_")
         and (name.isupper() or getattr(value, "__module__", "") == module.__name__)

@@ -22,14 +22,14 @@ ResultT = TypeVar("ResultT")
 PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
-def retry(read: Callable[[], ResultT], label: str) -> ResultT:
+def retry(read: Callable[[], ResultT], label: str, *, lost_only: bool = False) -> ResultT:
     """Call `read` and return its result. Retry if the database fails.
 
-    After a lost connection, retry with the `PAUSES` between attempts. Retry once after any other failure of
-    the database, such as a deadlock. Do not retry other exceptions. Raise `ExportError` if the caller has
+    After a lost connection, retry with the `PAUSES` between attempts. Unless `lost_only` is true, retry
+    once after any other failure of the database, such as a deadlock. Do not retry other exceptions. Raise `ExportError` if the caller has
     opened a transaction, since the transaction is lost with its connection.
     """
-    is_first = True
+    is_first = not lost_only
     for pause in PAUSES:
         try:
             return read()
