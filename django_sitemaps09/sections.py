@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from threading import RLock
-from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from django.apps import apps
@@ -212,11 +211,14 @@ def instance(section: Section) -> Any:
 def bind(section: Section, domain: str) -> Any:
     """Return the sitemap of a section for a host.
 
-    A class chooses its rows and locations by a method `for_host(domain)`, or its rows by a `site_field`.
+    A class chooses its rows and locations by a method `for_host(domain)`, and its rows by a `site_field`.
     """
     sitemap = instance(section)
     if has_host_hook(sitemap):
-        return sitemap.for_host(domain)
+        name = type(sitemap).__qualname__
+        sitemap = sitemap.for_host(domain)
+        if isinstance(sitemap, type) or not hasattr(sitemap, "get_urls"):
+            raise ImproperlyConfigured(f"{name}.for_host() must return a sitemap, not {sitemap!r}.")
     # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
         return copy_for_host(sitemap, domain)
@@ -224,9 +226,18 @@ def bind(section: Section, domain: str) -> Any:
 
 
 def has_host_hook(sitemap: object) -> bool:
-    """Return whether the class of a sitemap has a method `for_host`."""
+    """Return whether the class of a sitemap has a method `for_host` that can be called with a host.
+
+    A method with other arguments is unrelated, and must not break classes written for Django's package.
+    """
     # Looked up on the class, because a mock has every attribute.
-    return isinstance(getattr_static(type(sitemap), "for_host", None), FunctionType)
+    if getattr_static(type(sitemap), "for_host", None) is None:
+        return False
+    try:
+        signature(sitemap.for_host).bind("www.example.com")  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:

@@ -8,18 +8,20 @@ import textwrap
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import GenericSitemap, Sitemap, register, sections
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, register, sections
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
 from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
@@ -398,11 +400,48 @@ def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(
 
 def test_a_class_chooses_its_sitemap_for_each_host() -> None:
     class Chosen(Sitemap[str]):
-        def for_host(self, domain: str) -> tuple[type, str]:
-            return type(self), domain
+        domain = ""
 
-    assert sections.bind(Chosen, "www.example.org") == (Chosen, "www.example.org")
-    assert sections.bind(Chosen(), "www.example.org") == (Chosen, "www.example.org")
+        def for_host(self, domain: str) -> Sitemap[str]:
+            chosen = type(self)()
+            chosen.domain = domain
+            return chosen
+
+    class ByClass(Chosen):
+        @classmethod
+        def for_host(cls, domain: str) -> Sitemap[str]:
+            return Chosen().for_host(domain)
+
+    for section in (Chosen, Chosen(), ByClass):
+        assert sections.bind(section, "www.example.org").domain == "www.example.org"
+
+
+@pytest.mark.parametrize("result", [None, "www.example.org", Sitemap])
+def test_a_class_must_choose_a_sitemap(result: object) -> None:
+    chosen = type("Chosen", (Sitemap,), {"for_host": lambda self, domain: result})
+    with pytest.raises(ImproperlyConfigured, match=r"Chosen\.for_host\(\) must return a sitemap, not"):
+        sections.bind(chosen, "www.example.org")
+
+
+def test_a_method_with_other_arguments_is_unrelated() -> None:
+    """A class written for Django's package can have any method."""
+
+    class Old(contrib.Sitemap):  # type: ignore[type-arg]
+        def for_host(self, request: object, host: str) -> None:
+            raise AssertionError("an unrelated method is called")
+
+    old = Old()
+    assert sections.bind(old, "www.example.org") is old
+
+
+def test_rows_of_a_chosen_sitemap_are_those_of_the_site_too() -> None:
+    class Chosen(ModelSitemap[Any]):
+        site_field = "sites"
+
+        def for_host(self, domain: str) -> ModelSitemap[Any]:
+            return copy(self)
+
+    assert sections.bind(Chosen, "www.example.org")._sitemaps09_domain == "www.example.org"
 
 
 def test_only_a_method_of_the_class_chooses_a_sitemap_for_a_host() -> None:

@@ -34,6 +34,11 @@ def check_hooks(subject: Any) -> Iterator[CheckMessage]:
         if value is not None and not isinstance(value, bool):
             text = f"{name_of(subject)}.{switch} must be True, False or a method, not {safe_repr(value)}."
             yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
+    if not _takes_item(_bind_hook(subject, "for_host")):
+        text = (
+            f"{name_of(subject)}.for_host cannot be called with a host as its only argument; it is ignored."
+        )
+        yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
     if any(raw(subject, name) is not raw(Sitemap, name) for name in CONTRIB_INTERNALS):
         # An opaque sitemap may call its hooks with other arguments.
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -41,9 +41,12 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
     if is_off(i18n):
         yield from _check_idle_switches(subject, languages)
         return
+    location, name = data(subject, "location"), "languages"
+    if languages is None and isinstance(location, Mapping):
+        languages, name = list(location), "location"
     if isinstance(languages, COLLECTIONS):
         for language in languages:
-            yield from _check_language(subject, language)
+            yield from _check_language(subject, name, language)
     yield from _check_x_default(subject, languages)
 
 
@@ -60,10 +63,10 @@ def _check_idle_switches(subject: Any, languages: object) -> Iterator[CheckMessa
         )
 
 
-def _check_language(subject: Any, code: object) -> Iterator[CheckMessage]:
+def _check_language(subject: Any, name: str, code: object) -> Iterator[CheckMessage]:
     codes = [code for code, _ in settings.LANGUAGES]
     if code not in codes:
-        text = f"{name_of(subject)}.languages contains {safe_repr(code)}, which is not in LANGUAGES."
+        text = f"{name_of(subject)}.{name} contains {safe_repr(code)}, which is not in LANGUAGES."
         yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
     if is_off(raw(subject, "alternates")):
         # Language codes appear in the output only as the `hreflang` of links.
@@ -75,7 +78,7 @@ def _check_language(subject: Any, code: object) -> Iterator[CheckMessage]:
     except ValueError as error:
         yield message(
             "W041",
-            f"{name_of(subject)}.languages contains a code that is not valid in hreflang: {error}.",
+            f"{name_of(subject)}.{name} contains a code that is not valid in hreflang: {error}.",
             "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
             "'de-at' or 'zh-hant'.",
         )
@@ -83,7 +86,7 @@ def _check_language(subject: Any, code: object) -> Iterator[CheckMessage]:
     if problem:
         yield message(
             "W042",
-            f"{name_of(subject)}.languages contains {safe_repr(code)}: {problem}.",
+            f"{name_of(subject)}.{name} contains {safe_repr(code)}: {problem}.",
             "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
             "country, such as 'es-mx' or 'en-gb'.",
         )
@@ -97,7 +100,8 @@ def _check_x_default(subject: Any, languages: object) -> Iterator[CheckMessage]:
         text = f"{name_of(subject)}.x_default has no effect without alternates."
         yield message("W045", text, "Set alternates = True, or remove x_default.")
         return
-    codes = [code for code, _ in settings.LANGUAGES] if raw(subject, "languages") is None else languages
+    is_default = languages is None and raw(subject, "languages") is None
+    codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
     hooks = ("get_languages_for_item", "_languages")
     originals = (contrib.Sitemap, Sitemap)
     is_contribs = all(

@@ -61,8 +61,13 @@ def data(subject: object, name: str) -> Any:
 
 
 def own_init(subject: object) -> bool:
-    """Return whether a declaration is a class with its own `__init__()`, which could set any attribute."""
+    """Return whether a declaration has a method that could set any attribute.
+
+    This is `for_host()`, or the `__init__()` of a class.
+    """
     cls = class_of(subject)
+    if raw(cls, "for_host") is not None:
+        return True
     return cls is subject and cls.__init__ is not object.__init__  # type: ignore[misc]
 
 

@@ -16,7 +16,11 @@ from django.http.request import split_domain_port
 from django.urls import reverse
 from django.utils import translation
 from wagtail.contrib.sitemaps import Sitemap
-from wagtail.coreutils import WAGTAIL_APPEND_SLASH, get_supported_content_language_variant
+from wagtail.coreutils import (
+    WAGTAIL_APPEND_SLASH,
+    get_content_languages,
+    get_supported_content_language_variant,
+)
 from wagtail.models import Page, Site, get_page_models
 
 from django_sitemaps09.conf import conf
@@ -99,8 +103,11 @@ class WagtailSpecificPageSitemap(Sitemap):  # type: ignore[misc]
 def _request(domain: str) -> HttpRequest:
     """Return a request for a host, by which Wagtail finds its site."""
     request = HttpRequest()
-    port = split_domain_port(domain)[1]
-    request.META = {"HTTP_HOST": domain, "SERVER_NAME": domain, "SERVER_PORT": port or "80"}
+    name, port = split_domain_port(domain)
+    if not port:
+        # Other ports of the host can belong to other sites, so the port of the scheme must be exact.
+        port = "443" if Site.objects.filter(hostname=name, port=443).exists() else "80"
+    request.META = {"HTTP_HOST": domain, "SERVER_NAME": domain, "SERVER_PORT": port}
     return request
 
 
@@ -117,12 +124,15 @@ def _find_site(request: HttpRequest) -> Any:
 def _root_pages(site: Any) -> list[Any]:
     """Return the root pages of a site in all locales, the deepest first.
 
-    A translation that is the root page of another site belongs to that site.
+    A translation that is the root page of another site belongs to that site. Wagtail serves no page below a
+    translation that is a draft, or whose locale is not a content language.
     """
     if not _is_translated():
         return [site.root_page]
     pages = site.root_page.get_translations(inclusive=True).select_related("locale")
-    own_pages = pages.filter(Q(pk=site.root_page_id) | Q(sites_rooted_here=None))
+    is_served = Q(live=True, sites_rooted_here=None, locale__language_code__in=get_content_languages())
+    # Several sites can have the same root page, which the join would repeat.
+    own_pages = pages.filter(Q(pk=site.root_page_id) | is_served).distinct()
     return list(own_pages.order_by("-depth", "path"))
 
 

@@ -131,6 +131,8 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
         return None
     if languages is None:
         return "is a dict by language, which has no effect without i18n"
+    if not location:
+        return "is an empty dict"
     missing = sorted({str(code) for code in languages if code not in location})
     if missing:
         return f"is a dict without the languages {', '.join(missing)}"

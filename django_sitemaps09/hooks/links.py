@@ -24,6 +24,13 @@ def hreflang(code: str) -> str:
         return ""
 
 
+def spelling(code: Any, languages: Sequence[str]) -> Any:
+    """Return a code in the spelling of one of the languages, or unchanged if it is none of them."""
+    if code in languages or not (language := hreflang(code)):
+        return code
+    return next((other for other in languages if hreflang(other) == language), code)
+
+
 def x_default(localization: Localization, code: str) -> Localization:
     """Return the localization in the default language without the language prefix.
 

@@ -30,6 +30,7 @@ from django_sitemaps09.hooks.expressions import (
     declared_value,
     localized_location,
 )
+from django_sitemaps09.hooks.links import spelling
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
     chunks,
@@ -193,11 +194,16 @@ class Sitemap(_Base[ItemT]):
         return paginator
 
     def get_languages_for_item(self, item: ItemT) -> Sequence[str]:
-        """Return the languages of an item. Default: those in which a dict `location` has a location."""
+        """Return the languages of an item. Default: those in which a dict `location` has a location.
+
+        Without a dict, an item with an `item_language` has only this language.
+        """
         codes = super().get_languages_for_item(item)
         location: Any = self.location
-        if item is None or not isinstance(location, Mapping):
+        if item is None:
             return codes
+        if not isinstance(location, Mapping):
+            return _in_item_language(self, item, codes)
         return [code for code in codes if localized_location(location, code, item) is not None]
 
     def _languages(self) -> Sequence[str]:
@@ -237,7 +243,7 @@ def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, sitemap.items()))
     is_uniform = (
         has_same_languages(sitemap)
-        and sitemap.item_language is None
+        and not is_expression(sitemap.item_language)
         and not isinstance(sitemap.location, Mapping)
     )
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
@@ -246,10 +252,15 @@ def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
 
 def _listed_languages(sitemap: Sitemap[Any], item: Any) -> Sequence[str]:
     """Return the languages in which an item has entries."""
-    codes = sitemap.get_languages_for_item(item)
-    if sitemap.item_language is None:
+    return _in_item_language(sitemap, item, sitemap.get_languages_for_item(item))
+
+
+def _in_item_language(sitemap: Sitemap[Any], item: Any, codes: Sequence[str]) -> Sequence[str]:
+    """Return only the language of an item, if an expression declares it."""
+    # On classes written for `django.contrib.sitemaps`, the attribute can mean anything.
+    if not is_expression(sitemap.item_language):
         return codes
-    own = column(sitemap.item_language, ITEM_LANGUAGE, item)
+    own = spelling(column(sitemap.item_language, ITEM_LANGUAGE, item), codes)
     return [code for code in codes if code == own]
 
 

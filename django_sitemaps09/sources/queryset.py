@@ -99,6 +99,7 @@ class QuerySource(CompiledSource):
             self.bare_rows.db,
             self.key.names,
             self.limit,
+            self.rows_per_page,
             sql,
             lasting_parameters(parameters),
         )

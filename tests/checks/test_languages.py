@@ -79,3 +79,17 @@ def test_an_x_default_needs_language_code_among_the_languages() -> None:
 @pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contribs"])
 def test_languages_that_contrib_accepts_are_a_warning_on_a_class_without_expressions(base: type) -> None:
     assert ids(type("Old", (base,), {"i18n": True, "languages": "en"})) == ["W040"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "switches", "expected"),
+    [
+        (["en", "fr"], {}, ["W043"]),
+        (["en", "es-419"], {"alternates": True}, ["W043", "W042"]),
+        (["de"], {"alternates": True, "x_default": True}, ["W046"]),
+        (["en", "de"], {"alternates": True, "x_default": True}, []),
+    ],
+)
+def test_the_keys_of_a_dict_are_languages(codes: list[str], switches: Any, expected: list[str]) -> None:
+    location = dict.fromkeys(codes, SLUG)
+    assert ids(declaration(location=location, i18n=True, **switches)) == expected

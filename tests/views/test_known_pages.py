@@ -191,6 +191,13 @@ class TestAKnownPage:
         remember(request())
         assert known_pages.find(request(**other), None) is None
 
+    def test_is_not_that_of_another_forwarded_host(self, settings: Any) -> None:
+        """A proxy can send the same header Host for all hosts."""
+        settings.USE_X_FORWARDED_HOST = True
+        remember(request(HTTP_X_FORWARDED_HOST="www.example.com"))
+        assert known_pages.find(request(HTTP_X_FORWARDED_HOST="www.example.com"), None)
+        assert known_pages.find(request(HTTP_X_FORWARDED_HOST="www.example.de"), None) is None
+
     def test_is_not_that_of_other_sections(self) -> None:
         """Two URLconfs can serve different sections at the same path."""
         remember(request(), SECTIONS)

@@ -26,8 +26,8 @@ def retry(read: Callable[[], ResultT], label: str, *, lost_only: bool = False) -
     """Call `read` and return its result. Retry if the database fails.
 
     After a lost connection, retry with the `PAUSES` between attempts. Unless `lost_only` is true, retry
-    once after any other failure of the database, such as a deadlock. Do not retry other exceptions. Raise `ExportError` if the caller has
-    opened a transaction, since the transaction is lost with its connection.
+    once after any other failure of the database, such as a deadlock. Do not retry other exceptions. Raise
+    `ExportError` if the caller has opened a transaction, since the transaction is lost with its connection.
     """
     is_first = not lost_only
     for pause in PAUSES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -27,7 +27,7 @@ from django_sitemaps09.hooks.expressions import (
 from django_sitemaps09.hooks.extensions import columns as extension_columns
 from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.links import hreflang, x_default, x_default_by_method
+from django_sitemaps09.hooks.links import hreflang, spelling, x_default, x_default_by_method
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routes import Route, is_expression
@@ -149,6 +149,10 @@ class Declaration:
         """Return the locations in each language, in the order of the sitemap's languages."""
         if self.languages is None:
             return [Localization("", self._locations(rows, None))]
+        if ITEM_LANGUAGE in rows.columns:
+            spell_own = cache(partial(spelling, languages=self.languages))
+            own = list(map(spell_own, rows.columns[ITEM_LANGUAGE]))
+            rows = rows._replace(columns={**rows.columns, ITEM_LANGUAGE: own})
         if not self.has_languages_per_item:
             everything = range(len(rows.keys))
             return [part for code in self.languages for part in self._localized(code, everything, rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +12,17 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.test import RequestFactory
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.utils.timezone import now
 from home.models import EventPage, TextPage
 from mysite import sitemaps
 from wagtail.contrib.sitemaps import Sitemap
-from wagtail.coreutils import get_dummy_request
+from wagtail.coreutils import (
+    get_content_languages,
+    get_dummy_request,
+    get_supported_content_language_variant,
+)
 from wagtail.models import Locale, Page, PageViewRestriction, Site, pages
 
 from django_sitemaps09.contrib import wagtail as ours
@@ -233,6 +239,63 @@ def test_a_locale_with_a_site_of_its_own_is_only_on_that_site(tmp_path: Path) ->
         assert sorted(entry.url for entry in files[host]) == wanted
         assert sorted(entry.url for entry in live(host)) == wanted
         assert len(wanted) == count
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[int]]:
+    """Request all URLs that a host lists, apart from those that pages add themselves."""
+    monkeypatch.setattr(Page, "serve", lambda page, request: HttpResponse(page.slug))
+
+    def statuses(host: str) -> list[int]:
+        paths = [urlsplit(entry.url).path for entry in live(host)]
+        client = Client(SERVER_NAME=host)
+        return [client.get(path, secure=True).status_code for path in paths if "programme" not in path]
+
+    return statuses
+
+
+def test_each_listed_page_is_served(served: Callable[[str], list[int]]) -> None:
+    assert served(WWW) == [200] * 9
+    add(Page.objects.get(slug="shop-home"), "über-straße")
+    assert served(SHOP) == [200] * 4
+
+
+def test_pages_below_the_draft_of_a_locales_root_page_are_not_listed(
+    served: Callable[[str], list[int]],
+) -> None:
+    """Wagtail serves the root page in another locale instead, so these pages are not found."""
+    Page.objects.get(slug="home-fr").specific.unpublish()
+    assert served(WWW) == [200] * 6
+    assert not any(entry.links for entry in live(WWW))
+
+
+def test_pages_of_a_locale_that_is_no_content_language_are_not_listed(
+    served: Callable[[str], list[int]], settings: Any
+) -> None:
+    settings.WAGTAIL_CONTENT_LANGUAGES = [("en", "English")]
+    get_content_languages.cache_clear()
+    get_supported_content_language_variant.cache_clear()
+    try:
+        assert served(WWW) == [200] * 6
+    finally:
+        get_content_languages.cache_clear()
+        get_supported_content_language_variant.cache_clear()
+
+
+def test_sites_with_the_same_root_page_list_the_same(sites: SimpleNamespace) -> None:
+    before = live(SHOP)
+    Site.objects.create(hostname="example.com", port=443, root_page=sites.shop)
+    assert live(SHOP) == before
+    assert [urlsplit(entry.url).path for entry in live("example.com")] == [
+        urlsplit(entry.url).path for entry in before
+    ]
+
+
+def test_another_site_on_another_port_of_the_host_changes_nothing(sites: SimpleNamespace) -> None:
+    before = live(SHOP)
+    Site.objects.create(hostname=SHOP, port=8443, root_page=sites.home)
+    assert live(SHOP) == before
+    assert sitemaps.PageSitemap().for_host(f"{SHOP}:8443").get_queryset().count() == 9
 
 
 def test_without_a_default_site_an_unknown_host_is_refused() -> None:

@@ -120,6 +120,7 @@ def test_a_changed_location_of_one_language_changes_the_declaration(rows: Any) -
     [
         ({"location": BY_COLUMNS["location"]}, "no effect without i18n"),
         ({"location": BY_COLUMNS["location"], "i18n": True, "languages": ["en", "fr"]}, "the languages fr"),
+        ({"location": {}, "i18n": True}, "an empty dict"),
         ({"location": {"en": "/a/"}, "i18n": True}, "neither a Route nor a query expression"),
     ],
 )
@@ -211,3 +212,33 @@ def test_translations_of_a_row_share_its_default(x_default: Any) -> None:
 def test_a_row_in_one_language_can_have_the_same_location_in_all_languages() -> None:
     section = by_row(location=Route("article", slug=F("slug")), languages=["en", "de"], alternates=False)
     assert page_of(section).locations == [f"{BASE}{path}" for path in LISTED]
+
+
+@pytest.mark.usefixtures("translations")
+def test_a_row_in_one_language_does_not_link_to_other_languages_without_a_dict() -> None:
+    section = by_row(location=Route("article", slug=F("slug")), languages=["en", "de"], x_default=True)
+    found = entries(page_of(section).text.encode())
+    assert found == entries(by_contrib(section))
+    for path, pairs in links(page_of(section).text).items():
+        language, rest = path[1:3], path[3:]
+        assert pairs == [(language, path)] + [("x-default", rest)] * (language == "en")
+
+
+@pytest.mark.parametrize("spelling", ["pt-br", "pt-BR", "pt_BR"])
+def test_the_language_of_a_row_can_have_another_spelling(spelling: str) -> None:
+    Article.objects.create(slug="um")
+    declared = {"pt-br": Route("article", slug=F("slug"))}
+    section = declaration(
+        model=Article, i18n=True, alternates=True, item_language=Value(spelling), location=declared
+    )
+    assert page_of(section).locations == [f"{BASE}/pt-br/articles/um/"]
+    assert len(entries(by_contrib(section))) == 1
+
+
+@pytest.mark.parametrize("value", ["en", lambda self, item: "en"], ids=["constant", "method"])
+def test_an_attribute_of_the_project_is_no_language_of_a_row(rows: Any, value: Any) -> None:
+    """Classes written for Django's package can have any attribute."""
+    with_attribute = declaration(queryset=rows, item_language=value, **LINKED, **BY_METHODS)
+    without = declaration(queryset=rows, **LINKED, **BY_METHODS)
+    assert by_contrib(with_attribute) == by_contrib(without)
+    assert page_of(with_attribute).text == page_of(without).text

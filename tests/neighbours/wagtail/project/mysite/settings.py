@@ -17,6 +17,8 @@ INSTALLED_APPS = [
     *INSTALLED_APPS,
 ]
 USE_I18N = True
+# Wagtail serves each locale in the language that this middleware activates.
+MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
 WAGTAIL_I18N_ENABLED = True
 LANGUAGES = WAGTAIL_CONTENT_LANGUAGES = [("en", "English"), ("fr", "French")]
 WAGTAIL_SITE_NAME = "Example"
