@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import getattr_static
 from typing import Any
 
@@ -56,6 +56,11 @@ def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
     if urls >= _WORTH_TIMING and has_key_ranges(source):
         lines += _queryset_hints(source.members)
     return tuple(lines)
+
+
+def has_suggestible(hint_lines: Iterable[str]) -> bool:
+    """Return whether a hint names a hook that `suggest_sitemaps` may be able to replace."""
+    return any(line.endswith(_SUGGEST) for line in hint_lines)
 
 
 def _queryset_hints(members: Members) -> list[str]:

@@ -20,10 +20,13 @@ from django.db import connection, connections
 from django.db.models import Count, F, Max, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.db.models.signals import post_init
+from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
 from django_sitemaps09.export import export
+from django_sitemaps09.export import hints as hints_module
 from django_sitemaps09.export.hints import hints
+from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.profiling import Cost, Costs, Step, record_costs, step
@@ -53,6 +56,13 @@ class Related(Default):
 
     def location(self, item: Article) -> str:
         return f"/{item.category and item.category.slug}/{item.slug}/"
+
+
+class Reversed(Default):
+    """A section whose method can be replaced with a column."""
+
+    def location(self, item: Article) -> str:
+        return reverse("article", kwargs={"slug": item.slug})
 
 
 class Joined(Related):
@@ -134,6 +144,9 @@ SECTIONS = {
 }
 
 
+SUGGESTIBLE = {"reversed": Reversed, "related": Related}
+
+
 def populate() -> None:
     """Create articles. Each has its own category, and every second one has a comment."""
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
@@ -168,9 +181,9 @@ def export_hints(sitemap: object, folder: Path) -> Sequence[str]:
     return report.sections[0].hints
 
 
-def said(folder: Path, *arguments: str) -> str:
-    out = StringIO()
-    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=StringIO())
+def said(folder: Path, *arguments: str, err: StringIO | None = None) -> str:
+    out, err = StringIO(), err or StringIO()
+    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=err)
     return out.getvalue()
 
 
@@ -503,6 +516,34 @@ class TestTheCommand:
         assert not any(line.startswith(("declared: ", "joined: ")) for line in loud if " runs " in line)
         for arguments in ((), ("--verbosity", "0"), ("--verbosity", "1")):
             assert "queries per item" not in said(tmp_path, *arguments)
+
+    def test_prints_suggestions_for_hinted_methods_at_verbosity_2(
+        self, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(hints_module, "_WORTH_TIMING", COUNT)
+        monkeypatch.setattr(hints_module, "_SHARE", 0)
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SUGGESTIBLE"}
+        loud = said(tmp_path, "--verbosity", "2", "--workers", "1")
+        code = loud.partition("reversed: declare location. Same bytes for 24 compared items")[2]
+        assert 'location = Route("article", slug=F("slug"))' in code
+        assert "related: declare" not in loud
+        quiet = said(tmp_path, "--verbosity", "1", "--workers", "1")
+        assert "declare" not in quiet
+        json.loads(said(tmp_path, "--verbosity", "2", "--format", "json"))
+
+    def test_ends_well_if_suggestions_fail(
+        self, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: object, **options: object) -> None:
+            raise RuntimeError("no suggestions today")
+
+        monkeypatch.setattr(hints_module, "_WORTH_TIMING", COUNT)
+        monkeypatch.setattr(hints_module, "_SHARE", 0)
+        monkeypatch.setattr(export_sitemaps, "suggest", fail)
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SUGGESTIBLE"}
+        err = StringIO()
+        said(tmp_path, "--verbosity", "2", "--workers", "1", err=err)
+        assert "There are no suggestions: RuntimeError: no suggestions today" in err.getvalue()
 
     def test_has_them_in_json_at_any_verbosity(self, tmp_path: Path) -> None:
         for verbosity in "012":

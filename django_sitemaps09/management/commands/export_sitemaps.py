@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09 import sections
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.export import (
     Report,
     SectionReport,
@@ -21,13 +22,16 @@ from django_sitemaps09.export import (
     verify,
     verify_hosts,
 )
+from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
+from django_sitemaps09.management import suggestion_lines
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.progress import bar
 from django_sitemaps09.management.streams import LenientStream, flush_or_discard
 from django_sitemaps09.management.table import lines, verification_lines
+from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` under the same names.
 _PASSED_ON = (
@@ -141,10 +145,28 @@ class Command(BaseCommand):
         reports = self._export(options)
         verbosity = options["verbosity"]
         self._print(options, reports, lambda report: lines(report, hints=verbosity > 1))
+        if verbosity > 1 and options["format"] == "table":
+            self._print_suggestions(reports, options["base_url"])
         warnings = [warning for report in reports.values() for warning in report.warnings]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
         return [failure for report in reports.values() for failure in report.failures]
+
+    def _print_suggestions(self, reports: Mapping[Any, Report], base_urls: Sequence[str] | None) -> None:
+        """Print the suggestions for sections whose hints name `suggest_sitemaps`, if there are any."""
+        hinted = [
+            report for host in reports.values() for report in host.sections if has_suggestible(report.hints)
+        ]
+        names = list(dict.fromkeys(report.section for report in hinted))
+        try:
+            suggestions = suggest(names, base_url=next(iter(base_urls or []), None)) if names else []
+        except Exception as error:  # noqa: BLE001 the export has succeeded, whatever the project's code does
+            self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
+            return
+        for suggestion in suggestions:
+            if suggestion.code is not None:
+                for line in suggestion_lines.lines(suggestion):
+                    self.stdout.write(line)
 
     def _print_verification(self, options: dict[str, Any]) -> list[str]:
         """Verify the published files, print the results and the warnings, and return the failures."""

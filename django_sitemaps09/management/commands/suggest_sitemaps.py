@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export.report import pluralize
-from django_sitemaps09.suggestions import SAMPLE, Suggestion, suggest
+from django_sitemaps09.management.suggestion_lines import lines
+from django_sitemaps09.suggestions import SAMPLE, suggest
 
 
 class Command(BaseCommand):
@@ -49,22 +48,5 @@ class Command(BaseCommand):
         if not suggestions:
             self.stdout.write("There are no sections.")
         for suggestion in suggestions:
-            for line in _lines(suggestion):
+            for line in lines(suggestion):
                 self.stdout.write(line)
-
-
-def _lines(suggestion: Suggestion) -> Iterator[str]:
-    section = suggestion.section
-    if suggestion.code is not None:
-        speed = ""
-        if suggestion.microseconds is not None:
-            before, after = suggestion.microseconds
-            speed = f", and {before:.1f} -> {after:.1f} microseconds per URL"
-        hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
-        items = pluralize(suggestion.items, "compared item")
-        yield f"{section}: declare {hooks}. Same bytes for {items}{speed}:"
-        yield ""
-        yield suggestion.code
-        yield ""
-    for note in suggestion.notes:
-        yield f"{section}: {note}"
