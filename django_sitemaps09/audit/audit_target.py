@@ -68,7 +68,8 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
         raise AuditError(f"{url!r} is not a URL that begins with http:// or https:// and a host.")
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
-    document = None if urlsplit(url).path in ("", "/", "/robots.txt") else url
+    parts = urlsplit(url)
+    document = url if parts.query or parts.path not in ("", "/", "/robots.txt") else None
     return Target(url, reader, reader, RobotsPlace(base), f"{host}/", document, project)
 
 

@@ -22,9 +22,12 @@ from django_sitemaps09.protocol import uri
 #: Maximum number of bytes of a page that are read. The head of a page is at its beginning.
 MAX_PAGE = 2_000_000
 _DAY = timedelta(days=1)
-#: `unavailable_after` and other rules do not forbid indexing now.
-_NOINDEX = re.compile(r"(?:^|[\s,:])(?:noindex|none)(?=$|[\s,])", re.IGNORECASE)
 _ROBOTS_NAMES = ("robots", "googlebot", "bingbot")
+#: A value such as `none` of `max-image-preview`, or a rule for another crawler, does not forbid indexing.
+_NOINDEX = re.compile(
+    rf"(?:^|,)\s*(?:(?:\*|{'|'.join(_ROBOTS_NAMES)})\s*:\s*)?(?:[\w-]+\s+)*(?:noindex|none)(?=$|[\s,])",
+    re.IGNORECASE,
+)
 _MODIFIED = ("article:modified_time", "og:updated_time")
 
 
