@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import override_settings
+from django.urls import get_script_prefix, set_script_prefix
 
-from django_sitemaps09.audit import audit, documents
+from django_sitemaps09.audit import audit, documents, last_report
 from django_sitemaps09.audit.audit_target import choose_target
 from django_sitemaps09.audit.bodies import Response, content
 from django_sitemaps09.audit.findings import Findings
@@ -23,8 +25,14 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import parse_base
 from tests.support.broken_sites import HEAD, OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
 from tests.support.configuration import BASE
+from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09
+
+
+class Words(Numbers):
+    def location(self, item: int) -> str:
+        return f"{get_script_prefix()}words/{item}/"
 
 
 class OneAnswer:
@@ -166,3 +174,33 @@ def test_names_of_documents_cannot_control_the_terminal(tmp_path: Path) -> None:
         call_command("audit_sitemaps", "--dir", str(tmp_path), verbosity=2, stdout=output)
     assert "\\x1b[31m.xml" in output.getvalue()
     assert "\x1b" not in output.getvalue()
+
+
+def test_a_link_header_can_name_another_canonical_url() -> None:
+    assert page_rules(link=f'<{BASE}/style.css>; rel=preload, <{BASE}/b/>; rel="canonical"') == {
+        "page-canonical"
+    }
+    assert page_rules(link='</>; rel="canonical", </b/>; rel="next"') == set()
+    assert page_rules('<link rel="canonical" href="/">', link="</b/>; rel=canonical") == set()
+
+
+def test_live_views_can_be_under_a_script_prefix(register: Callable[..., None]) -> None:
+    register(words=Words(3))
+    before = get_script_prefix()
+    set_script_prefix("/app/")
+    try:
+        with override_settings(FORCE_SCRIPT_NAME="/app"):
+            report = audit(fetch=1)
+    finally:
+        set_script_prefix(before)
+    assert {finding.rule for finding in report.findings} <= {"robots-no-sitemap"}
+    assert (report.urls, report.pages) == (3, 1)
+
+
+def test_the_report_of_another_site_is_not_kept(tmp_path: Path, register: Callable[..., None]) -> None:
+    register(words=Words(3))
+    with override_settings(SITEMAPS09={"BASE_URL": BASE, "ROOT": str(tmp_path)}):
+        call_command("export_sitemaps", verbosity=0)
+        report = audit(directory=tmp_path)
+        audit("http://127.0.0.1:9/sitemap.xml")
+        assert last_report() == report
