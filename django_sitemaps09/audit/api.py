@@ -46,7 +46,8 @@ def audit(
     addition to `*`. `fetch` is the number of pages to request, or `"all"`: through Django's test client,
     or with `url`, at most `rate` pages per second. `on_document` gets the name of each document first.
 
-    If there is an export, the report is kept beside its manifest. Raise `AuditError` for invalid arguments.
+    If there is an export, the report is kept beside its manifest, unless `url` is on another host.
+    Raise `AuditError` for invalid arguments.
     """
     libraries.require()
     _check(url, directory, fetch, rate)
@@ -73,7 +74,8 @@ def audit(
         pages=fetched,
         findings=findings.result(),
     )
-    keep(report, directory, base_url)
+    if url is None or target.project is not None:
+        keep(report, directory, base_url)
     return report
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from django.urls import get_script_prefix
+
 from django_sitemaps09.audit.bodies import Reader
 from django_sitemaps09.audit.client_reader import ClientReader
 from django_sitemaps09.audit.document_rules import Listed
@@ -49,15 +51,15 @@ def choose_target(
         return _http_target(url, base_url, stack.enter_context(closing(HttpReader())))
     base = export_base(base_url)
     client = ClientReader(base)
-    home, name = f"{base}/", f"live views at {base}"
+    home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
     reader: Reader = client
     file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
     robots = RobotsPlace(base, file, is_expected=directory is None)
     if directory is not None:
         if not Path(directory).is_dir():
             raise AuditError(f"{directory} is not a directory.")
-        if conf.files_url is not None and conf.base_url in (None, base):
-            home = conf.files_url
+        has_files_url = conf.files_url is not None and conf.base_url in (None, base)
+        home = str(conf.files_url) if has_files_url else f"{base}/"
         name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)
     return Target(name, reader, client, robots, home, None, base)
 
@@ -68,7 +70,8 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
         raise AuditError(f"{url!r} is not a URL that begins with http:// or https:// and a host.")
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
-    document = None if urlsplit(url).path in ("", "/", "/robots.txt") else url
+    parts = urlsplit(url)
+    document = url if parts.query or parts.path not in ("", "/", "/robots.txt") else None
     return Target(url, reader, reader, RobotsPlace(base), f"{host}/", document, project)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
+from django_sitemaps09.protocol import MAX_BYTES
 
 #: Maximum number of bytes to read or decompress at a time.
 CHUNK = 262_144
@@ -40,15 +41,22 @@ class Reader(Protocol):
 Report = Callable[[str, str], None]
 
 
+def decoded(response: Response, report: Report) -> Iterator[bytes]:
+    """Return the content without its Content-Encoding."""
+    return _layer(response.chunks, report) if _is_encoded(response) else response.chunks
+
+
+def _is_encoded(response: Response) -> bool:
+    return response.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
+
+
 def content(response: Response, report: Report) -> Iterator[bytes]:
     """Return the content without its layers of gzip. Raise `DocumentError` if the data are damaged."""
-    layers = 0
-    chunks = response.chunks
-    is_encoded = response.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
-    if is_encoded:
-        chunks, layers = _gunzip(chunks, report), 1
+    is_encoded = _is_encoded(response)
+    layers = int(is_encoded)
+    chunks = decoded(response, report)
     while True:
-        head, chunks = _peek(chunks)
+        head, chunks = peek(chunks, len(GZIP_MAGIC))
         if not head.startswith(GZIP_MAGIC):
             return chunks
         layers += 1
@@ -58,7 +66,12 @@ def content(response: Response, report: Report) -> Iterator[bytes]:
             report("gzip-twice", "Content-Encoding and content" if is_encoded else "gzip inside gzip")
         elif "xml" in response.headers.get("content-type", "") and not is_encoded:
             report("gzip-type", response.headers["content-type"])
-        chunks = _gunzip(chunks, report)
+        chunks = _layer(chunks, report)
+
+
+def _layer(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
+    """Decompress one layer. Each has a limit: terabytes of empty inner members have no content."""
+    return limited(_gunzip(chunks, report), 2 * MAX_BYTES, "document-too-large")
 
 
 def limited(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
@@ -72,11 +85,12 @@ def limited(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
         yield chunk
 
 
-def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
+    """Return at least `size` bytes if there are as many, and all chunks including them."""
     head = b""
     for chunk in chunks:
         head += chunk
-        if len(head) >= len(GZIP_MAGIC):
+        if len(head) >= size:
             break
     return head, chain([head] if head else [], chunks)
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.test import Client
+from django.urls import get_script_prefix
 
 from django_sitemaps09.audit.bodies import Response
 from django_sitemaps09.entries import reason_of
@@ -22,6 +23,7 @@ class ClientReader:
 
     def __init__(self, base: Base) -> None:
         self._base = base
+        self._prefix = get_script_prefix()
         self._client = Client(raise_request_exception=False, headers=_HEADERS)
 
     @contextmanager
@@ -32,6 +34,8 @@ class ClientReader:
             raise DocumentError("document-unreachable", f"it is not on {start}")
         parts = urlsplit(url)
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+        # As for a request, the path of the view is behind the script prefix.
+        path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
         # A request must not see the cookies of another one, such as its language.
         self._client.cookies.clear()
         try:

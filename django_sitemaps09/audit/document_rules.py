@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django_sitemaps09.audit.bodies import Reader
@@ -17,7 +17,7 @@ from django_sitemaps09.audit.robots_rules import Robots, origin
 from django_sitemaps09.audit.sample import Sample
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.audit.url_rules import UrlRules, directory, is_inside, url_problem
-from django_sitemaps09.audit.value_rules import Moment, Span, ValueRules, parse_lastmod
+from django_sitemaps09.audit.value_rules import ZONES, Moment, Span, ValueRules, parse_lastmod
 from django_sitemaps09.protocol import MAX_URLS, Base
 
 
@@ -135,12 +135,13 @@ class DocumentRules:
         newest, listed = document.span.newest, document.listed.lastmod
         if newest is None or listed is None:
             return
-        # If one of them is a date, only the days can be compared.
-        if newest.is_date or listed.is_date:
-            is_newer = newest.at.date() > listed.at.date()
-        else:
-            is_newer = newest.at > listed.at
-        if is_newer:
+        # A date includes its whole day. Where only one of them is a date, its time zone is not known.
+        slack = (
+            timedelta(days=1, microseconds=-1) if listed.is_date and not newest.is_date else timedelta(0)
+        )
+        if newest.is_date != listed.is_date:
+            slack += ZONES
+        if newest.at - listed.at > slack:
             text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
             self._findings.add("index-lastmod", document.place, text)
 

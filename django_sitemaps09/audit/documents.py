@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.audit import libraries
+from django_sitemaps09.audit.bodies import peek
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 
@@ -20,6 +21,8 @@ _ORDER = {"urlset": ("loc", "lastmod", "changefreq", "priority"), "sitemapindex"
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's code for bytes that are not in the encoding of the document: XML_ERR_INVALID_ENCODING.
 _INVALID_ENCODING = 81
+# Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
+_START = 512
 # Number of bytes to read at a time until the root element is found.
 _HEAD = 4_096
 # Maximum number of bytes of a line in a text sitemap that is kept. A longer URL is too long anyway.
@@ -58,17 +61,17 @@ def is_text(url: str, content_type: str) -> bool:
 
 def batches(chunks: Iterator[bytes], report: Report, *, text: bool) -> Iterator[Batch]:
     """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end."""
-    head = next((chunk for chunk in chunks if chunk), b"")
+    head, chunks = peek(chunks, _START)
     if not head:
         raise DocumentError("document-empty", "")
-    yield from (_text if text else _xml)(head, chunks, report)
+    yield from _text(head, chunks, report) if text else _xml(chunks, report)
 
 
 def _text(head: bytes, chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
     if head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html")):
         raise DocumentError("document-type", "it contains HTML instead of URLs")
     number, rest = 0, b""
-    chunk: bytes | None = head.removeprefix(codecs.BOM_UTF8)
+    chunk: bytes | None = next(chunks).removeprefix(codecs.BOM_UTF8)
     while chunk is not None:
         following = next(chunks, None)
         lines = (rest + chunk).split(b"\n")
@@ -92,8 +95,8 @@ def _line_text(line: bytes, number: int, report: Report) -> str:
         return line.decode(errors="replace")
 
 
-def _xml(head: bytes, chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
-    root = _root(head)
+def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+    root, head = _root(chunks)
     _report_root(root, report)
     yield Batch(root.kind, [])
     tag = f"{{{root.namespace}}}{root.entry}" if root.namespace else root.entry
@@ -152,22 +155,11 @@ class _Root(NamedTuple):
         return _ENTRY_TAGS[self.kind]
 
 
-def _root(head: bytes) -> _Root:
-    """Find the root element in the first bytes, with a parser that reads no more than it needs."""
-    parser = libraries.etree.XMLPullParser(events=("start",), **_SAFE)
-    element = failure = None
-    for start in range(0, len(head), _HEAD):
-        try:
-            parser.feed(head[start : start + _HEAD])
-        except libraries.etree.XMLSyntaxError as error:
-            failure = error
-        element = next((element for _, element in parser.read_events()), None)
-        if element is not None or failure is not None:
-            break
-    if element is None:
-        if failure is not None:
-            raise _invalid(failure)
-        raise DocumentError("xml-truncated", "it ends before the root element")
+def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
+    """Find the root element, with a parser that reads no more than it needs. Return what was read, too."""
+    pieces: list[bytes] = []
+    element = _first_element(chunks, pieces)
+    head = b"".join(pieces)
     information = element.getroottree().docinfo
     name = libraries.etree.QName(element)
     if name.localname.lower() == "html":
@@ -177,7 +169,25 @@ def _root(head: bytes) -> _Root:
     if name.localname not in _ENTRY_TAGS:
         raise DocumentError("xml-root", f"its root element is {element.tag}")
     kind: Kind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return _Root(kind, name.namespace, element.prefix, _encoding(head))
+    return _Root(kind, name.namespace, element.prefix, _encoding(head)), head
+
+
+def _first_element(chunks: Iterator[bytes], pieces: list[bytes]) -> Any:
+    parser = libraries.etree.XMLPullParser(events=("start",), **_SAFE)
+    for chunk in chunks:
+        pieces.append(chunk)
+        for start in range(0, len(chunk), _HEAD):
+            failure = None
+            try:
+                parser.feed(chunk[start : start + _HEAD])
+            except libraries.etree.XMLSyntaxError as error:
+                failure = error
+            element = next((element for _, element in parser.read_events()), None)
+            if element is not None:
+                return element
+            if failure is not None:
+                raise _invalid(failure)
+    raise DocumentError("xml-truncated", "it ends before the root element")
 
 
 def _encoding(head: bytes) -> str:
@@ -210,6 +220,9 @@ def _read(parser: Any, root: _Root, report: Report) -> Iterator[Batch]:
     if len(done) != len(elements):
         _report_unknown(done, {*elements}, report)
     yield Batch(root.kind, [_entry(element, root, report) for element in elements])
+    # Deleting an element with its children takes quadratic time in libxml2's namespace search.
+    for element in done:
+        element.clear()
     # The element that is still being parsed is behind these.
     del parent[: len(done)]
 

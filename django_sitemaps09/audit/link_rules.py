@@ -13,12 +13,14 @@ from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.robots_rules import origin
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.audit.url_rules import url_problem
-from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
+from django_sitemaps09.protocol import MAX_LOCATION, XHTML_NAMESPACE, Base
 
 LINK = f"{{{XHTML_NAMESPACE}}}link"
 #: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
 #: other. If not, its links go to the temporary database.
 _MAX_GROUPS = 2_000
+# Maximum length of a language that is parsed and cached. A longer one is invalid.
+_MAX_LANGUAGE = 100
 
 
 class LinkRules:
@@ -37,7 +39,10 @@ class LinkRules:
         targets: dict[str, None] = {}
         for element in elements:
             language, href = element.get("hreflang"), (element.get("href") or "").strip()
-            if element.get("rel") != "alternate" or not href or not language or url_problem(href):
+            if language is None and element.get("media") and not _link_problem(element, href):
+                # The page for phones at a URL of its own, which has no language.
+                continue
+            if not language or _link_problem(element, href):
                 text = f"{href or 'no href'} of {url}"
                 self._findings.add("hreflang-link", place, text, entry.line)
                 continue
@@ -49,10 +54,11 @@ class LinkRules:
             return
         if url not in targets and url not in {(element.get("href") or "").strip() for element in elements}:
             self._findings.add("hreflang-no-self", place, url, entry.line)
-        self._add(url, targets, f"{place}:{entry.line}")
+        if len(url) <= MAX_LOCATION:
+            self._add(url, targets, f"{place}:{entry.line}")
 
     def _check_language(self, place: str, entry: Entry, language: str, languages: set[str]) -> None:
-        code, rule, reason = _parse_language(language)
+        code, rule, reason = _parse_language(language[:_MAX_LANGUAGE])
         if rule is not None or code in languages:
             text = f"{language!r} of {entry.location.strip()}"
             if rule is not None:
@@ -87,6 +93,10 @@ class LinkRules:
         for source, target, place in self._scratch.one_way_links():
             if origin(target) in self._bases:
                 self._findings.add("hreflang-no-return", place, f"{source} links to {target}")
+
+
+def _link_problem(element: Any, href: str) -> bool:
+    return element.get("rel") != "alternate" or not href or url_problem(href) is not None
 
 
 @lru_cache(1_000)

@@ -22,9 +22,13 @@ from django_sitemaps09.protocol import uri
 #: Maximum number of bytes of a page that are read. The head of a page is at its beginning.
 MAX_PAGE = 2_000_000
 _DAY = timedelta(days=1)
-#: `unavailable_after` and other rules do not forbid indexing now.
-_NOINDEX = re.compile(r"(?:^|[\s,:])(?:noindex|none)(?=$|[\s,])", re.IGNORECASE)
 _ROBOTS_NAMES = ("robots", "googlebot", "bingbot")
+#: A value such as `none` of `max-image-preview`, or a rule for another crawler, does not forbid indexing.
+_NOINDEX = re.compile(
+    rf"(?:^|,)\s*(?:(?:\*|{'|'.join(_ROBOTS_NAMES)})\s*:\s*)?(?:[\w-]+\s+)*(?:noindex|none)(?=$|[\s,])",
+    re.IGNORECASE,
+)
+_CANONICAL = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*\"?canonical\b", re.IGNORECASE)
 _MODIFIED = ("article:modified_time", "og:updated_time")
 
 
@@ -59,18 +63,28 @@ class PageRules:
         if _NOINDEX.search(tag):
             yield "page-noindex", f"X-Robots-Tag: {tag}"
         modified = _http_date(response.headers.get("last-modified"))
+        canonical = _canonical(response.headers.get("link", ""), page.url)
         if "html" in response.headers.get("content-type", ""):
             head = _Head(_html(response), page.url)
             if head.noindex is not None:
                 yield "page-noindex", head.noindex
-            if head.canonical is not None and head.canonical != _normalized(page.url):
-                yield "page-canonical", head.canonical
+            canonical = head.canonical or canonical
             modified = head.modified or modified
+        if canonical is not None and canonical != _normalized(page.url):
+            yield "page-canonical", canonical
         moment = parse_lastmod((page.lastmod or "").strip()).moment
         # A date includes its whole day.
         slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
         if moment is not None and modified is not None and modified > moment.at + slack:
             yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
+
+
+def _canonical(links: str, url: str) -> str | None:
+    """Return the canonical URL of a `Link` header."""
+    with suppress(ValueError):
+        if match := _CANONICAL.search(links):
+            return _normalized(urljoin(url, match[1].strip()))
+    return None
 
 
 class _Head:

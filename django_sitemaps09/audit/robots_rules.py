@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, limited
+from django_sitemaps09.audit.bodies import Reader, decoded, limited
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
@@ -75,7 +75,8 @@ def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findi
             if response.status >= 500:
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
-                content = _content(response.chunks, place, findings)
+                chunks = decoded(response, lambda rule, detail: findings.add(rule, place, detail))
+                content = _content(chunks, place, findings)
         if content is None and where.file is not None and where.file.is_file():
             with where.file.open("rb") as opened:
                 content = _content(iter(partial(opened.read, MAX_BYTES), b""), place, findings)

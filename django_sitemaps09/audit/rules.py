@@ -97,7 +97,7 @@ _RULES = (
     Rule("hreflang-code", _ERROR, "An `hreflang` is not a language code.", "Use a code such as `en`, `pt-BR`, `zh-Hant` or `x-default`."),
     Rule("hreflang-unsupported", _WARNING, "Google ignores the region of an `hreflang`.", "Use the code of a country, such as `GB`."),
     Rule("hreflang-repeated", _ERROR, "Two alternates of a URL have the same language.", "Keep one of them."),
-    Rule("hreflang-link", _ERROR, "An alternate has no `rel=\"alternate\"`, no `hreflang`, or no valid absolute `href`.", "Write all three attributes."),
+    Rule("hreflang-link", _ERROR, "An alternate has no `rel=\"alternate\"`, neither `hreflang` nor `media`, or no valid absolute `href`.", "Write all three attributes."),
     Rule("hreflang-no-self", _ERROR, "The alternates of a URL do not include the URL itself.", "Add the URL to its alternates."),
     Rule("hreflang-no-return", _ERROR, "An alternate on the same host does not link back.", "List all languages in the entry of each language."),
     # Images, videos and news

@@ -29,18 +29,20 @@ _RESOLVE_EVERY = 10
 _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
 
 
-@lru_cache(10_000)
 def url_problem(url: str) -> tuple[str, str] | None:
-    """Return the rule that a URL breaks by its form, with a detail, or `None`.
-
-    Results are cached, because each alternate occurs once for each language.
-    """
+    """Return the rule that a URL breaks by its form, with a detail, or `None`."""
     if "#" in url:
         return "url-fragment", ""
     if not _ABSOLUTE.match(url):
         return "url-relative", ""
     if len(url) > MAX_LOCATION:
         return "url-length", f"{len(url):,} characters"
+    return _uri_problem(url)
+
+
+@lru_cache(10_000)
+def _uri_problem(url: str) -> tuple[str, str] | None:
+    """Results are cached, because each alternate occurs once for each language."""
     try:
         normalized = protocol.uri(url)
     except ValueError as error:

@@ -20,10 +20,12 @@ _AMBIGUOUS = re.compile(
     re.ASCII,
 )
 _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
+# Maximum length of a value that is parsed and cached. A longer one is no date.
+_LONGEST = 100
 _FRACTION = re.compile(r"\.\d+")
 #: Differences that clocks and time zones may have.
 _CLOCK = timedelta(minutes=5)
-_ZONES = timedelta(hours=14)
+ZONES = timedelta(hours=14)
 #: Within this time, the values of a document are alike, if it has at least so many.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
@@ -43,9 +45,13 @@ class ParsedValue(NamedTuple):
     rule: str | None
 
 
-@lru_cache(20_000)
 def parse_lastmod(text: str) -> ParsedValue:
     """Parse a W3C date or time."""
+    return ParsedValue(None, "lastmod-format") if len(text) > _LONGEST else _parse(text)
+
+
+@lru_cache(20_000)
+def _parse(text: str) -> ParsedValue:
     rule = None
     match = _STRICT.fullmatch(text)
     value = text.replace(match[1], "", 1) if match and match[1] else text
@@ -68,7 +74,7 @@ def parse_lastmod(text: str) -> ParsedValue:
 
 def is_future(moment: Moment, now: datetime) -> bool:
     """Return whether a time is in the future everywhere on earth."""
-    return moment.at > now + (_ZONES if moment.is_date else _CLOCK)
+    return moment.at > now + (ZONES if moment.is_date else _CLOCK)
 
 
 class Span:

@@ -14,9 +14,11 @@ from django.db import DatabaseError
 from django_sitemaps09.audit import AuditReport, audit
 from django_sitemaps09.audit.api import RATE, Fetch
 from django_sitemaps09.audit.report import parse_baseline
+from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.audit_table import lines
+from django_sitemaps09.protocol import MAX_LOCATION
 
 #: Exit status for arguments that are invalid together, as for those that cannot be parsed.
 _USAGE = 2
@@ -90,8 +92,11 @@ class Command(BaseCommand):
             agents=options["agent"],
             fetch=options["fetch"],
             rate=options["rate"],
-            on_document=self.stdout.write if shows_documents else lambda place: None,
+            on_document=self._show if shows_documents else lambda place: None,
         )
+
+    def _show(self, place: str) -> None:
+        self.stdout.write(excerpt(place, MAX_LOCATION))
 
 
 def _fetch(text: str) -> Fetch:
