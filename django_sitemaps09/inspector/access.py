@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from django.apps import apps
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
@@ -40,11 +41,14 @@ def for_staff(view: View) -> View:
             )
         if not user.is_authenticated:
             return redirect_to_login(request.get_full_path(), _login_url())
-        if not (user.is_active and user.is_staff and user.has_perm(permission)):
+        # A custom user model need not have these attributes.
+        is_staff = getattr(user, "is_active", False) and getattr(user, "is_staff", False)
+        if not (is_staff and hasattr(user, "has_perm") and user.has_perm(permission)):
             raise PermissionDenied
         return view(request, *args, **kwargs)
 
-    return require_safe(cache_control(private=True, no_store=True)(respond))
+    # `LoginRequiredMiddleware` would redirect to `LOGIN_URL`, also if the project has the admin.
+    return login_not_required(require_safe(cache_control(private=True, no_store=True)(respond)))
 
 
 def _login_url() -> str | None:

@@ -106,7 +106,7 @@ class _Lookup:
         if answer.published is None:
             # Another section can list the URL.
             wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
-            result = self._search(self._files(wholes), self.location)
+            result = self._search(self._other_files(answer.section, wholes), self.location)
             if result.name is not None:
                 return self._found(result, wholes)
         return answer
@@ -126,6 +126,10 @@ class _Lookup:
         is_listed = row.entry is not None and row.row.is_listed is not False
         location = self.location if row.entry is None else row.entry.location
         name, published = self._published_page(row, location)
+        if is_listed and published is None:
+            # The URL can have belonged to a row of another section.
+            result = self._search(self._other_files(row.section), location)
+            name, published = result.name or name, result.entry
         if is_listed:
             if published is not None:
                 verdict: Verdict = "listed" if row.entry == published else "changed"
@@ -178,9 +182,10 @@ class _Lookup:
         source = row.source
         if source is not None and record.key_identity == source.key_identity:
             index = sources.page_index(source, row.row.key, [page.until for page in record.pages])
-            names = [names[index]]
+            # After the page of the row, the others: the URL can have belonged to another row.
+            names = [names[index], *reversed(names[:index] + names[index + 1 :])]
         result = self._search(iter(names), location)
-        return result.name or (names[0] if len(names) == 1 else ""), result.entry
+        return result.name or "", result.entry
 
     def _live_page(self, row: LiveRow) -> str:
         """Return the name of the live page of an item, or an empty string if no page map is cached."""
@@ -203,6 +208,11 @@ class _Lookup:
             )
         return result
 
+    def _other_files(self, section: str | None, first: Iterable[str] = ()) -> Iterator[str]:
+        """Yield the exported files of the other sections, of those named `first` before the rest."""
+        exported = () if self.export.root is None else self.export.root.files
+        return self._files(name for name in dict.fromkeys((*first, *exported)) if name != section)
+
     def _files(self, names: Iterable[str]) -> Iterator[str]:
         for name in names:
             try:
@@ -220,7 +230,7 @@ class _Lookup:
         removed_pages = (name for name in self._removed if parse_page_name(name) is not None)
         result = self._search(chain(self._files(names), removed_pages), self.location)
         if result.name is None:
-            return self._absent(filtered, wholes, result)
+            return self._absent(filtered, lookups, result)
         return self._found(result, wholes)
 
     @property
@@ -244,7 +254,8 @@ class _Lookup:
             )
         elif verdict == "listed":
             self.notes.append(
-                f"Section {section!r} can only be read as a whole, so its current entry is not shown."
+                f"No row of section {section!r} could be found by this URL, so its current entry is not "
+                "shown, and the next export may remove it."
             )
         elif section in self.undeclared:
             reasons.append(f"Section {section!r} is published, but no longer declared.")
@@ -262,20 +273,25 @@ class _Lookup:
             notes=self.notes,
         )
 
-    def _absent(self, filtered: list[str], wholes: list[str], result: Search) -> Answer:
+    def _absent(self, filtered: list[str], lookups: Mapping[str, SectionLookup], result: Search) -> Answer:
         reasons = []
+        unread = [name for name, lookup in lookups.items() if lookup.is_unread]
         if self.resolved.match is None:
             reasons.append("The path is unknown to the URLconf.")
         elif not filtered:
             view = excerpt(self.resolved.match.view_name)
-            rest = "." if wholes else ", which no section has as its location."
+            is_searched = any(lookup.needs_search for lookup in lookups.values())
+            rest = "." if is_searched else ", which no section has as its location."
             reasons.append(f"The path belongs to the view {view!r}{rest}")
-        reasons += [f"Section {name!r} has no row with the values of this URL." for name in filtered]
+        reasons += [lookups[name].reason(name) for name in filtered]
         if result.files:
             reasons.append(f"It is not in the {result.files:,} exported files that were searched.")
-        if wholes and self.export.root is None:
+        if unread:
             self.notes.append(
-                f"These sections were not searched, because they are not exported: {', '.join(wholes)}."
+                "The rows of these sections cannot be searched by URL, so only exported files were: "
+                f"{', '.join(unread)}. Rows that were added since the last export are missing."
+                if self.export.root is not None
+                else f"These sections are not exported, so they were not searched: {', '.join(unread)}."
             )
         return Answer(self.location, "absent", reasons=reasons, notes=self.notes)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ValidationError
+from django.db import DataError
 from django.db.models import F
 
 from django_sitemaps09 import sources
@@ -49,17 +50,26 @@ class LiveRow(NamedTuple):
 class SectionLookup(NamedTuple):
     """Result for one section. `can_match` is false if the locations of the section cannot be the URL.
 
-    `row` is `None` if no item was found. If `needs_search`, one may exist: the exported files must be
-    searched, since the section can only be read as a whole.
+    `row` is `None` if no item was found. If `needs_search`, one may exist, and the exported files must be
+    searched. `is_unread` means that no row was read, since the section can only be read as a whole.
+    `similar` is the location of a listed row that has the values of the URL, but another location.
     """
 
     can_match: bool
     row: LiveRow | None = None
     needs_search: bool = False
+    is_unread: bool = False
+    similar: str | None = None
+
+    def reason(self, section: str) -> str:
+        """Return why a section without such a row does not list the URL."""
+        if self.similar is None:
+            return f"Section {section!r} has no row with the values of this URL."
+        return f"Section {section!r} lists another form of this URL: {excerpt(self.similar)}"
 
 
 _NO_MATCH = SectionLookup(can_match=False)
-_NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True)
+_NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
 def look_up_row(
@@ -81,7 +91,9 @@ def look_up_row(
         batch = sources.source(name, sitemap, base, conf.limits).sample()
         entry = None if batch is None else _entry(batch, "xml", base, location)
         row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
-        return SectionLookup(row is not None, row)
+        plain = None if batch is None else _entry(batch, "xml", base, location.partition("?")[0])
+        similar = None if plain is None else plain.location
+        return SectionLookup(similar is not None, row, similar=similar)
     is_route = isinstance(sitemap.location, Route)
     conditions = route_conditions(sitemap.location, resolved) if is_route else None
     if is_route and conditions is None:
@@ -98,17 +110,30 @@ def look_up_row(
     if conditions is None:
         return _NEEDS_SEARCH
     rows = list(_live_rows(name, source, conditions, location, is_exact=is_route))
-    rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
-    return SectionLookup(can_match=True, row=rows[0] if rows else None, needs_search=not is_route)
+    same_rows = [row for row in rows if row.entry is None or is_same(row.entry.location, location)]
+    same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
+    others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
+    return SectionLookup(
+        can_match=True,
+        row=same_rows[0] if same_rows else None,
+        needs_search=not is_route,
+        is_unread=callable(sitemap.location),
+        similar=next(others, None),
+    )
 
 
 def _live_rows(
     name: str, source: QuerySource, conditions: Mapping[str, Any], location: str, *, is_exact: bool
 ) -> Iterator[LiveRow]:
-    """Yield the rows that have the URL. `is_exact` is false if the conditions are only a guess."""
+    """Yield the rows that have the URL, or its values. `is_exact` is false if these are only a guess."""
     try:
         found_rows = sources.find_rows(source, conditions)
     except _NO_ROWS:
+        return
+    except DataError:
+        # PostgreSQL has no text with this character.
+        if "%00" not in location:
+            raise
         return
     for row in found_rows:
         batch = sources.row_batch(source, row)
@@ -116,17 +141,19 @@ def _live_rows(
             continue
         skipped = tuple(map(str, batch.errors))
         entry = _entry(batch, source.format, source.bases[0], location)
+        if entry is None and is_exact and batch.keys and row.is_listed:
+            entry = _entry(batch, source.format, source.bases[0], None)
         # The URL of an item without any location cannot be compared.
         is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
         if entry is not None or is_skipped:
             yield LiveRow(name, row, entry, source, skipped)
 
 
-def _entry(batch: Batch, format_name: FormatName, base: Base, location: str) -> Entry | None:
-    """Return the entry with a location, in any of its languages."""
+def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | None) -> Entry | None:
+    """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
-    return next((entry for entry in entries if is_same(entry.location, location)), None)
+    return next((entry for entry in entries if location is None or is_same(entry.location, location)), None)
 
 
 def is_same(location: str, other: str) -> bool:

@@ -48,6 +48,13 @@ class TestWithTheAdmin:
         assert client.head(f"/admin/sitemaps/{path}").status_code == 200
 
 
+@pytest.mark.usefixtures("admin_site")
+def test_the_login_of_the_admin_is_used_even_if_all_views_require_a_login(settings: Any) -> None:
+    settings.MIDDLEWARE += ["django.contrib.auth.middleware.LoginRequiredMiddleware"]
+    response = Client().get("/admin/sitemaps/")
+    assert response["Location"] == "/admin/login/?next=/admin/sitemaps/"
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.usefixtures("plain_site")
 class TestWithoutTheAdmin:
@@ -61,6 +68,17 @@ class TestWithoutTheAdmin:
         assert client_of("bob", "shop.view_product").get(f"/sitemaps/{path}").status_code == 403
         client = client_of("cleo", "shop.view_product", is_staff=True)
         assert client.get(f"/sitemaps/{path}").status_code == 200
+
+
+def test_users_of_a_model_without_permissions_get_403(rf: RequestFactory) -> None:
+    class Staff:
+        is_authenticated = is_active = is_staff = True
+
+    for user in (type("Plain", (), {"is_authenticated": True})(), Staff()):
+        request = rf.get("/")
+        request.user = user
+        with pytest.raises(PermissionDenied):
+            for_staff(lambda request: HttpResponse())(request)
 
 
 def test_users_who_are_inactive_get_403(rf: RequestFactory) -> None:

@@ -147,6 +147,33 @@ class TestASectionWithARoute:
         [reason] = answer.reasons
         assert reason == "The path belongs to the view 'word', which no section has as its location."
 
+    def test_finds_the_url_of_a_row_on_the_page_of_another_row(self) -> None:
+        Article.objects.filter(pk=1).update(slug="moved")
+        Article.objects.filter(pk=25).update(slug="s1")
+        answer = asked("/articles/s1/")
+        assert (answer.verdict, answer.key, answer.file) == ("listed", "25", "sitemap-articles-1.xml.gz")
+
+    def test_finds_a_url_in_the_files_of_a_section_that_was_renamed(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(renamed=Articles)
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("listed", "renamed")
+        assert answer.file == "sitemap-articles-2.xml.gz"
+        Article.objects.filter(pk=15).update(published=False)
+        answer = asked("/articles/s15/")
+        assert (answer.verdict, answer.section) == ("leaving", "articles")
+
+    def test_says_that_a_section_lists_another_form_of_the_url(self, register: Callable[..., None]) -> None:
+        answer = asked("/articles/s15/?page=2")
+        assert answer.verdict == "absent"
+        assert answer.reasons[0] == (
+            f"Section 'articles' lists another form of this URL: {BASE}/articles/s15/"
+        )
+        register(static=Static)
+        answer = asked("/about/?page=2")
+        assert answer.reasons[0] == f"Section 'static' lists another form of this URL: {BASE}/about/"
+
     def test_runs_two_queries_of_a_few_rows(self) -> None:
         assert len(row_queries("/articles/s15/")) == 2
         assert len(row_queries("/articles/none/")) == 2
@@ -280,6 +307,18 @@ class TestAKey:
             answer = asked(f"/words/{word}/")
             assert (answer.verdict, answer.key) == ("listed", word)
 
+    @pytest.mark.services
+    def test_of_text_never_contains_nul(self, using: str, register: Callable[..., None]) -> None:
+        class Elsewhere(Words):
+            queryset = Word.objects.using(using)
+
+        Word.objects.using(using).create(word="a")
+        register(words=Elsewhere)
+        export()
+        answer = asked("/words/b%00/")
+        assert (answer.verdict, answer.notes) == ("absent", [])
+        assert answer.reasons[0] == "Section 'words' has no row with the values of this URL."
+
     def test_of_uuids_is_found_by_a_positional_argument(self, register: Callable[..., None]) -> None:
         documents = [Document.objects.create(number=number) for number in range(8)]
         register(documents=Documents)
@@ -381,7 +420,11 @@ class TestASectionOfAQueryset:
         export()
         answer = asked("/x/a")
         assert (answer.verdict, answer.live) == ("listed", None)
-        assert "can only be read as a whole" in answer.notes[0]
+        assert answer.notes[0].startswith("No row of section 'words' could be found by this URL")
+        Word.objects.create(word="b")
+        answer = asked("/x/b")
+        assert answer.verdict == "absent"
+        assert "Rows that were added since the last export are missing." in answer.notes[0]
 
 
 @pytest.mark.usefixtures("exporting")
@@ -420,7 +463,7 @@ class TestASectionThatIsReadAsAWhole:
         assert asked("/numbers/15/").verdict == "listed"
         answer = asked("/numbers/14/")
         assert answer.verdict == "absent"
-        assert answer.notes == ["The search ended after 3 files. Other files may contain the URL."]
+        assert answer.notes[0] == "The search ended after 3 files. Other files may contain the URL."
 
     def test_is_not_searched_without_an_export(
         self, register: Callable[..., None], configure: Callable[..., None]
@@ -428,7 +471,7 @@ class TestASectionThatIsReadAsAWhole:
         register(numbers=Numbers(3))
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
-        assert answer.notes == ["These sections were not searched, because they are not exported: numbers."]
+        assert answer.notes == ["These sections are not exported, so they were not searched: numbers."]
 
     def test_of_texts_is_searched_by_lines(self, register: Callable[..., None]) -> None:
         class Lines(Numbers):

@@ -149,8 +149,17 @@ def record_run(state: Store, run: RecordedRun) -> None:
     if not notable_sections and failures == (runs[0].failures if runs else ()):
         return
     run = run._replace(sections=notable_sections, failures=failures)
-    document = {"format": _FORMAT, "runs": [run, *runs[: MAX_RUNS - 1]]}
-    state.write(HISTORY, manifests.seal(document))
+    recent_runs = [run, *runs[: MAX_RUNS - 1]]
+    content = _content(recent_runs)
+    while len(content) > _MAX_BYTES and len(recent_runs) > 1:
+        # A longer file cannot be read, so all runs would be forgotten.
+        recent_runs = recent_runs[: len(recent_runs) // 2]
+        content = _content(recent_runs)
+    state.write(HISTORY, content)
+
+
+def _content(runs: Sequence[RecordedRun]) -> bytes:
+    return manifests.seal({"format": _FORMAT, "runs": runs})
 
 
 def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:

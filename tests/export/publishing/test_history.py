@@ -114,6 +114,18 @@ class TestTheHistory:
         runs = read_history(state)
         assert [run.started for run in runs] == [float(n) for n in range(MAX_RUNS + 4, 4, -1)]
 
+    def test_forgets_older_runs_before_it_is_too_large_to_be_read(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(history, "_MAX_BYTES", 2_000)
+        state = state_of(folder)
+        for number in range(1, 31):
+            record_run(state, RecordedRun(float(number), True, 1.0, (SectionChange("a", 0, number, 1, 0),)))
+            assert (folder / STATE / HISTORY).stat().st_size <= 2_000
+            runs = read_history(state)
+            assert runs[0].started == number
+            assert len(runs) >= min(number, 5)
+
     def test_has_a_bound_for_each_section(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Bad(100, range(1, 100))})
         [run] = recorded(folder)
