@@ -38,15 +38,16 @@ def audit(
     rate: float = RATE,
     on_document: Callable[[str], object] = lambda place: None,
 ) -> AuditReport:
-    """Check sitemaps, and return what is wrong.
+    """Audit sitemaps, and return a report of the broken rules.
 
-    Read the live views of this project, or the documents in a local `directory`, or at a `url` over HTTP:
-    a robots.txt, a sitemap, an index, or the base URL of a site. `base_url` is the scheme and host of this
-    project's URLs; it defaults to the setting. `agents` are user agents for which robots.txt is applied in
-    addition to `*`. `fetch` is the number of pages to request, or `"all"`: through Django's test client,
-    or with `url`, at most `rate` pages per second. `on_document` gets the name of each document first.
+    By default, the live views of this project are read. `directory` is a local folder with the documents.
+    `url` is a robots.txt, a sitemap, an index or the base URL of a site, and is read over HTTP. `base_url`
+    is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
+    which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
+    `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
+    most `rate` per second. `on_document` is called with the name of each document before it is read.
 
-    If there is an export, the report is kept beside its manifest. Raise `AuditError` for invalid arguments.
+    If there is an export, the report is saved beside its manifest. Raise `AuditError` for invalid arguments.
     """
     libraries.require()
     _check(url, directory, fetch, rate)

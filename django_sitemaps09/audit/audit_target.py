@@ -22,10 +22,10 @@ from django_sitemaps09.stores import LocalStore, host_folder
 
 
 class Target(NamedTuple):
-    """What to audit. `pages` requests pages.
+    """What to audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
     `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of this project's URLs if the URLconf applies to them.
+    at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Responses, and their content without compression, as streams within limits."""
+"""Bodies of responses as streams: decompressed, and limited in size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_LAYERS = 3
 
 
 class Response(NamedTuple):
-    """An answer to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+    """A response to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
 
     url: str
     status: int
@@ -27,13 +27,13 @@ class Response(NamedTuple):
 
 
 class Reader(Protocol):
-    """The interface of what is audited: a folder, a server, or the views of this project."""
+    """The interface for reading what is audited: a folder, a server, or the views of this project."""
 
     def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
-        """Request a URL. Raise `DocumentError` if there is no answer. The context closes the response."""
+        """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
 
     def label(self, url: str) -> str:
-        """Return the name of a document in examples."""
+        """Return the name of a document in the examples of findings."""
 
 
 #: A function that reports a broken rule with details.

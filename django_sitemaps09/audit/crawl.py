@@ -15,12 +15,12 @@ from django_sitemaps09.protocol import MAX_BYTES
 
 #: Maximum number of documents that an audit reads.
 MAX_DOCUMENTS = 100_000
-#: Maximum number of indexes that lead from one to the next.
+#: Maximum depth of nested indexes.
 MAX_LEVELS = 5
 
 
 class Crawl:
-    """The documents of one audit. `urls` counts the URLs that were read."""
+    """Reads the documents of one audit. `urls` counts the URLs that were read."""
 
     def __init__(self, tools: Tools, on_document: Callable[[str], object]) -> None:
         self._tools = tools

@@ -31,7 +31,7 @@ class Listed(NamedTuple):
 
 
 class Tools(NamedTuple):
-    """What all documents of one audit share. `base` is that of this project's URLs, if they are known."""
+    """Objects that the documents of one audit share. `base` is that of this project's URLs, or `None`."""
 
     reader: Reader
     findings: Findings
@@ -44,7 +44,7 @@ class Tools(NamedTuple):
 
 @dataclass
 class Document:
-    """What is known about a document while it is read. `entries` counts URLs, or listed documents."""
+    """State of a document while it is read. `entries` counts URLs, or the documents in an index."""
 
     listed: Listed
     place: str
@@ -78,7 +78,7 @@ class DocumentRules:
         return children
 
     def finish(self, document: Document) -> None:
-        """Check what is known at the end of a document."""
+        """Apply the rules that need the whole document."""
         place, count = document.place, document.entries
         if document.kind == "sitemapindex":
             if not count:
@@ -98,7 +98,7 @@ class DocumentRules:
         self._check_index_lastmod(document)
 
     def finish_all(self) -> None:
-        """Check what is known after all documents."""
+        """Apply the rules that need all documents."""
         self._links.finish()
 
     def _check_urls(self, document: Document, batch: Batch) -> None:

@@ -63,7 +63,7 @@ def _is_date(text: str) -> bool:
     return parse_lastmod(text.strip()).rule in _NEWS_DATES
 
 
-#: What the values of a video must be. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+#: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "title": _up_to(MAX_VIDEO_TITLE),
     "description": _up_to(MAX_VIDEO_DESCRIPTION),

@@ -37,7 +37,7 @@ class PageRules:
         self._next = 0.0
 
     def check(self, page: Page) -> None:
-        """Request a page and check the answer."""
+        """Request a page, and check the response."""
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + self._pause
         try:
@@ -74,7 +74,7 @@ class PageRules:
 
 
 class _Head:
-    """What the head of a page says to crawlers."""
+    """Metadata for crawlers in the head of a page."""
 
     def __init__(self, document: Any, url: str) -> None:
         self.noindex: str | None = None

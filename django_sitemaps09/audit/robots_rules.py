@@ -21,7 +21,7 @@ _DISALLOW = re.compile(r"^\s*disallow\s*:\s*[^\s#]", re.IGNORECASE | re.MULTILIN
 
 
 class Robots:
-    """The rules of one robots.txt for named agents. `sitemaps` has its valid `Sitemap` lines."""
+    """The rules of one robots.txt for named agents. `sitemaps` has the URLs of its `Sitemap` lines."""
 
     def __init__(self, base: Base | None = None, text: str = "", agents: Sequence[str] = ("*",)) -> None:
         self._base = base
@@ -39,7 +39,7 @@ class Robots:
                     yield agent
 
     def submits(self, base: Base | None, document_base: Base | None) -> bool:
-        """Return whether documents on `document_base` may list URLs on `base`: cross-submission."""
+        """Return whether documents on `document_base` may list URLs on `base` (cross-submission)."""
         return base is not None and base == self._base and document_base in self._bases
 
 
@@ -52,9 +52,9 @@ def origin(url: str) -> Base | None:
 
 
 class RobotsPlace(NamedTuple):
-    """Where to find a robots.txt: at a base, or if the reader has none there, in a local `file`.
+    """Location of a robots.txt: at a base URL, or else in a local `file`.
 
-    If it is not expected, it may be missing.
+    If `is_expected` is false, a missing robots.txt is not a finding.
     """
 
     base: Base
@@ -67,7 +67,7 @@ class RobotsPlace(NamedTuple):
 
 
 def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findings: Findings) -> Robots:
-    """Read a robots.txt, and check everything in it that needs no document."""
+    """Read a robots.txt, and apply the rules that need no other document."""
     place = reader.label(where.url)
     content: bytes | None = None
     try:
@@ -98,7 +98,7 @@ def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findi
 
 
 def _content(chunks: Iterator[bytes], place: str, findings: Findings) -> bytes:
-    """Return the part that Google reads."""
+    """Return the part of a robots.txt that Google reads."""
     pieces = []
     try:
         for piece in limited(chunks, MAX_BYTES, "robots-size"):

@@ -12,7 +12,7 @@ from django_sitemaps09.audit.documents import Entry
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.protocol import CHANGEFREQS
 
-# The grammar that the W3C note and the XSD have together. Groups: fraction of a second, offset.
+# The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
 _STRICT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
 # Further forms that only one of them allows: a year, a month, no seconds, no offset, a date with an offset.
 _AMBIGUOUS = re.compile(
@@ -21,10 +21,10 @@ _AMBIGUOUS = re.compile(
 )
 _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
 _FRACTION = re.compile(r"\.\d+")
-#: Differences that clocks and time zones may have.
+#: Tolerances for clocks and time zones.
 _CLOCK = timedelta(minutes=5)
 _ZONES = timedelta(hours=14)
-#: Within this time, the values of a document are alike, if it has at least so many.
+#: The values of a document are alike if all are within this time, and if there are at least this many.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
 

@@ -1,8 +1,8 @@
-"""Answer whether a URL is in the sitemap, in which file, and if not, why not.
+"""Answer whether a URL is in the sitemap: in which file, or why not.
 
-The path is matched with the patterns that are the locations of sections. If one matches, the section is
-filtered by the captured values, with a few small queries. Sections that cannot be filtered are searched in
-their exported files, up to a bound.
+The path is matched against the URL patterns that sections use as locations. If one matches, the rows of the
+section are filtered by the captured values, with a few small queries. For sections that cannot be filtered,
+the exported files are searched, up to a limit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
         location = protocol.uri(f"{base.scheme}://{text}" if text.startswith(f"{base.domain}/") else text)
         location = f"{base}{location}" if location[0] == "/" else location
         host = protocol.origin(location)
-        # Without the default port of the scheme.
+        # The origin has no default port.
         path = location.partition("://")[2].partition("/")[2]
         location = f"{host}/{path}"
     except ValueError as error:
@@ -101,7 +101,7 @@ class _Lookup:
         rows = [lookup.row for lookup in lookups.values() if lookup.row is not None]
         if not rows:
             return self._without_row(lookups)
-        # A row that may be listed, then a skipped row, then a row that is filtered out.
+        # Prefer a row that is not filtered out.
         answer = self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
         if answer.published is None:
             # Another section can list the URL.

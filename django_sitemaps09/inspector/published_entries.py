@@ -12,14 +12,14 @@ from django_sitemaps09.inspector.answers import Entry
 from django_sitemaps09.stores import Store
 from django_sitemaps09.writer.text import escape
 
-#: Maximum number of files in which one search reads.
+#: Maximum number of files that one search reads.
 MAX_FILES = 40
 # Maximum length of an entry in bytes.
 _MAX_ENTRY = 1_000_000
 
 
 class Search(NamedTuple):
-    """Result of a search for a URL in several files. `is_complete` is false if it ended at the bound."""
+    """Result of a search for a URL in several files. `is_complete` is false if it ended at the limit."""
 
     name: str | None
     entry: Entry | None

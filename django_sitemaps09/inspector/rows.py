@@ -28,7 +28,7 @@ from django_sitemaps09.sources import FoundRow, QuerySource
 from django_sitemaps09.writer import FORMATS, elements
 
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
-# What a value from a path that a column cannot have raises.
+# Exceptions of a filter by a value of the path that is invalid for its column.
 _NO_ROWS = (FieldError, OverflowError, TypeError, ValidationError, ValueError)
 
 
@@ -47,10 +47,10 @@ class LiveRow(NamedTuple):
 
 
 class SectionLookup(NamedTuple):
-    """Result for one section. `can_match` is false if the locations of the section cannot be the URL.
+    """Result for one section. `can_match` is false if no location of the section can be the URL.
 
-    `row` is `None` if no item was found. If `needs_search`, one may exist: the exported files must be
-    searched, since the section can only be read as a whole.
+    `row` is `None` if no item was found. If `needs_search` is true, an item may still exist: the
+    exported files must be searched, since the section can only be read as a whole.
     """
 
     can_match: bool
@@ -73,7 +73,7 @@ def look_up_row(
     """Look up a URL in the rows of a section. `resolved` is its path.
 
     Without key ranges, `items()` can be a list of all rows. So it is only called for model sitemaps, for
-    sections that were exported by key ranges, and for the sections of views without arguments.
+    sections that were exported by key ranges, and for `StaticViewSitemap`.
     """
     if not sources.is_compiled(sitemap):
         return _NEEDS_SEARCH
@@ -116,7 +116,7 @@ def _live_rows(
             continue
         skipped = tuple(map(str, batch.errors))
         entry = _entry(batch, source.format, source.bases[0], location)
-        # The URL of an item without any location cannot be compared.
+        # An item without a valid location has no URL to compare.
         is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
         if entry is not None or is_skipped:
             yield LiveRow(name, row, entry, source, skipped)

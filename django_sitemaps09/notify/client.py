@@ -1,4 +1,4 @@
-"""A client for small requests, with a limit for each request and a deadline for all of them."""
+"""An HTTP client for small requests, with a timeout for each request and a deadline for all of them."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ class Client:
             time.sleep(pause)
 
     def _request_in_time(self, url: str, body: bytes | None) -> Response:
-        """Send one request in a thread. The socket's own timeouts do not limit name resolution.
+        """Send one request in a thread, and return its response, or a failure after the timeout.
 
-        They do not limit a server either that sends its headers one byte at a time. A thread that is too
-        slow is abandoned, and ends with its process at the latest.
+        The timeouts of a socket limit neither name resolution nor a server that sends its headers one byte
+        at a time. A thread that is too slow is abandoned, and ends with its process at the latest.
         """
         seconds = min(self._timeout, self.remaining)
         if not seconds:

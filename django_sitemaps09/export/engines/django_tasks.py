@@ -22,7 +22,7 @@ _IMMEDIATE: Any = import_module(f"{_PACKAGE}.backends.immediate").ImmediateBacke
 
 
 def route(*names: str) -> dict[str, str]:
-    """Return the first backend with one of these names, and its first queue with one of them.
+    """Return the first of these names that is a backend, and the first that is one of its queues.
 
     Raise `ImproperlyConfigured` if there is none.
     """

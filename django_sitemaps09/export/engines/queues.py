@@ -41,15 +41,16 @@ class QueueEngine:
     """Base class of engines that send pages to a queue, two at once for each worker.
 
     A page is sent again if no worker replies within `patience` seconds after it was sent, or after the last
-    reply for any page. After a second wait without a reply, the page fails with `ExportError`. Later pages
-    fail at once if no page has received a reply by then, or if the queue does not accept messages. If no
+    reply for any page if that is later. After a second wait without a reply, the page fails with
+    `ExportError`. Later pages fail at once if no page has received a reply since then, or if the queue does
+    not accept messages. If no
     worker takes a page, a warning is logged after `notice` seconds, and then every minute.
     """
 
     default_workers = 8
     patience = 900.0
     notice = 10.0
-    #: Name of the workers in messages.
+    #: What log messages and errors call a worker.
     worker_name: str
     #: Exceptions of the queue whose texts contain no credentials.
     shown_errors: tuple[type[Exception], ...] = ()

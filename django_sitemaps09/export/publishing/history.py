@@ -29,9 +29,9 @@ _MAX_ERRORS = 10
 
 
 class SectionChange(NamedTuple):
-    """Changes to a section in one run. `before` and `urls` are its numbers of URLs.
+    """Changes to a section in one run. `before` and `urls` are the numbers of URLs before and after it.
 
-    `is_complete` is true if all pages were rendered, so `errors` misses no skipped item of a kept page.
+    `is_complete` is true if all pages were rendered, so `errors` includes the skipped items of all pages.
     """
 
     section: str
@@ -78,7 +78,7 @@ class RecordedRun(NamedTuple):
     """Run of an export on one host. `started` is in seconds since 1970.
 
     `sections` has only sections that changed, or whose problems changed. `failures` are all failures of the
-    run, also those of sections.
+    run, including those of sections.
     """
 
     started: float
@@ -142,7 +142,7 @@ def record_reports(
 
 
 def record_run(state: Store, run: RecordedRun) -> None:
-    """Add a run to the history, and forget the oldest runs. Write nothing if it has nothing new."""
+    """Add a run to the history, and forget the oldest runs. Write nothing if the run has nothing new."""
     runs = read_history(state)
     notable_sections = tuple(section for section in run.sections if _is_notable(section, runs))
     failures = tuple(excerpt(failure) for failure in run.failures[:_MAX_ERRORS])
@@ -154,7 +154,7 @@ def record_run(state: Store, run: RecordedRun) -> None:
 
 
 def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:
-    """Return whether a section changed, or has other problems than in the last run that recorded it."""
+    """Return whether a section changed, or its problems differ from those in the last run that recorded it."""
     if change.has_changed:
         return True
     if not change.is_complete and not change.has_problems:
