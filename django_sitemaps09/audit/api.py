@@ -12,9 +12,9 @@ from typing import Literal
 from django_sitemaps09.audit import libraries
 from django_sitemaps09.audit.audit_target import choose_target, roots
 from django_sitemaps09.audit.crawl import Crawl
-from django_sitemaps09.audit.document_rules import Tools
+from django_sitemaps09.audit.document_rules import AuditContext
 from django_sitemaps09.audit.findings import Findings
-from django_sitemaps09.audit.kept_reports import keep
+from django_sitemaps09.audit.kept_reports import save_report
 from django_sitemaps09.audit.page_rules import PageRules
 from django_sitemaps09.audit.report import AuditReport
 from django_sitemaps09.audit.robots_rules import read_robots
@@ -45,9 +45,9 @@ def audit(
     is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
     which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
     `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
-    most `rate` per second. `on_document` is called with the name of each document before it is read.
+    most `rate` per second. `on_document` is called with the name of each document first.
 
-    If there is an export, the report is saved beside its manifest. Raise `AuditError` for invalid arguments.
+    If there is an export, save the report beside its manifest. Raise `AuditError` for invalid arguments.
     """
     libraries.require()
     _check(url, directory, fetch, rate)
@@ -60,8 +60,8 @@ def audit(
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample = Sample(None if fetch == "all" else fetch, scratch, target.base if url is None else None)
-        tools = Tools(target.reader, findings, scratch, robots, target.project, sample, started)
-        crawl = Crawl(tools, on_document)
+        context = AuditContext(target.reader, findings, scratch, robots, target.project, sample, started)
+        crawl = Crawl(context, on_document)
         crawl.run(roots(target, robots))
         pages = PageRules(target.pages, findings, rate if url is not None else 0)
         fetched = sum(1 for _ in map(pages.check, sample.pages()))
@@ -74,7 +74,7 @@ def audit(
         pages=fetched,
         findings=findings.result(),
     )
-    keep(report, directory, base_url)
+    save_report(report, directory, base_url)
     return report
 
 

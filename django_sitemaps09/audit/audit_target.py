@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from django_sitemaps09.audit.bodies import Reader
 from django_sitemaps09.audit.client_reader import ClientReader
-from django_sitemaps09.audit.document_rules import Listed
+from django_sitemaps09.audit.document_rules import ListedDocument
 from django_sitemaps09.audit.http_reader import HttpReader
-from django_sitemaps09.audit.robots_rules import Robots, RobotsPlace, origin
+from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin
 from django_sitemaps09.audit.store_reader import StoreReader
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import AuditError
@@ -31,7 +31,7 @@ class Target(NamedTuple):
     name: str
     reader: Reader
     pages: Reader
-    robots: RobotsPlace
+    robots: RobotsLocation
     home: str
     document: str | None
     project: Base | None
@@ -52,7 +52,7 @@ def choose_target(
     home, name = f"{base}/", f"live views at {base}"
     reader: Reader = client
     file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
-    robots = RobotsPlace(base, file, is_expected=directory is None)
+    robots = RobotsLocation(base, file, is_expected=directory is None)
     if directory is not None:
         if not Path(directory).is_dir():
             raise AuditError(f"{directory} is not a directory.")
@@ -69,16 +69,16 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
     document = None if urlsplit(url).path in ("", "/", "/robots.txt") else url
-    return Target(url, reader, reader, RobotsPlace(base), f"{host}/", document, project)
+    return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
 
 
-def roots(target: Target, robots: Robots) -> list[Listed]:
+def roots(target: Target, robots: Robots) -> list[ListedDocument]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
-        return [Listed(target.document, "")]
+        return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
-    roots = [Listed(url, place) for url in robots.sitemaps if origin(url) is not None]
+    roots = [ListedDocument(url, place) for url in robots.sitemaps if origin(url) is not None]
     if not isinstance(target.reader, HttpReader):
         # A folder has the files of one host, and live views are on one host.
         roots = [root for root in roots if root.url.startswith(target.home)]
-    return roots or [Listed(f"{target.home}{INDEX}", "")]
+    return roots or [ListedDocument(f"{target.home}{INDEX}", "")]

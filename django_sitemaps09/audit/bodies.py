@@ -61,7 +61,7 @@ def content(response: Response, report: Report) -> Iterator[bytes]:
         chunks = _gunzip(chunks, report)
 
 
-def limited(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
+def limit_size(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
     """Yield chunks of at most `most` bytes in total. Raise `DocumentError` if there are more."""
     size = 0
     for chunk in chunks:

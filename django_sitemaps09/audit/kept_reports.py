@@ -1,4 +1,4 @@
-"""Keep the report of the last audit beside the manifest of the export."""
+"""Save the report of the last audit beside the manifest of the export."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _state(directory: Path | str | None, base_url: str | None) -> Store | None:
     return None
 
 
-def keep(report: AuditReport, directory: Path | str | None, base_url: str | None) -> None:
+def save_report(report: AuditReport, directory: Path | str | None, base_url: str | None) -> None:
     """Write the report beside the manifest. If it cannot be written, only log a warning."""
     try:
         if (state := _state(directory, base_url)) is not None:
             state.write(FILE, json.dumps(report.as_dict()).encode())
     except (ExportError, OSError, ValueError) as error:
-        logger.warning("The report of the audit cannot be kept: %s", reason_of(error))
+        logger.warning("The report of the audit cannot be saved: %s", reason_of(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -179,8 +179,3 @@ def _video_problems(video: Any, page: str) -> Iterator[tuple[str, str]]:
 def _texts(element: Any, namespace: str) -> dict[str, str]:
     """Return the text of each child, by its name without the namespace."""
     return {child.tag.removeprefix(namespace): child.text or "" for child in element}
-
-
-def is_extended(entries: Sequence[Entry]) -> bool:
-    """Return whether any entry has extensions."""
-    return any(entry.extensions for entry in entries)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, limited
+from django_sitemaps09.audit.bodies import Reader, limit_size
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
@@ -51,7 +51,7 @@ def origin(url: str) -> Base | None:
         return None
 
 
-class RobotsPlace(NamedTuple):
+class RobotsLocation(NamedTuple):
     """Location of a robots.txt: at a base URL, or else in a local `file`.
 
     If `is_expected` is false, a missing robots.txt is not a finding.
@@ -66,7 +66,7 @@ class RobotsPlace(NamedTuple):
         return f"{self.base}/robots.txt"
 
 
-def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findings: Findings) -> Robots:
+def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings) -> Robots:
     """Read a robots.txt, and apply the rules that need no other document."""
     place = reader.label(where.url)
     content: bytes | None = None
@@ -101,7 +101,7 @@ def _content(chunks: Iterator[bytes], place: str, findings: Findings) -> bytes:
     """Return the part of a robots.txt that Google reads."""
     pieces = []
     try:
-        for piece in limited(chunks, MAX_BYTES, "robots-size"):
+        for piece in limit_size(chunks, MAX_BYTES, "robots-size"):
             pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
     except DocumentError as error:
         if error.rule != "robots-size":

@@ -71,7 +71,7 @@ def is_future(moment: Moment, now: datetime) -> bool:
     return moment.at > now + (_ZONES if moment.is_date else _CLOCK)
 
 
-class Span:
+class LastmodRange:
     """The oldest and the newest lastmod of a document."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class ValueRules:
         self._findings = findings
         self._now = now
 
-    def check(self, place: str, entries: Sequence[Entry], span: Span) -> None:
+    def check(self, place: str, entries: Sequence[Entry], span: LastmodRange) -> None:
         """Check the entries of a batch, and add their lastmod to the span of the document."""
         parsed = {
             text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None

@@ -63,7 +63,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
         return sitemap
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the pages of the host's site. An override can filter pages. Links to the other pages then disappear."""
+        """Return the pages of the host's site. An override can filter pages, also as targets of links."""
         if self.queryset is None:
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__} lists the pages of one Wagtail site: call for_host() first."

@@ -153,7 +153,7 @@ def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | Non
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
-    """Return what the runs skipped of each section since it was last rendered completely, and in that run."""
+    """Return the skipped elements of each section since its last complete rendering, which is included."""
     skipped: dict[tuple[str, ItemError], SkippedElement] = {}
     for name in names:
         for run, change in section_changes(runs, name):

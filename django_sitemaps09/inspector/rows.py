@@ -126,10 +126,10 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str) -> 
     """Return the entry with a location, in any of its languages."""
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
-    return next((entry for entry in entries if is_same(entry.location, location)), None)
+    return next((entry for entry in entries if is_same_url(entry.location, location)), None)
 
 
-def is_same(location: str, other: str) -> bool:
+def is_same_url(location: str, other: str) -> bool:
     """Return whether two URLs are equal, apart from their scheme and from the case of escapes."""
     return _comparable(location) == _comparable(other)
 

@@ -29,7 +29,7 @@ _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 # The texts contain neither the URL nor anything that the server sent.
 _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
-    (NewConnectionError, "it cannot be connected to"),
+    (NewConnectionError, "the connection failed"),
     (SSLError, "the TLS handshake failed, or its certificate is invalid"),
     (TimeoutError, "it did not respond in time"),
     (ProtocolError, "it did not send a valid HTTP response"),
@@ -91,7 +91,7 @@ class Client:
         """
         seconds = min(self._timeout, self.remaining)
         if not seconds:
-            return Response(None, problem="there was no time left for it")
+            return Response(None, problem="the deadline has passed")
         responses: SimpleQueue[Response] = SimpleQueue()
         Thread(
             target=lambda: responses.put(self._request(url, body, seconds)),

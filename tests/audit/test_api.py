@@ -235,7 +235,7 @@ def test_a_report_that_cannot_be_kept_does_not_fail_the_audit(
     (folder / STATE / FILE).mkdir()
     with caplog.at_level(logging.WARNING):
         assert audit(directory=folder).findings == ()
-    assert "The report of the audit cannot be kept" in caplog.text
+    assert "The report of the audit cannot be saved" in caplog.text
 
 
 def test_a_report_survives_json(tmp_path: Path) -> None:

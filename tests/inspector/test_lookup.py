@@ -139,7 +139,7 @@ class TestASectionWithARoute:
     def test_says_that_a_path_is_unknown_to_the_urlconf(self) -> None:
         answer = asked("/nowhere/s15/")
         assert answer.verdict == "absent"
-        assert answer.reasons[0] == "The path is unknown to the URLconf."
+        assert answer.reasons[0] == "No URL pattern matches the path."
 
     def test_says_that_no_section_has_the_view(self) -> None:
         answer = asked("/words/abc/")

@@ -231,4 +231,4 @@ class TestHostileContent:
         assert "25 URLs in 4 documents" in read.text
         assert "1,234" in read.text
         report.findings = []
-        assert "The audit has found nothing." in page(client, root).text
+        assert "The audit found no problems." in page(client, root).text

@@ -67,7 +67,7 @@ def test_a_server_that_is_not_there_is_a_temporary_failure() -> None:
         sender = client()
         response = sender.get(f"http://127.0.0.1:{unused.getsockname()[1]}/")
         sender.close()
-    assert response == Response(None, None, "it cannot be connected to")
+    assert response == Response(None, None, "the connection failed")
     assert response.is_temporary
 
 
@@ -93,7 +93,7 @@ def test_a_slow_server_does_not_use_up_the_time_of_others(engine: Engine) -> Non
 
 def test_no_request_is_sent_after_the_deadline(engine: Engine) -> None:
     response = posted(engine, seconds=0)
-    assert response.failure == "there was no time left for it"
+    assert response.failure == "the deadline has passed"
     assert engine.requests == []
 
 

@@ -34,7 +34,7 @@ QueueEngineT = TypeVar("QueueEngineT", bound="QueueEngine")
 
 _SHORT, _LONG = 0.05, 1.0
 # Seconds between warnings that no worker has taken a page.
-_AGAIN = 60.0
+_WARNING_INTERVAL = 60.0
 
 
 class QueueEngine:
@@ -146,7 +146,7 @@ class QueueEngine:
             return
         self._is_taken = folder.is_taken()
         if not self._is_taken:
-            self._notice_at = now + _AGAIN
+            self._notice_at = now + _WARNING_INTERVAL
             logger.warning(
                 "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
                 "reads it (%s). If one is running, check its log: SECRET_KEY must be the same on the "
@@ -179,7 +179,7 @@ class QueueEngine:
         return ExportError(reason)
 
 
-def answer(message: object, worker_name: str, *, is_redelivered: bool) -> None:
+def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -> None:
     """Render the page of a message in a worker, and write the reply to the run's folder.
 
     `is_redelivered` is true if the queue delivers the message again because a worker was lost.

@@ -154,7 +154,7 @@ def record_run(state: Store, run: RecordedRun) -> None:
 
 
 def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:
-    """Return whether a section changed, or its problems differ from those in the last run that recorded it."""
+    """Return whether a section changed, or its problems differ from those last recorded."""
     if change.has_changed:
         return True
     if not change.is_complete and not change.has_problems:
