@@ -27,7 +27,7 @@ FEWEST = 1_000
 
 
 class Span(NamedTuple):
-    """Keys that one query reads: those above `after`, up to and including `end`. The last `end` is `until`."""
+    """Keys that one query reads: above `after`, up to and including `end`. The last `end` is `until`."""
 
     after: Hashable | None
     end: Any
