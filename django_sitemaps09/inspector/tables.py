@@ -153,8 +153,8 @@ def runs_table(runs: Sequence[RecordedRun]) -> Table:
 def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
     for change in changes[:_MAX_CHANGES]:
         urls = pluralize(change.urls, "URL")
-        if change.urls != change.before:
-            urls = f"{urls} ({change.urls - change.before:+,})"
+        if change.urls != change.previous_urls:
+            urls = f"{urls} ({change.urls - change.previous_urls:+,})"
         parts = [urls]
         if change.written:
             parts.append(f"{pluralize(change.written, 'file')} written")

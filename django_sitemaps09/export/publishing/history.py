@@ -29,13 +29,13 @@ _MAX_ERRORS = 10
 
 
 class SectionChange(NamedTuple):
-    """Changes to a section in one run. `before` and `urls` are the numbers of URLs before and after it.
+    """Changes to a section in one run. `previous_urls` and `urls` are the numbers of URLs before and after it.
 
     `is_complete` is true if all pages were rendered, so `errors` includes the skipped items of all pages.
     """
 
     section: str
-    before: int
+    previous_urls: int
     urls: int
     written: int
     removed: int
@@ -45,12 +45,12 @@ class SectionChange(NamedTuple):
     is_complete: bool = True
 
     @classmethod
-    def from_report(cls, report: SectionReport, before: int, *, is_published: bool) -> SectionChange:
+    def from_report(cls, report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
         """Return the changes in a report. If nothing was published, the report counts what would change."""
         return cls(
             section=report.section,
-            before=before,
-            urls=report.urls if is_published else before,
+            previous_urls=previous_urls,
+            urls=report.urls if is_published else previous_urls,
             written=report.written if is_published else 0,
             removed=report.removed if is_published else 0,
             skipped_items=report.skipped_items,
@@ -63,7 +63,7 @@ class SectionChange(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        return bool(self.written or self.removed or self.urls != self.before)
+        return bool(self.written or self.removed or self.urls != self.previous_urls)
 
     @property
     def problems(self) -> tuple[object, ...]:
