@@ -29,7 +29,7 @@ _MAX_ERRORS = 10
 
 
 class SectionChange(NamedTuple):
-    """Changes to a section in one run. `previous_urls` and `urls` are the numbers of URLs before and after it.
+    """Changes to a section in one run. `previous_urls` and `urls` count the URLs before and after it.
 
     `is_complete` is true if all pages were rendered, so `errors` includes the skipped items of all pages.
     """
