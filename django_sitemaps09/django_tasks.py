@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
 __all__ = ["export"]
 
 
-# Pages prefer the names in reverse order, so that an export does not take the place of its pages.
+# Pages prefer the names in reverse order, so that an export does not block a worker that its pages need.
 @tasks.task(**route("default", "sitemaps"))  # type: ignore[untyped-decorator]
 def export(*sections: str, **options: Any) -> dict[str, Any]:
     """Export all sections, or those that are named, and return the exit status of the command."""

@@ -1,4 +1,4 @@
-"""The Celery tasks. Celery's `autodiscover_tasks()` imports this module. Without Celery, it has none."""
+"""The Celery tasks. Celery's `autodiscover_tasks()` imports this module. Without Celery, there are none."""
 
 from __future__ import annotations
 

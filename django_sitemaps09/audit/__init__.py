@@ -1,4 +1,4 @@
-"""Check whether sitemaps are what crawlers expect, and whether what they say is true."""
+"""Audit sitemaps: whether crawlers can read them, and whether their values are accurate."""
 
 from __future__ import annotations
 

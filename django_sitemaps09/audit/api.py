@@ -12,9 +12,9 @@ from typing import Literal
 from django_sitemaps09.audit import libraries
 from django_sitemaps09.audit.audit_target import choose_target, roots
 from django_sitemaps09.audit.crawl import Crawl
-from django_sitemaps09.audit.document_rules import Tools
+from django_sitemaps09.audit.document_rules import AuditContext
 from django_sitemaps09.audit.findings import Findings
-from django_sitemaps09.audit.kept_reports import keep
+from django_sitemaps09.audit.kept_reports import save_report
 from django_sitemaps09.audit.page_rules import PageRules
 from django_sitemaps09.audit.report import AuditReport
 from django_sitemaps09.audit.robots_rules import read_robots
@@ -38,13 +38,14 @@ def audit(
     rate: float = RATE,
     on_document: Callable[[str], object] = lambda place: None,
 ) -> AuditReport:
-    """Check sitemaps, and return what is wrong.
+    """Audit sitemaps, and return a report of the broken rules.
 
-    Read the live views of this project, or the documents in a local `directory`, or at a `url` over HTTP:
-    a robots.txt, a sitemap, an index, or the base URL of a site. `base_url` is the scheme and host of this
-    project's URLs; it defaults to the setting. `agents` are user agents for which robots.txt is applied in
-    addition to `*`. `fetch` is the number of pages to request, or `"all"`: through Django's test client,
-    or with `url`, at most `rate` pages per second. `on_document` gets the name of each document first.
+    By default, the live views of this project are read. `directory` is a local folder with the documents.
+    `url` is a robots.txt, a sitemap, an index or the base URL of a site, and is read over HTTP. `base_url`
+    is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
+    which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
+    `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
+    most `rate` per second. `on_document` is called with the name of each document first.
 
     If there is an export, the report is kept beside its manifest, unless `url` is on another host.
     Raise `AuditError` for invalid arguments.
@@ -60,8 +61,8 @@ def audit(
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample = Sample(None if fetch == "all" else fetch, scratch, target.base if url is None else None)
-        tools = Tools(target.reader, findings, scratch, robots, target.project, sample, started)
-        crawl = Crawl(tools, on_document)
+        context = AuditContext(target.reader, findings, scratch, robots, target.project, sample, started)
+        crawl = Crawl(context, on_document)
         crawl.run(roots(target, robots))
         pages = PageRules(target.pages, findings, rate if url is not None else 0)
         fetched = sum(1 for _ in map(pages.check, sample.pages()))
@@ -75,7 +76,7 @@ def audit(
         findings=findings.result(),
     )
     if url is None or target.project is not None:
-        keep(report, directory, base_url)
+        save_report(report, directory, base_url)
     return report
 
 

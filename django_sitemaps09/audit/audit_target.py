@@ -11,9 +11,9 @@ from django.urls import get_script_prefix
 
 from django_sitemaps09.audit.bodies import Reader
 from django_sitemaps09.audit.client_reader import ClientReader
-from django_sitemaps09.audit.document_rules import Listed
+from django_sitemaps09.audit.document_rules import ListedDocument
 from django_sitemaps09.audit.http_reader import HttpReader
-from django_sitemaps09.audit.robots_rules import Robots, RobotsPlace, origin
+from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin
 from django_sitemaps09.audit.store_reader import StoreReader
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import AuditError
@@ -24,16 +24,16 @@ from django_sitemaps09.stores import LocalStore, host_folder
 
 
 class Target(NamedTuple):
-    """What to audit. `pages` requests pages.
+    """What to audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
     `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of this project's URLs if the URLconf applies to them.
+    at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.
     """
 
     name: str
     reader: Reader
     pages: Reader
-    robots: RobotsPlace
+    robots: RobotsLocation
     home: str
     document: str | None
     project: Base | None
@@ -54,7 +54,7 @@ def choose_target(
     home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
     reader: Reader = client
     file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
-    robots = RobotsPlace(base, file, is_expected=directory is None)
+    robots = RobotsLocation(base, file, is_expected=directory is None)
     if directory is not None:
         if not Path(directory).is_dir():
             raise AuditError(f"{directory} is not a directory.")
@@ -72,16 +72,16 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     project = base if base_url is not None or conf.base_url == base else None
     parts = urlsplit(url)
     document = url if parts.query or parts.path not in ("", "/", "/robots.txt") else None
-    return Target(url, reader, reader, RobotsPlace(base), f"{host}/", document, project)
+    return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
 
 
-def roots(target: Target, robots: Robots) -> list[Listed]:
+def roots(target: Target, robots: Robots) -> list[ListedDocument]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
-        return [Listed(target.document, "")]
+        return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
-    roots = [Listed(url, place) for url in robots.sitemaps if origin(url) is not None]
+    roots = [ListedDocument(url, place) for url in robots.sitemaps if origin(url) is not None]
     if not isinstance(target.reader, HttpReader):
         # A folder has the files of one host, and live views are on one host.
         roots = [root for root in roots if root.url.startswith(target.home)]
-    return roots or [Listed(f"{target.home}{INDEX}", "")]
+    return roots or [ListedDocument(f"{target.home}{INDEX}", "")]

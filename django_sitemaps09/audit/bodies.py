@@ -1,4 +1,4 @@
-"""Responses, and their content without compression, as streams within limits."""
+"""Bodies of responses as streams: decompressed, and limited in size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_LAYERS = 3
 
 
 class Response(NamedTuple):
-    """An answer to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+    """A response to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
 
     url: str
     status: int
@@ -28,13 +28,13 @@ class Response(NamedTuple):
 
 
 class Reader(Protocol):
-    """The interface of what is audited: a folder, a server, or the views of this project."""
+    """The interface for reading what is audited: a folder, a server, or the views of this project."""
 
     def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
-        """Request a URL. Raise `DocumentError` if there is no answer. The context closes the response."""
+        """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
 
     def label(self, url: str) -> str:
-        """Return the name of a document in examples."""
+        """Return the name of a document in the examples of findings."""
 
 
 #: A function that reports a broken rule with details.
@@ -71,10 +71,10 @@ def content(response: Response, report: Report) -> Iterator[bytes]:
 
 def _layer(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
     """Decompress one layer. Each has a limit: terabytes of empty inner members have no content."""
-    return limited(_gunzip(chunks, report), 2 * MAX_BYTES, "document-too-large")
+    return limit_size(_gunzip(chunks, report), 2 * MAX_BYTES, "document-too-large")
 
 
-def limited(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
+def limit_size(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]:
     """Yield chunks of at most `most` bytes in total. Raise `DocumentError` if there are more."""
     size = 0
     for chunk in chunks:

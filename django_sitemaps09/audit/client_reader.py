@@ -28,15 +28,15 @@ class ClientReader:
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
-        """Request a URL. A view that raises an exception has the status 500."""
+        """Request a URL. If its view raises an exception, the status is 500."""
         start = str(self._base)
         if not f"{url}/".startswith(f"{start}/"):
             raise DocumentError("document-unreachable", f"it is not on {start}")
         parts = urlsplit(url)
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-        # As for a request, the path of the view is behind the script prefix.
+        # As for a request, the path of the view comes after the script prefix.
         path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
-        # A request must not see the cookies of another one, such as its language.
+        # Requests must not share cookies, such as the one for the language.
         self._client.cookies.clear()
         try:
             is_secure = self._base.scheme == "https"
@@ -45,7 +45,7 @@ class ClientReader:
             raise DocumentError("document-unreachable", reason_of(error)) from error
         headers = {name.lower(): value for name, value in answer.items()}
         if not answer.streaming:
-            # The client has closed the response, and a second time could close database connections.
+            # The client has closed the response. Closing it again could close database connections.
             yield Response(url, answer.status_code, headers, iter([answer.content]))
             return
         with closing(answer):

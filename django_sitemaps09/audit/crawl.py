@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from django_sitemaps09.audit import documents
-from django_sitemaps09.audit.bodies import Response, content, limited
-from django_sitemaps09.audit.document_rules import Document, DocumentRules, Listed, Tools
+from django_sitemaps09.audit.bodies import Response, content, limit_size
+from django_sitemaps09.audit.document_rules import AuditContext, Document, DocumentRules, ListedDocument
 from django_sitemaps09.audit.documents import Batch
 from django_sitemaps09.audit.duplicates import Duplicates
 from django_sitemaps09.exceptions import DocumentError
@@ -15,18 +15,18 @@ from django_sitemaps09.protocol import MAX_BYTES
 
 #: Maximum number of documents that an audit reads.
 MAX_DOCUMENTS = 100_000
-#: Maximum number of indexes that lead from one to the next.
+#: Maximum depth of nested indexes.
 MAX_LEVELS = 5
 
 
 class Crawl:
-    """The documents of one audit. `urls` counts the URLs that were read."""
+    """Reads the documents of one audit. `urls` counts the URLs that were read."""
 
-    def __init__(self, tools: Tools, on_document: Callable[[str], object]) -> None:
-        self._tools = tools
-        self._findings = tools.findings
+    def __init__(self, context: AuditContext, on_document: Callable[[str], object]) -> None:
+        self._context = context
+        self._findings = context.findings
         self._on_document = on_document
-        self._rules = DocumentRules(tools)
+        self._rules = DocumentRules(context)
         self._seen: set[str] = set()
         self._labels: list[str] = []
         self.urls = 0
@@ -36,7 +36,7 @@ class Crawl:
         """Return the number of documents that were requested."""
         return len(self._labels)
 
-    def run(self, roots: Iterable[Listed]) -> None:
+    def run(self, roots: Iterable[ListedDocument]) -> None:
         """Read these documents, and those that they list."""
         queue = deque(roots)
         while queue:
@@ -56,18 +56,18 @@ class Crawl:
                 queue.extendleft(reversed(self._read(listed)))
         self._rules.finish_all()
 
-    def _read(self, listed: Listed) -> list[Listed]:
+    def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
-        place = self._tools.reader.label(listed.url)
+        place = self._context.reader.label(listed.url)
         self._on_document(place)
-        duplicates = Duplicates(self._findings, self._tools.scratch, self._labels, self.documents)
+        duplicates = Duplicates(self._findings, self._context.scratch, self._labels, self.documents)
         self._labels.append(place)
-        for agent in self._tools.robots.blocking_agents(listed.url):
+        for agent in self._context.robots.blocking_agents(listed.url):
             self._findings.add("robots-blocks-document", place, f"forbidden for {agent}")
         document = Document(listed, place, duplicates)
-        children: list[Listed] = []
+        children: list[ListedDocument] = []
         try:
-            with self._tools.reader.open(listed.url) as response:
+            with self._context.reader.open(listed.url) as response:
                 for batch in self._batches(document, response):
                     children += self._rules.check(document, batch)
             self._rules.finish(document)
@@ -88,7 +88,7 @@ class Crawl:
         kind = response.headers.get("content-type", "").lower()
         chunks = content(response, lambda rule, detail: add(rule, place, detail))
         yield from documents.batches(
-            limited(chunks, MAX_BYTES, "document-too-large"),
+            limit_size(chunks, MAX_BYTES, "document-too-large"),
             lambda rule, text, line: add(rule, place, text, line),
             text=documents.is_text(document.listed.url, kind),
         )

@@ -17,11 +17,11 @@ from django_sitemaps09.audit.robots_rules import Robots, origin
 from django_sitemaps09.audit.sample import Sample
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.audit.url_rules import UrlRules, directory, is_inside, url_problem
-from django_sitemaps09.audit.value_rules import ZONES, Moment, Span, ValueRules, parse_lastmod
+from django_sitemaps09.audit.value_rules import ZONES, LastmodRange, Moment, ValueRules, parse_lastmod
 from django_sitemaps09.protocol import MAX_URLS, Base
 
 
-class Listed(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document to read. `place` is where it is listed, and `parents` are the indexes that lead to it."""
 
     url: str
@@ -30,8 +30,8 @@ class Listed(NamedTuple):
     lastmod: Moment | None = None
 
 
-class Tools(NamedTuple):
-    """What all documents of one audit share. `base` is that of this project's URLs, if they are known."""
+class AuditContext(NamedTuple):
+    """Objects that the documents of one audit share. `base` is that of this project's URLs, or `None`."""
 
     reader: Reader
     findings: Findings
@@ -44,29 +44,29 @@ class Tools(NamedTuple):
 
 @dataclass
 class Document:
-    """What is known about a document while it is read. `entries` counts URLs, or listed documents."""
+    """State of a document while it is read. `entries` counts URLs, or the documents in an index."""
 
-    listed: Listed
+    listed: ListedDocument
     place: str
     duplicates: Duplicates
     kind: Kind = "urlset"
     entries: int = 0
     news: int = 0
-    span: Span = field(default_factory=Span)
+    span: LastmodRange = field(default_factory=LastmodRange)
 
 
 class DocumentRules:
     """The checks of documents in one audit."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
-        self._findings = tools.findings
-        self._urls = UrlRules(tools.findings, tools.base, tools.robots)
-        self._values = ValueRules(tools.findings, tools.now)
-        self._links = LinkRules(tools.findings, tools.scratch)
-        self._media = MediaRules(tools.findings, self._links, tools.now)
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+        self._findings = context.findings
+        self._urls = UrlRules(context.findings, context.base, context.robots)
+        self._values = ValueRules(context.findings, context.now)
+        self._links = LinkRules(context.findings, context.scratch)
+        self._media = MediaRules(context.findings, self._links, context.now)
 
-    def check(self, document: Document, batch: Batch) -> list[Listed]:
+    def check(self, document: Document, batch: Batch) -> list[ListedDocument]:
         """Check a batch of entries. Return the documents to read if it is part of an index."""
         document.kind = batch.kind
         children = []
@@ -78,7 +78,7 @@ class DocumentRules:
         return children
 
     def finish(self, document: Document) -> None:
-        """Check what is known at the end of a document."""
+        """Apply the rules that need the whole document."""
         place, count = document.place, document.entries
         if document.kind == "sitemapindex":
             if not count:
@@ -98,7 +98,7 @@ class DocumentRules:
         self._check_index_lastmod(document)
 
     def finish_all(self) -> None:
-        """Check what is known after all documents."""
+        """Apply the rules that need all documents."""
         self._links.finish()
 
     def _check_urls(self, document: Document, batch: Batch) -> None:
@@ -107,11 +107,11 @@ class DocumentRules:
         self._values.check(place, entries, document.span)
         document.duplicates.check(entries)
         document.news += sum(self._media.check(place, entry) for entry in entries if entry.extensions)
-        self._tools.sample.add(place, entries)
+        self._context.sample.add(place, entries)
 
-    def _children(self, document: Document, batch: Batch) -> Iterator[Listed]:
+    def _children(self, document: Document, batch: Batch) -> Iterator[ListedDocument]:
         listed, place = document.listed, document.place
-        self._values.check(place, batch.entries, Span())
+        self._values.check(place, batch.entries, LastmodRange())
         scope = directory(listed.url)
         index_origin = origin(listed.url)
         parents = (*listed.parents, listed.url)
@@ -129,7 +129,7 @@ class DocumentRules:
                 continue
             elif not is_inside(url, scope):
                 self._findings.add("index-scope", place, f"{url} is not in {scope}", entry.line)
-            yield Listed(url, f"{place}:{entry.line}", parents, _moment(entry))
+            yield ListedDocument(url, f"{place}:{entry.line}", parents, _moment(entry))
 
     def _check_index_lastmod(self, document: Document) -> None:
         newest, listed = document.span.newest, document.listed.lastmod

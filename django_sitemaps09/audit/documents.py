@@ -25,7 +25,7 @@ _INVALID_ENCODING = 81
 _START = 512
 # Number of bytes to read at a time until the root element is found.
 _HEAD = 4_096
-# Maximum number of bytes of a line in a text sitemap that is kept. A longer URL is too long anyway.
+# Maximum number of bytes to keep of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_LINE = 16_384
 
 
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Consecutive entries of a document. The elements in it are valid until the next batch is read."""
+    """Consecutive entries of a document. Their elements are valid until the next batch is read."""
 
     kind: Kind
     entries: Sequence[Entry]
@@ -131,7 +131,7 @@ def _invalid(error: Any) -> DocumentError:
     )
 
 
-#: Nothing outside of the document is read, no entity is expanded, and libxml2's limits apply.
+#: Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
 _SAFE = {
     "resolve_entities": False,
     "no_network": True,
@@ -223,7 +223,7 @@ def _read(parser: Any, root: _Root, report: Report) -> Iterator[Batch]:
     # Deleting an element with its children takes quadratic time in libxml2's namespace search.
     for element in done:
         element.clear()
-    # The element that is still being parsed is behind these.
+    # The element that is still being parsed is after these.
     del parent[: len(done)]
 
 
@@ -262,7 +262,7 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
 def _names(
     tags: tuple[str, ...], kind: Kind, namespace: str | None
 ) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
-    """Return the local names of the elements of an entry, `None` for extensions, and what is wrong."""
+    """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
     start = f"{{{namespace}}}" if namespace else ""
     order = _ORDER[kind]
     problems: list[tuple[str, str]] = []

@@ -10,7 +10,7 @@ from django_sitemaps09.audit.scratch import Scratch
 
 
 class Duplicates:
-    """The URLs that one document has listed so far. `number` is that of the document."""
+    """Finds the repeated URLs of one document. `number` is the position of its name in `labels`."""
 
     def __init__(self, findings: Findings, scratch: Scratch, labels: Sequence[str], number: int) -> None:
         self._findings, self._scratch = findings, scratch

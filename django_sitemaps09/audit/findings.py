@@ -1,4 +1,4 @@
-"""Collect the findings of an audit in flat memory: a count, and the first examples, for each rule."""
+"""Collect the findings of an audit in constant memory: a count and the first examples for each rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django_sitemaps09.entries import excerpt
 
 #: Maximum number of examples for each rule.
 MAX_EXAMPLES = 10
-# Maximum length, in characters, of an example: the position, and two URLs that fit.
+# Maximum length of an example in characters. A position and two URLs usually fit.
 _MAX_EXAMPLE = 600
 
 
@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def is_accepted(self) -> bool:
-        """Return whether the baseline accepts all of them."""
+        """Return whether the baseline accepts all occurrences."""
         return self.count <= self.accepted
 
 
@@ -51,7 +51,7 @@ class Findings:
             examples.append(excerpt(f"{position}: {content}" if content else position, _MAX_EXAMPLE))
 
     def result(self) -> tuple[Finding, ...]:
-        """Return the broken rules in the order of the rules, errors first."""
+        """Return the broken rules in the order of `RULES`, errors first."""
         findings = [
             Finding(rule.id, rule.severity, self._counts[rule.id], tuple(self._examples[rule.id]))
             for rule in RULES.values()

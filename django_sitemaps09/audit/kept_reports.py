@@ -1,4 +1,4 @@
-"""Keep the report of the last audit beside the manifest of the export."""
+"""Save the report of the last audit beside the manifest of the export."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_FILE_BYTES = 10_000_000
 def last_report(*, directory: Path | str | None = None, base_url: str | None = None) -> AuditReport | None:
     """Return the report of the last audit, or `None` if there is none or it cannot be read.
 
-    `directory` is the `output` of exports if it is not the one in the settings. With exports for several
-    hosts, `base_url` selects the host.
+    `directory` is the folder of the export; the default is the target in the settings. With exports for
+    several hosts, `base_url` selects the host.
     """
     try:
         state = _state(directory, base_url)
@@ -49,10 +49,10 @@ def _state(directory: Path | str | None, base_url: str | None) -> Store | None:
     return None
 
 
-def keep(report: AuditReport, directory: Path | str | None, base_url: str | None) -> None:
-    """Write the report beside the manifest. The audit does not fail if that fails."""
+def save_report(report: AuditReport, directory: Path | str | None, base_url: str | None) -> None:
+    """Write the report beside the manifest. If it cannot be written, only log a warning."""
     try:
         if (state := _state(directory, base_url)) is not None:
             state.write(FILE, json.dumps(report.as_dict()).encode())
     except (ExportError, OSError, ValueError) as error:
-        logger.warning("The report of the audit cannot be kept: %s", reason_of(error))
+        logger.warning("The report of the audit cannot be saved: %s", reason_of(error))

@@ -28,7 +28,7 @@ class LinkRules:
 
     def __init__(self, findings: Findings, scratch: Scratch) -> None:
         self._findings, self._scratch = findings, scratch
-        # By the URLs of a group, the place of each URL whose entry has these alternates.
+        # For each group of URLs, the place of each URL whose entry has these alternates.
         self._groups: OrderedDict[frozenset[str], dict[str, str]] = OrderedDict()
         self._bases: set[Base | None] = set()
 
@@ -80,14 +80,14 @@ class LinkRules:
 
     def _store(self, key: frozenset[str], group: dict[str, str]) -> None:
         if self._scratch.has_group(key):
-            # A URL of a complete group occurs once more.
+            # A URL of a complete group is listed again.
             return
         for url, place in group.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), place)
 
     def finish(self) -> None:
-        """Report the alternates that do not link back. Those on other hosts are not known."""
+        """Report the alternates that do not link back. Other hosts are not checked."""
         while self._groups:
             self._store(*self._groups.popitem())
         for source, target, place in self._scratch.one_way_links():
@@ -101,7 +101,7 @@ def _link_problem(element: Any, href: str) -> bool:
 
 @lru_cache(1_000)
 def _parse_language(language: str) -> tuple[str, str | None, str]:
-    """Return the code of a language in one form, and which rule it breaks, with the reason."""
+    """Return the normalized code of a language, the rule that it breaks or `None`, and the reason."""
     try:
         code = protocol.hreflang(language)
     except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -63,7 +63,7 @@ def _is_date(text: str) -> bool:
     return parse_lastmod(text.strip()).rule in _NEWS_DATES
 
 
-#: What the values of a video must be. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+#: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "title": _up_to(MAX_VIDEO_TITLE),
     "description": _up_to(MAX_VIDEO_DESCRIPTION),
@@ -179,8 +179,3 @@ def _video_problems(video: Any, page: str) -> Iterator[tuple[str, str]]:
 def _texts(element: Any, namespace: str) -> dict[str, str]:
     """Return the text of each child, by its name without the namespace."""
     return {child.tag.removeprefix(namespace): child.text or "" for child in element}
-
-
-def is_extended(entries: Sequence[Entry]) -> bool:
-    """Return whether any entry has extensions."""
-    return any(entry.extensions for entry in entries)

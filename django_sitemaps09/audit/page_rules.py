@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, Response, content, limited
+from django_sitemaps09.audit.bodies import Reader, Response, content, limit_size
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.scratch import Page
 from django_sitemaps09.audit.value_rules import parse_lastmod
@@ -41,7 +41,7 @@ class PageRules:
         self._next = 0.0
 
     def check(self, page: Page) -> None:
-        """Request a page and check the answer."""
+        """Request a page, and check the response."""
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + self._pause
         try:
@@ -88,7 +88,7 @@ def _canonical(links: str, url: str) -> str | None:
 
 
 class _Head:
-    """What the head of a page says to crawlers."""
+    """Metadata for crawlers in the head of a page."""
 
     def __init__(self, document: Any, url: str) -> None:
         self.noindex: str | None = None
@@ -122,7 +122,7 @@ def _html(response: Response) -> Any:
     """Parse the beginning of a page. Return `None` if it cannot be parsed."""
     pieces = []
     try:
-        for piece in limited(content(response, lambda rule, detail: None), MAX_PAGE, "page-unreachable"):
+        for piece in limit_size(content(response, lambda rule, detail: None), MAX_PAGE, "page-unreachable"):
             pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
     except DocumentError as error:
         if error.rule != "page-unreachable":

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, decoded, limited
+from django_sitemaps09.audit.bodies import Reader, decoded, limit_size
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
@@ -21,7 +21,7 @@ _DISALLOW = re.compile(r"^\s*disallow\s*:\s*[^\s#]", re.IGNORECASE | re.MULTILIN
 
 
 class Robots:
-    """The rules of one robots.txt for named agents. `sitemaps` has its valid `Sitemap` lines."""
+    """The rules of one robots.txt for named agents. `sitemaps` has the URLs of its `Sitemap` lines."""
 
     def __init__(self, base: Base | None = None, text: str = "", agents: Sequence[str] = ("*",)) -> None:
         self._base = base
@@ -39,7 +39,7 @@ class Robots:
                     yield agent
 
     def submits(self, base: Base | None, document_base: Base | None) -> bool:
-        """Return whether documents on `document_base` may list URLs on `base`: cross-submission."""
+        """Return whether documents on `document_base` may list URLs on `base` (cross-submission)."""
         return base is not None and base == self._base and document_base in self._bases
 
 
@@ -51,10 +51,10 @@ def origin(url: str) -> Base | None:
         return None
 
 
-class RobotsPlace(NamedTuple):
-    """Where to find a robots.txt: at a base, or if the reader has none there, in a local `file`.
+class RobotsLocation(NamedTuple):
+    """Location of a robots.txt: at a base URL, or else in a local `file`.
 
-    If it is not expected, it may be missing.
+    If `is_expected` is false, a missing robots.txt is not a finding.
     """
 
     base: Base
@@ -66,8 +66,8 @@ class RobotsPlace(NamedTuple):
         return f"{self.base}/robots.txt"
 
 
-def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findings: Findings) -> Robots:
-    """Read a robots.txt, and check everything in it that needs no document."""
+def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings) -> Robots:
+    """Read a robots.txt, and apply the rules that need no other document."""
     place = reader.label(where.url)
     content: bytes | None = None
     try:
@@ -99,10 +99,10 @@ def read_robots(reader: Reader, where: RobotsPlace, agents: Sequence[str], findi
 
 
 def _content(chunks: Iterator[bytes], place: str, findings: Findings) -> bytes:
-    """Return the part that Google reads."""
+    """Return the part of a robots.txt that Google reads."""
     pieces = []
     try:
-        for piece in limited(chunks, MAX_BYTES, "robots-size"):
+        for piece in limit_size(chunks, MAX_BYTES, "robots-size"):
             pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
     except DocumentError as error:
         if error.rule != "robots-size":

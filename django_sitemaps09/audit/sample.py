@@ -1,4 +1,4 @@
-"""Choose the pages to fetch: none, all, or a sample in which every URL has the same chance."""
+"""Choose the pages to fetch: none, all, or a uniform random sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A temporary database for what an audit must remember about millions of URLs, in flat memory."""
+"""A temporary database of what an audit must remember about millions of URLs, in constant memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-# Pages of SQLite in memory, as a negative number of KiB. The rest is in a temporary file.
+# Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
 _CACHE = -32_768
 _SCHEMA = """
     PRAGMA journal_mode = OFF;
@@ -44,7 +44,7 @@ class Scratch:
         self._connection.close()
 
     def add_urls(self, urls: Sequence[str], document: int) -> dict[str, int]:
-        """Remember the distinct URLs of a document. Return those of earlier documents, by URL.
+        """Remember the distinct URLs of a document. Return the earlier document of each repeated URL.
 
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.

@@ -127,7 +127,7 @@ class UrlRules:
             self._findings.add("url-unresolved", place, url, entry.line)
             return
         path = path[len(self._prefix) :]
-        # `i18n_patterns()` only match the active language.
+        # `i18n_patterns()` only matches the active language.
         code = path.partition("/")[0]
         with translation.override(code if code in self._languages else conf.language):
             try:

@@ -12,7 +12,7 @@ from django_sitemaps09.audit.documents import Entry
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.protocol import CHANGEFREQS
 
-# The grammar that the W3C note and the XSD have together. Groups: fraction of a second, offset.
+# The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
 _STRICT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
 # Further forms that only one of them allows: a year, a month, no seconds, no offset, a date with an offset.
 _AMBIGUOUS = re.compile(
@@ -23,10 +23,10 @@ _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
 # Maximum length of a value that is parsed and cached. A longer one is no date.
 _LONGEST = 100
 _FRACTION = re.compile(r"\.\d+")
-#: Differences that clocks and time zones may have.
+#: Tolerances for clocks and time zones.
 _CLOCK = timedelta(minutes=5)
 ZONES = timedelta(hours=14)
-#: Within this time, the values of a document are alike, if it has at least so many.
+#: The values of a document are alike if all are within this time, and if there are at least this many.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
 
@@ -77,7 +77,7 @@ def is_future(moment: Moment, now: datetime) -> bool:
     return moment.at > now + (ZONES if moment.is_date else _CLOCK)
 
 
-class Span:
+class LastmodRange:
     """The oldest and the newest lastmod of a document."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class ValueRules:
         self._findings = findings
         self._now = now
 
-    def check(self, place: str, entries: Sequence[Entry], span: Span) -> None:
+    def check(self, place: str, entries: Sequence[Entry], span: LastmodRange) -> None:
         """Check the entries of a batch, and add their lastmod to the span of the document."""
         parsed = {
             text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None

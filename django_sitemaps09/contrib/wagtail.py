@@ -42,7 +42,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
 
     model = Page
     lastmod = Coalesce("last_published_at", "latest_revision_created_at")
-    #: Page classes that are not listed, nor are their subclasses.
+    #: Page classes that are not listed. Their subclasses are not listed either.
     exclude: Sequence[type[Any]] = ()
 
     def for_host(self, domain: str) -> WagtailPageSitemap:
@@ -63,7 +63,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
         return sitemap
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the pages of the host's site. An override can filter them; links then respect it."""
+        """Return the pages of the host's site. An override can filter pages, also as targets of links."""
         if self.queryset is None:
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__} lists the pages of one Wagtail site: call for_host() first."

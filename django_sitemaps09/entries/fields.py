@@ -63,7 +63,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         text = str(value)
     if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
-    # XML can contain all printable characters, so nearly all strings need no search.
+    # XML can contain all printable characters, so only other strings are searched for invalid ones.
     if not text.isprintable() and (match := NOT_XML.search(text)):
         raise ValueError(f"{name} must not contain {match[0]!r}, which is not allowed in XML")
     return text

@@ -19,7 +19,7 @@ from django_sitemaps09.export.report import Report
 
 logger = logging.getLogger(__name__)
 
-#: Exceptions that end the command with a message and a status. Other exceptions are mistakes in code.
+#: Exceptions that end the command with a message and a status. Other exceptions are bugs.
 EXPORT_ERRORS = (SitemapError, ImproperlyConfigured, DatabaseError, OSError)
 
 
@@ -38,9 +38,9 @@ def run_export(
 ) -> dict[str, Any]:
     """Export the named sections, or all of them, and return the exit status and a summary for each host.
 
-    The arguments come from a queue, which is not trusted with paths, code to import, or the confirmation of
-    losses. Therefore, all other options of an export come from the settings. So do the script prefix and
-    the URLconf: a thread of a worker does not have the prefix that `django.setup()` has set.
+    The arguments come from a queue, so they must not contain paths, code to import, or the confirmation of
+    losses. All other options of an export come from the settings. So do the script prefix and the URLconf:
+    a thread of a worker does not have the prefix that `django.setup()` has set.
     """
     try:
         with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):

@@ -25,7 +25,7 @@ def hreflang(code: str) -> str:
 
 
 def spelling(code: Any, languages: Sequence[str]) -> Any:
-    """Return a code in the spelling of one of the languages, or unchanged if it is none of them."""
+    """Return a code in the spelling of one of the languages, or unchanged if it is not one of them."""
     if code in languages or not (language := hreflang(code)):
         return code
     return next((other for other in languages if hreflang(other) == language), code)

@@ -16,7 +16,7 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-#: The permission that a member of the staff needs. Superusers have every permission.
+#: The permission that staff members need. Superusers have every permission.
 PERMISSION = "django_sitemaps09.view_inspector"
 
 View: TypeAlias = Callable[..., HttpResponseBase]

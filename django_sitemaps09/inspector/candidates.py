@@ -1,4 +1,4 @@
-"""Find the sections that can contain a URL: its path is matched with the patterns of their locations."""
+"""Find the sections that can contain a URL: its path is matched against the patterns of their locations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from django_sitemaps09.routes import Route, is_expression
 class ResolvedPath(NamedTuple):
     """Path without escapes and query, with its language and its view.
 
-    `match` is `None` if the URLconf does not have the path.
+    `match` is `None` if no URL pattern matches the path.
     """
 
     path: str
@@ -42,10 +42,10 @@ def resolve_path(location: str) -> ResolvedPath:
 
 
 def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
-    """Return conditions for the rows that have a path; `None` if the route has other paths.
+    """Return conditions for the rows that have a path; `None` if the route cannot have the path.
 
-    The names of the conditions are the aliases of the expressions in the route. The path is matched with
-    the patterns of the route: the URLconf can have another view for it before these.
+    The names of the conditions are the aliases of the expressions in the route. The path is matched
+    against the patterns of the route itself, because another pattern of the URLconf can match it first.
     """
     with translation.override(resolved.language):
         for candidate in route.compiled().candidates:
@@ -59,7 +59,7 @@ def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | N
 def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dict[str, Any] | None:
     captured_texts: dict[str, Any] = match.groupdict()
     if not captured_texts:
-        # Django names the groups without a name like this.
+        # Django gives these names to groups without a name.
         captured_texts = {f"_{position}": text for position, text in enumerate(match.groups())}
     conditions: dict[str, Any] = {}
     for name, declared_value in zip(candidate.names, route.values, strict=True):
@@ -77,7 +77,7 @@ def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dic
 
 
 def _captured(match: ResolverMatch) -> dict[str, Any]:
-    """Return the values captured from the path, without those that the pattern adds."""
+    """Return the values captured from the path, without the additional arguments of the pattern."""
     captured: dict[str, Any] | None = match.captured_kwargs  # type: ignore[attr-defined]
     return captured or {}
 
@@ -85,8 +85,8 @@ def _captured(match: ResolverMatch) -> dict[str, Any]:
 def field_conditions(model: type[Model], match: ResolverMatch) -> dict[str, Any] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
-    This is a guess for locations that a method returns. Return `None` unless one of the fields has an
-    index, because the query would read the whole table.
+    This is a guess for locations that a method returns. Return `None` if none of the fields has an
+    index, because the query would then read the whole table.
     """
     fields = _fields(model)
     conditions = {name: value for name, value in _captured(match).items() if name in fields}

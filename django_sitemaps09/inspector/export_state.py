@@ -24,7 +24,7 @@ class ExportState:
 
     @classmethod
     def from_base(cls, base: Base) -> ExportState:
-        """Return the export of a host. An export for another host does not count."""
+        """Return the export of a host. An export for another host is ignored."""
         export = published_export(base)
         if export.root is not None and export.root.base.partition("://")[2] != base.domain:
             export = PublishedExport(None if export.status is None else ExportStatus(export.status.target))

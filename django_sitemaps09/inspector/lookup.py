@@ -1,8 +1,8 @@
-"""Answer whether a URL is in the sitemap, in which file, and if not, why not.
+"""Answer whether a URL is in the sitemap: in which file, or why not.
 
-The path is matched with the patterns that are the locations of sections. If one matches, the section is
-filtered by the captured values, with a few small queries. Sections that cannot be filtered are searched in
-their exported files, up to a bound.
+The path is matched against the URL patterns that sections use as locations. If one matches, the rows of the
+section are filtered by the captured values, with a few small queries. For sections that cannot be filtered,
+the exported files are searched, up to a limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer, Verdict
 from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
 from django_sitemaps09.inspector.export_state import ExportState
-from django_sitemaps09.inspector.published_entries import Search
+from django_sitemaps09.inspector.published_entries import SearchResult
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, key_text, look_up_row
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
@@ -40,7 +40,7 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
         location = protocol.uri(f"{base.scheme}://{text}" if text.startswith(f"{base.domain}/") else text)
         location = f"{base}{location}" if location[0] == "/" else location
         host = protocol.origin(location)
-        # Without the default port of the scheme.
+        # The origin has no default port.
         path = location.partition("://")[2].partition("/")[2]
         location = f"{host}/{path}"
     except ValueError as error:
@@ -101,14 +101,14 @@ class _Lookup:
         rows = [lookup.row for lookup in lookups.values() if lookup.row is not None]
         if not rows:
             return self._without_row(lookups)
-        # A row that may be listed, then a skipped row, then a row that is filtered out.
+        # Prefer a row that is not filtered out.
         answer = self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
         if answer.published is None:
             # Another section can list the URL.
-            wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
-            result = self._search(self._other_files(answer.section, wholes), self.location)
+            unfiltered = [name for name, lookup in lookups.items() if lookup.needs_search]
+            result = self._search(self._other_files(answer.section, unfiltered), self.location)
             if result.name is not None:
-                return self._found(result, wholes)
+                return self._found(result, unfiltered)
         return answer
 
     def _section(self, name: str, section: Section) -> SectionLookup:
@@ -197,9 +197,9 @@ class _Lookup:
         index = sources.page_index(row.source, row.row.key, [page.until for page in live_map.pages])
         return page_name(row.section, live_map.pages[index].number, "xml")
 
-    def _search(self, names: Iterator[str], location: str) -> Search:
+    def _search(self, names: Iterator[str], location: str) -> SearchResult:
         if self.export.store is None:
-            return Search(None, None, 0, is_complete=True)
+            return SearchResult(None, None, 0, is_complete=True)
         result = published_entries.search(self.export.store, names, location)
         self.notes.extend(f"{problem}." for problem in result.problems)
         if not result.is_complete:
@@ -222,29 +222,29 @@ class _Lookup:
 
     def _without_row(self, lookups: Mapping[str, SectionLookup]) -> Answer:
         """Search the exported files of the sections that may contain the URL, and then removed files."""
-        wholes = [name for name, lookup in lookups.items() if lookup.needs_search]
+        unfiltered = [name for name, lookup in lookups.items() if lookup.needs_search]
         filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
         # If the URLconf has changed, any section can contain the URL.
-        others = [] if self.resolved.match is not None else [name for name in lookups if name not in wholes]
-        names = dict.fromkeys((*filtered, *wholes, *others, *self.undeclared))
+        others = [] if self.resolved.match is not None else [n for n in lookups if n not in unfiltered]
+        names = dict.fromkeys((*filtered, *unfiltered, *others, *self.undeclared))
         removed_pages = (name for name in self._removed if parse_page_name(name) is not None)
         result = self._search(chain(self._files(names), removed_pages), self.location)
         if result.name is None:
             return self._absent(filtered, lookups, result)
-        return self._found(result, wholes)
+        return self._found(result, unfiltered)
 
     @property
     def _removed(self) -> Mapping[str, float]:
         """Removed files, with the time of their removal from the index in seconds since 1970."""
         return {} if self.export.root is None else self.export.root.removed
 
-    def _found(self, result: Search, wholes: Collection[str]) -> Answer:
+    def _found(self, result: SearchResult, unfiltered: Collection[str]) -> Answer:
         """Return the answer for a URL that was found in an exported file, without its row."""
         name = result.name or ""
         page = parse_page_name(name)
         section = page.section if page is not None else None
         reasons = []
-        verdict: Verdict = "listed" if section in wholes else "leaving"
+        verdict: Verdict = "listed" if section in unfiltered else "leaving"
         if name in self._removed:
             verdict = "removed"
             since = datetime.fromtimestamp(self._removed[name], timezone.utc)
@@ -273,11 +273,13 @@ class _Lookup:
             notes=self.notes,
         )
 
-    def _absent(self, filtered: list[str], lookups: Mapping[str, SectionLookup], result: Search) -> Answer:
+    def _absent(
+        self, filtered: list[str], lookups: Mapping[str, SectionLookup], result: SearchResult
+    ) -> Answer:
         reasons = []
         unread = [name for name, lookup in lookups.items() if lookup.is_unread]
         if self.resolved.match is None:
-            reasons.append("The path is unknown to the URLconf.")
+            reasons.append("No URL pattern matches the path.")
         elif not filtered:
             view = excerpt(self.resolved.match.view_name)
             is_searched = any(lookup.needs_search for lookup in lookups.values())

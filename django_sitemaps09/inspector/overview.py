@@ -1,4 +1,4 @@
-"""The state of the sitemaps for the overview. It costs no query that depends on the number of rows."""
+"""The state of the sitemaps for the overview. No query depends on the number of rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MAX_SKIPPED = 100
 
 
 class ExportedPages(NamedTuple):
-    """Exported pages of a section. `fullest_urls` and `fullest_bytes` are the highest numbers of a page.
+    """Exported pages of a section. `fullest_urls` and `fullest_bytes` are the maximum of all pages.
 
-    `newest` is the newest lastmod, `changed` the time at which a page last changed. Both are texts.
+    `newest` is the newest lastmod, `changed` the time at which a page last changed. Both are strings.
     """
 
     pages: int
@@ -43,7 +43,7 @@ class ExportedPages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SectionOverview:
-    """Section: its exported pages, and the number of pages in its cached page map."""
+    """State of a section: its exported pages, and the number of pages in its cached page map."""
 
     section: str
     sitemap: str | None = None
@@ -153,7 +153,7 @@ def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | Non
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
-    """Return what the last runs have skipped, back to the run that last rendered all pages of a section."""
+    """Return the skipped elements of each section since its last complete rendering, which is included."""
     skipped: dict[tuple[str, ItemError], SkippedElement] = {}
     for name in names:
         for run, change in section_changes(runs, name):

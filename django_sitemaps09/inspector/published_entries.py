@@ -12,14 +12,14 @@ from django_sitemaps09.inspector.answers import Entry
 from django_sitemaps09.stores import Store
 from django_sitemaps09.writer.text import escape
 
-#: Maximum number of files in which one search reads.
+#: Maximum number of files that one search reads.
 MAX_FILES = 40
 # Maximum length of an entry in bytes.
 _MAX_ENTRY = 1_000_000
 
 
-class Search(NamedTuple):
-    """Result of a search for a URL in several files. `is_complete` is false if it ended at the bound."""
+class SearchResult(NamedTuple):
+    """Result of a search for a URL in several files. `is_complete` is false if it ended at the limit."""
 
     name: str | None
     entry: Entry | None
@@ -28,13 +28,13 @@ class Search(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def search(store: Store, names: Iterable[str], location: str) -> Search:
+def search(store: Store, names: Iterable[str], location: str) -> SearchResult:
     """Search for a URL in files until it is found, in at most `MAX_FILES` files."""
     problems: list[str] = []
     files = 0
     for name in names:
         if files == MAX_FILES:
-            return Search(None, None, files, is_complete=False, problems=tuple(problems))
+            return SearchResult(None, None, files, is_complete=False, problems=tuple(problems))
         files += 1
         try:
             entry = find_entry(store, name, location)
@@ -42,8 +42,8 @@ def search(store: Store, names: Iterable[str], location: str) -> Search:
             problems.append(f"{name} cannot be read: {reason_of(error)}")
             continue
         if entry is not None:
-            return Search(name, entry, files, is_complete=True, problems=tuple(problems))
-    return Search(None, None, files, is_complete=True, problems=tuple(problems))
+            return SearchResult(name, entry, files, is_complete=True, problems=tuple(problems))
+    return SearchResult(None, None, files, is_complete=True, problems=tuple(problems))
 
 
 def find_entry(store: Store, name: str, location: str) -> Entry | None:

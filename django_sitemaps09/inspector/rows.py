@@ -29,7 +29,7 @@ from django_sitemaps09.sources import FoundRow, QuerySource
 from django_sitemaps09.writer import FORMATS, elements
 
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
-# What a value from a path that a column cannot have raises.
+# Exceptions of a filter by a value of the path that is invalid for its column.
 _NO_ROWS = (FieldError, OverflowError, TypeError, ValidationError, ValueError)
 
 
@@ -48,7 +48,7 @@ class LiveRow(NamedTuple):
 
 
 class SectionLookup(NamedTuple):
-    """Result for one section. `can_match` is false if the locations of the section cannot be the URL.
+    """Result for one section. `can_match` is false if no location of the section can be the URL.
 
     `row` is `None` if no item was found. If `needs_search`, one may exist, and the exported files must be
     searched. `is_unread` means that no row was read, since the section can only be read as a whole.
@@ -83,7 +83,7 @@ def look_up_row(
     """Look up a URL in the rows of a section. `resolved` is its path.
 
     Without key ranges, `items()` can be a list of all rows. So it is only called for model sitemaps, for
-    sections that were exported by key ranges, and for the sections of views without arguments.
+    sections that were exported by key ranges, and for `StaticViewSitemap`.
     """
     if not sources.is_compiled(sitemap):
         return _NEEDS_SEARCH
@@ -110,7 +110,7 @@ def look_up_row(
     if conditions is None:
         return _NEEDS_SEARCH
     rows = list(_live_rows(name, source, conditions, location, is_exact=is_route))
-    same_rows = [row for row in rows if row.entry is None or is_same(row.entry.location, location)]
+    same_rows = [row for row in rows if row.entry is None or is_same_url(row.entry.location, location)]
     same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
     others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
     return SectionLookup(
@@ -153,10 +153,12 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | No
     """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
-    return next((entry for entry in entries if location is None or is_same(entry.location, location)), None)
+    return next(
+        (entry for entry in entries if location is None or is_same_url(entry.location, location)), None
+    )
 
 
-def is_same(location: str, other: str) -> bool:
+def is_same_url(location: str, other: str) -> bool:
     """Return whether two URLs are equal, apart from their scheme and from the case of escapes."""
     return _comparable(location) == _comparable(other)
 

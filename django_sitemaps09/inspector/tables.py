@@ -24,7 +24,7 @@ _MAX_CHANGES = 20
 
 
 class Meter(NamedTuple):
-    """Value of a limit as a percentage, for a meter beside the text of a cell."""
+    """Used percentage of a limit, for a meter beside the text of a cell."""
 
     percentage: int
 
@@ -72,7 +72,7 @@ def _time(seconds: float) -> Cell:
 
 
 def _lastmod(text: str | None) -> Cell:
-    """Return a time in the W3C format, which can also be only a date."""
+    """Return the cell for a lastmod in the W3C format, which can be a date without a time."""
     with suppress(ValueError):
         if text is not None and "T" in text:
             return Cell(time=datetime.fromisoformat(text.replace("Z", "+00:00")))
@@ -147,14 +147,14 @@ def runs_table(runs: Sequence[RecordedRun]) -> Table:
         ]
         for run in runs
     ]
-    return Table("Exports that changed files or met problems, the last one first", columns, rows)
+    return Table("Exports that changed files or had problems, newest first", columns, rows)
 
 
 def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
     for change in changes[:_MAX_CHANGES]:
         urls = pluralize(change.urls, "URL")
-        if change.urls != change.before:
-            urls = f"{urls} ({change.urls - change.before:+,})"
+        if change.urls != change.previous_urls:
+            urls = f"{urls} ({change.urls - change.previous_urls:+,})"
         parts = [urls]
         if change.written:
             parts.append(f"{pluralize(change.written, 'file')} written")

@@ -20,12 +20,12 @@ from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview
 from django_sitemaps09.views.responses import current_base
 
-# Maximum length of a URL that is looked up. Longer ones are cut, and are then invalid.
+# Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
 _MAX_QUERY = 5_000
 
 
 def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Decorate a view: an invalid declaration or setting becomes a page with the message."""
+    """Decorate a view: if a declaration or a setting is invalid, show a page with the message."""
 
     @wraps(view)
     def respond(request: HttpRequest) -> HttpResponse:
@@ -64,7 +64,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @for_staff
 @_with_errors
 def url(request: HttpRequest) -> HttpResponse:
-    """Return the answer whether the URL in the parameter `url` is in the sitemap."""
+    """Return the page that answers whether the URL in the parameter `url` is in the sitemap."""
     text = request.GET.get("url", "")[:_MAX_QUERY]
     base = current_base(request)
     answer = look_up(text, base, ExportState.from_base(base)) if text.strip() else None
@@ -80,7 +80,7 @@ def url(request: HttpRequest) -> HttpResponse:
 
 @for_staff
 def stylesheet(request: HttpRequest) -> HttpResponse:
-    """Return the stylesheet. It is not a static file, so it needs no `collectstatic` and no other host."""
+    """Return the stylesheet. It is not a static file, so it needs no `collectstatic`."""
     content = files("django_sitemaps09.inspector").joinpath("inspector.css").read_bytes()
     return HttpResponse(content, content_type="text/css; charset=utf-8")
 

@@ -1,4 +1,4 @@
-"""A client for small requests, with a limit for each request and a deadline for all of them."""
+"""An HTTP client for small requests, with a timeout for each request and a deadline for all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 # The texts contain neither the URL nor anything that the server sent.
 _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
-    (NewConnectionError, "it cannot be connected to"),
+    (NewConnectionError, "the connection failed"),
     (SSLError, "the TLS handshake failed, or its certificate is invalid"),
     (TimeoutError, "it did not respond in time"),
     (ProtocolError, "it did not send a valid HTTP response"),
@@ -84,14 +84,14 @@ class Client:
             time.sleep(pause)
 
     def _request_in_time(self, url: str, body: bytes | None) -> Response:
-        """Send one request in a thread. The socket's own timeouts do not limit name resolution.
+        """Send one request in a thread, and return its response, or a failure after the timeout.
 
-        They do not limit a server either that sends its headers one byte at a time. A thread that is too
-        slow is abandoned, and ends with its process at the latest.
+        The timeouts of a socket limit neither name resolution nor a server that sends its headers one byte
+        at a time. A thread that is too slow is abandoned, and ends with its process at the latest.
         """
         seconds = min(self._timeout, self.remaining)
         if not seconds:
-            return Response(None, problem="there was no time left for it")
+            return Response(None, problem="the deadline has passed")
         responses: SimpleQueue[Response] = SimpleQueue()
         Thread(
             target=lambda: responses.put(self._request(url, body, seconds)),

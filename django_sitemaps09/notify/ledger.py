@@ -1,8 +1,8 @@
-"""The ledger of submissions: what is pending, in the state folder beside the manifest.
+"""The ledger of submissions, a transactional outbox in the state folder beside the manifest.
 
 An export prepares messages before it publishes, and activates them afterwards. If it is killed in between,
-the next run decides by the manifest whether they count. A message is removed when all endpoints have
-received it. So a killed submission can repeat the message that it was sending, and loses nothing.
+the next run reads from the manifest whether to activate them. A message is removed when all endpoints have
+received it. So a killed submission can repeat the message that it was sending, but loses no message.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRIM = (
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Pending messages in a state store. All methods except `compact` can run at the same time."""
+    """Pending messages in a state store. All methods except `compact` can run concurrently."""
 
     state: Store
 
@@ -56,10 +56,10 @@ class Ledger:
             self._write(f"prepared-{run}-{number:06d}.json", message)
 
     def activate(self, run: str | None) -> None:
-        """Make the prepared messages of a published run pending; `None`: those of all runs."""
+        """Make the prepared messages of a published run pending, or those of all runs if it is `None`."""
         for name, owner in self._prepared():
             if run in (None, owner):
-                # Another process may do the same.
+                # Another process may have activated the message.
                 with suppress(FileNotFoundError):
                     self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/pending-{name.partition('run-')[2]}")
                 self._delete(name)
@@ -92,7 +92,7 @@ class Ledger:
             return None
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
-        """Record that a message is pending only at these endpoints; without any, remove it."""
+        """Record the endpoints that still need a message. If there are none, remove the message."""
         remaining = tuple(endpoints)
         if remaining:
             self._write(name, message._replace(endpoints=remaining))
@@ -136,7 +136,7 @@ class Ledger:
             return {}
 
     def write_pauses(self, pauses: Mapping[str, float]) -> None:
-        """Replace the pauses. Pauses that are over are not kept."""
+        """Replace the pauses. Expired pauses are removed."""
         now = time.time()
         self.state.write(_PAUSES, seal({"pauses": {key: end for key, end in pauses.items() if end > now}}))
 

@@ -1,4 +1,4 @@
-"""Messages to search engines, for one host each, as they are kept until they are submitted."""
+"""Messages to search engines, each for one host, as they are stored until they are submitted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django_sitemaps09 import protocol
 
 #: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
 Kind = Literal["indexnow", "ping"]
-#: How many URLs one message can have.
+#: Maximum number of URLs in a message.
 MAX_URLS: dict[Kind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
-# How many URLs are kept in memory. If there are many hosts, some messages are not full.
+# Maximum number of URLs in memory. If there are many hosts, some messages are not full.
 _MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
 
 class Message(NamedTuple):
-    """URLs of one host. `endpoints` has the ids of the endpoints that still need them; `None`: all."""
+    """URLs of one host. `endpoints` has the ids of those that still need them, or `None` for all."""
 
     kind: Kind
     host: str

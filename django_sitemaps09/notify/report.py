@@ -25,8 +25,8 @@ class EndpointReport:
     """URLs of one host at one endpoint: how many it accepted and rejected, and how many are pending.
 
     `kind` is `indexnow` or `ping`. `endpoint` has no query, since that can contain a secret. `status` is
-    the last HTTP status. `problem` says what failed. `resumes` is the time, in seconds since 1970, before
-    which nothing more is sent, if that is why URLs are pending. `examples` has the first URLs in a dry run.
+    the last HTTP status. `problem` says what failed. If URLs are pending because of a pause, `resumes`
+    is its end, in seconds since 1970. `examples` has the first URLs in a dry run.
     """
 
     kind: Kind

@@ -8,9 +8,9 @@ from typing import NamedTuple
 TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 #: Seconds to wait after a 429 without a Retry-After. IndexNow asks for ten minutes.
 AFTER_TOO_MANY = 600.0
-#: Seconds. A server that asks for a longer pause is asked again after this one.
+#: Maximum pause in seconds. A longer pause in Retry-After is shortened to this.
 MAX_PAUSE = 21_600.0
-# Statuses that a server also sends when it is only busy.
+# Statuses below 500 of temporary failures.
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, TOO_MANY}
 
 
@@ -35,7 +35,7 @@ class Response(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """Why the request failed, without anything that the server sent but its status."""
+        """Why the request failed, without anything from the server except its status."""
         if self.status is None:
             return self.problem or "the request failed"
         if 300 <= self.status < 400:

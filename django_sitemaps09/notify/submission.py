@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Endpoints that a run cannot use further, for one host or for all hosts (`None`), and why.
+#: Endpoints that a run no longer uses, for one host or for all hosts (`None`), and why.
 Blocked: TypeAlias = dict[tuple[str, str | None], Outcome]
 
 _EXAMPLES = 5
@@ -51,7 +51,7 @@ def check_configured() -> None:
 
 
 def new_client() -> Client:
-    """Return a client with the configured limits, whose time starts now."""
+    """Return a client with the configured limits. Its deadline counts from now."""
     check_configured()
     # Imported only here, because urllib3 is optional, and most processes submit nothing.
     from django_sitemaps09.notify.client import Client
@@ -110,7 +110,7 @@ def preview(target: Store, state: Store) -> Submission:
     started, reports = time.perf_counter(), _Reports()
     for _, message in _messages(Ledger(state), remove_damaged=False):
         for endpoint in _endpoints(message):
-            report = reports.of(message, endpoint)
+            report = reports.for_message(message, endpoint)
             report.pending += len(message.urls)
             report.messages += 1
             report.examples = (*report.examples, *message.urls)[:_EXAMPLES]
@@ -142,7 +142,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
         try:
             for name, message in _messages(ledger):
                 endpoints = _endpoints(message)
-                remaining = [url for url in endpoints if not run.is_finished(message, url)]
+                remaining = [url for url in endpoints if not run.deliver(message, url)]
                 check()
                 if remaining != endpoints or not remaining:
                     ledger.settle(name, message, map(_id, remaining))
@@ -164,7 +164,7 @@ def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
 class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
     """Reports by kind, endpoint and host."""
 
-    def of(self, message: Message, endpoint: str) -> EndpointReport:
+    def for_message(self, message: Message, endpoint: str) -> EndpointReport:
         """Return the report for the host of a message at an endpoint."""
         return self.setdefault(
             (message.kind, endpoint, message.host),
@@ -176,19 +176,19 @@ class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
 class _Run:
     """One submission to a target, and its reports.
 
-    `earlier` has the pauses that were recorded before it, and `pauses` those after it.
+    `previous_pauses` has the pauses at its start, and `pauses` those at its end.
     """
 
     client: Client
-    earlier: Mapping[str, float]
+    previous_pauses: Mapping[str, float]
     pauses: dict[str, float]
     blocked: Blocked
     reports: _Reports = field(default_factory=_Reports)
 
-    def is_finished(self, message: Message, endpoint: str) -> bool:
+    def deliver(self, message: Message, endpoint: str) -> bool:
         """Send a message to an endpoint. Return whether it need not be sent there again."""
-        report = self.reports.of(message, endpoint)
-        until = self.earlier.get(_pause_key(endpoint, message.host), 0.0)
+        report = self.reports.for_message(message, endpoint)
+        until = self.previous_pauses.get(_pause_key(endpoint, message.host), 0.0)
         if until > time.time():
             report.pending += len(message.urls)
             report.resumes = until

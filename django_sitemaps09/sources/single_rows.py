@@ -32,7 +32,7 @@ class FoundRow(NamedTuple):
 
 
 def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundRow]:
-    """Return the rows for which the conditions hold, also rows that the section does not list.
+    """Return the rows for which the conditions hold, including rows that the section does not list.
 
     The names of conditions are fields, or aliases of declared expressions.
     """
@@ -54,7 +54,7 @@ def _all_rows(source: QuerySource) -> QuerySet[Any]:
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
-    # With an order, a database may read the rows in this order, and not by the index of the condition.
+    # With an order, a database may read the rows in this order instead of by the index of the condition.
     rows = remove_order(rows.filter(**conditions))
     rows = group_by_key(rows.values_list(*source.key.names))
     return list(map(source.key.row_key, rows[:MAX_FOUND]))
@@ -83,7 +83,8 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
 def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None]) -> int:
     """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
 
-    Integers need no query. Other keys need one for each halving, since only the database knows their order.
+    Integer keys need no query. Other keys need one query for each step of a binary search, since only the
+    database knows their order.
     """
     low, high = 0, len(bounds) - 1
     while low < high:

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 LEASE = 60
 #: Seconds between two renewals. `LEASE` is several times longer, so a single renewal may fail.
 RENEWAL = 15
-# If a run releases its lease between two of our calls, the lease is free after all.
+# Another run can release its lease between two attempts to read or take it.
 _ATTEMPTS = 3
 _KEY = "django_sitemaps09:lease:"
 

@@ -35,8 +35,8 @@ class GzipFileStream(GzipFile, FileResponse):
 def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase | None:
     """Return an exported file, or a redirect to it. Return `None` if the view must respond with live data.
 
-    That is the case without an export for the host of the request, if the export does not have the file,
-    if its files are served at other paths of the host, or if the view serves other sections.
+    Live data are needed if there is no export for the host of the request, if the export does not have the
+    file, if its files are served at other paths of the host, or if the view serves other sections.
     """
     if not _serves(sitemaps):
         return None

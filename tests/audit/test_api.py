@@ -75,7 +75,7 @@ def test_live_views_break_no_rule(register: Register) -> None:
     assert report.target == f"live views at {BASE}"
 
 
-def test_faults_of_live_views_are_found(register: Register) -> None:
+def test_problems_of_live_views_are_reported(register: Register) -> None:
     """Numbers have no pattern in the URLconf, and the lastmods of `Now` are all alike."""
     register(words=Words(3), again=Words(2), numbers=Numbers(4), now=Now())
     assert rules(audit()) == {"url-unresolved", "url-duplicate-across", "lastmod-alike"}
@@ -105,7 +105,7 @@ def test_exported_files_that_views_stream_are_read(
 
 
 @pytest.mark.urls("tests.audit.test_api")
-def test_a_view_that_fails_is_found_without_ending_the_audit(register: Register) -> None:
+def test_a_failing_view_is_reported_and_does_not_end_the_audit(register: Register) -> None:
     register(words=Words(3), texts=Texts(2))
     assert rules(audit()) == {"document-status", "robots-no-sitemap"}
 
@@ -119,7 +119,7 @@ def test_the_rules_of_the_robots_view_apply_to_the_urls(register: Register, sett
     assert (finding.rule, finding.count) == ("url-blocked", 1)
 
 
-def test_a_folder_and_a_url_at_once_are_refused() -> None:
+def test_a_folder_and_a_url_together_are_rejected() -> None:
     with pytest.raises(AuditError, match="only one of them"):
         audit("https://www.example.com/", directory="public")
 
@@ -160,14 +160,14 @@ def test_an_export_breaks_no_rule(register: Register, folder: Path) -> None:
     assert (report.documents, report.urls) == (4, 75)
 
 
-def test_a_file_that_is_removed_after_an_export_is_found(register: Register, folder: Path) -> None:
+def test_a_missing_exported_file_is_reported(register: Register, folder: Path) -> None:
     register(words=Words(5), texts=Texts(3))
     export(output=folder)
     (folder / "sitemap-texts-1.txt").unlink()
     assert rules(audit(directory=folder)) == {"document-missing"}
 
 
-def test_the_last_report_is_kept_beside_the_manifest(register: Register, folder: Path) -> None:
+def test_the_last_report_is_saved_beside_the_manifest(register: Register, folder: Path) -> None:
     register(words=Words(5))
     export(output=folder)
     assert last_report(directory=folder) is None
@@ -183,7 +183,7 @@ def test_the_last_report_is_kept_beside_the_manifest(register: Register, folder:
     assert last_report(directory=folder) == report
 
 
-def test_the_report_of_live_views_is_kept_with_the_export(
+def test_the_report_of_live_views_is_saved_with_the_export(
     register: Register, folder: Path, configure: Callable[..., None]
 ) -> None:
     register(words=Words(5))
@@ -219,7 +219,7 @@ def test_the_report_of_one_of_several_hosts_is_kept_in_its_folder(
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000])
-def test_a_damaged_report_is_not_shown(register: Register, folder: Path, content: str, caplog: Any) -> None:
+def test_a_damaged_report_is_ignored(register: Register, folder: Path, content: str, caplog: Any) -> None:
     register(words=Words(5))
     export(output=folder)
     (folder / STATE / FILE).write_text(content)
@@ -227,7 +227,7 @@ def test_a_damaged_report_is_not_shown(register: Register, folder: Path, content
     assert "The report of the last audit cannot be read" in caplog.text
 
 
-def test_a_report_that_cannot_be_kept_does_not_fail_the_audit(
+def test_an_audit_succeeds_if_its_report_cannot_be_saved(
     register: Register, folder: Path, caplog: Any
 ) -> None:
     register(words=Words(5))
@@ -235,10 +235,10 @@ def test_a_report_that_cannot_be_kept_does_not_fail_the_audit(
     (folder / STATE / FILE).mkdir()
     with caplog.at_level(logging.WARNING):
         assert audit(directory=folder).findings == ()
-    assert "The report of the audit cannot be kept" in caplog.text
+    assert "The report of the audit cannot be saved" in caplog.text
 
 
-def test_a_report_survives_json(tmp_path: Path) -> None:
+def test_a_report_round_trips_through_json(tmp_path: Path) -> None:
     write(tmp_path, {**sound(), **BROKEN["a URL twice"].files})
     report = audit(directory=tmp_path).accepting({"url-duplicate": 5})
     assert report.errors == 0

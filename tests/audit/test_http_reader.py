@@ -104,32 +104,32 @@ def broken_rules(start: str, **options: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_server_with_a_fault_breaks_exactly_these_rules(fault: str) -> None:
+def test_a_faulty_server_breaks_exactly_the_expected_rules(fault: str) -> None:
     answers, rules = FAULTS[fault]
     with site(answers) as base:
         assert broken_rules(base) == rules
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_these_answers_are_valid(name: str) -> None:
+def test_valid_responses_have_no_findings(name: str) -> None:
     with site(FINE[name]) as base:
         assert audit(base).findings == ()
 
 
 @pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])
-def test_an_audit_begins_at_a_site_or_its_robots_txt_or_its_index(path: str) -> None:
+def test_an_audit_starts_from_a_site_a_robots_txt_or_an_index(path: str) -> None:
     with site() as base:
         report = audit(f"{base}{path}")
         assert (report.target, report.documents, report.urls) == (f"{base}{path}", 3, 3)
         assert report.findings == ()
 
 
-def test_an_audit_of_one_page_reads_only_this_page() -> None:
+def test_an_audit_of_one_sitemap_reads_no_other_document() -> None:
     with site() as base:
         assert audit(f"{base}/{OTHER}").documents == 1
 
 
-def test_a_server_that_does_not_answer_in_time_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_respond_in_time_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_reader, "READ_SECONDS", 0.1)
     with site(lambda base: {OTHER: Answer("", seconds=1)}) as base:
         assert broken_rules(base) == {"document-unreachable"}

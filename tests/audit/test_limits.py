@@ -47,7 +47,7 @@ def test_a_gzip_bomb_is_read_only_up_to_the_limit(tmp_path: Path) -> None:
     assert report.urls == 1
 
 
-def test_many_layers_of_gzip_are_not_unpacked(tmp_path: Path) -> None:
+def test_nested_gzip_is_decompressed_only_up_to_the_limit(tmp_path: Path) -> None:
     content = urlset(url()).encode()
     for _ in range(10):
         content = gzip.compress(content)
@@ -79,14 +79,14 @@ def test_no_file_is_read_for_an_entity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../secret.xml", "%2e%2e/secret.xml", "a/../../secret.xml", "..%2fsecret.xml", "%00"]
 )
-def test_files_outside_of_the_folder_are_never_read(tmp_path: Path, name: str) -> None:
+def test_files_outside_the_folder_are_never_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.xml").write_text(urlset(url("/words/secret/")))
     report = audited(tmp_path / "public", index=index(name))
     assert rules(report) == ["document-missing"]
     assert report.urls == 0
 
 
-def test_a_link_to_a_file_outside_is_never_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_to_a_file_outside_is_never_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.xml").write_text(urlset(url("/words/secret/")))
     write(tmp_path / "public", sound())
     (tmp_path / "public" / "link.xml").symlink_to(tmp_path / "secret.xml")
@@ -109,7 +109,7 @@ def test_no_more_documents_than_the_limit_are_read(tmp_path: Path, monkeypatch: 
     assert report.documents == 2
 
 
-def test_a_line_without_an_end_does_not_grow(tmp_path: Path) -> None:
+def test_memory_for_an_endless_line_is_limited(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": f"{BASE}/words/{'a' * 2_000_000}/\n{BASE}/words/b/"})
     report = audited(tmp_path, index=index("a.txt"))
     assert rules(report) == ["url-length"]
@@ -155,7 +155,7 @@ def test_alternates_on_other_pages_link_back(
     assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
 
 
-def test_a_url_that_occurs_twice_has_only_this_fault(tmp_path: Path) -> None:
+def test_a_repeated_url_breaks_no_rule_for_alternates(tmp_path: Path) -> None:
     text = links(("en", "/words/en/"), ("de", "/words/de/"))
     page = linked(url("/words/en/", text), url("/words/de/", text))
     assert rules(audited(tmp_path, page=page, other=linked(url("/words/en/", text)))) == [
@@ -163,11 +163,11 @@ def test_a_url_that_occurs_twice_has_only_this_fault(tmp_path: Path) -> None:
     ]
 
 
-def test_alternates_on_another_host_are_not_known(tmp_path: Path) -> None:
+def test_alternates_on_other_hosts_need_not_link_back(tmp_path: Path) -> None:
     text = links(("en", "/words/en/"), ("de", "https://www.example.de/"))
     assert audited(tmp_path, page=linked(url("/words/en/", text))).findings == ()
 
 
-def test_a_page_that_chooses_a_language_need_not_be_listed(tmp_path: Path) -> None:
+def test_an_x_default_alternate_need_not_be_listed(tmp_path: Path) -> None:
     text = links(("en", "/words/en/"), ("x-default", "/words/choose/"))
     assert audited(tmp_path, page=linked(url("/words/en/", text))).findings == ()

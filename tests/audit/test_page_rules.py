@@ -55,7 +55,7 @@ PAGES: dict[str, tuple[Answer, set[str]]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_breaks_exactly_these_rules(name: str) -> None:
+def test_a_page_breaks_exactly_the_expected_rules(name: str) -> None:
     answer, rules = PAGES[name]
     with site(lambda base: {"words/a/": answer, "words/b/": "text", "about/": "text"}) as base:
         report = audit(base, fetch="all", rate=0)
@@ -76,7 +76,7 @@ def test_a_sample_has_the_requested_size() -> None:
         assert audit(base).pages == 0
 
 
-def test_pages_are_requested_at_most_at_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_not_requested_faster_than_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     with site() as base:

@@ -16,14 +16,14 @@ def broken_rules(folder: Path) -> set[str]:
     return {finding.rule for finding in audit(directory=folder, agents=["Newsbot"]).findings}
 
 
-def test_a_sound_site_breaks_no_rule(tmp_path: Path) -> None:
+def test_a_valid_site_breaks_no_rule(tmp_path: Path) -> None:
     report = audit(directory=write(tmp_path, sound()))
     assert report.findings == ()
     assert (report.documents, report.urls) == (3, 3)
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_broken_site_breaks_exactly_these_rules(fault: str, tmp_path: Path) -> None:
+def test_an_invalid_site_breaks_exactly_the_expected_rules(fault: str, tmp_path: Path) -> None:
     write(tmp_path, {**sound(), **BROKEN[fault].files})
     assert broken_rules(tmp_path) == BROKEN[fault].rules
 

@@ -19,7 +19,7 @@ from django_sitemaps09.audit.audit_target import choose_target
 from django_sitemaps09.audit.bodies import Response, content
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.page_rules import PageRules
-from django_sitemaps09.audit.robots_rules import RobotsPlace, read_robots
+from django_sitemaps09.audit.robots_rules import RobotsLocation, read_robots
 from django_sitemaps09.audit.scratch import Page
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import parse_base
@@ -82,7 +82,7 @@ def test_a_robots_txt_can_have_a_content_encoding() -> None:
     findings = Findings()
     body = gzip.compress(f"User-agent: *\nSitemap: {BASE}/sitemap.xml\n".encode())
     reader = OneAnswer(body, content_encoding="gzip")
-    robots = read_robots(reader, RobotsPlace(parse_base(BASE)), ["*"], findings)
+    robots = read_robots(reader, RobotsLocation(parse_base(BASE)), ["*"], findings)
     assert robots.sitemaps == (f"{BASE}/sitemap.xml",)
     assert findings.result() == ()
 

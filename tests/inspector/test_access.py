@@ -37,7 +37,7 @@ class TestWithTheAdmin:
         assert response.status_code == 403
         assert b"articles" not in response.content
 
-    def test_superusers_of_the_staff_may_use_it(self, path: str) -> None:
+    def test_superusers_with_staff_status_have_access(self, path: str) -> None:
         response = superuser().get(f"/admin/sitemaps/{path}")
         assert response.status_code == 200
         assert response["Cache-Control"] == "private, no-store"
@@ -96,7 +96,7 @@ def test_users_who_are_inactive_get_403(rf: RequestFactory) -> None:
         for_staff(lambda request: HttpResponse())(request)
 
 
-def test_a_project_without_users_is_told_what_is_missing(rf: RequestFactory) -> None:
+def test_a_project_without_users_gets_a_helpful_error(rf: RequestFactory) -> None:
     with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
         for_staff(lambda request: HttpResponse())(rf.get("/"))
 

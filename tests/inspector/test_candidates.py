@@ -82,7 +82,7 @@ def found(route: Route, location: str) -> dict[str, Any] | None:
         (Route("unknown", word=F("word")), "/word/a/", None),
     ],
 )
-def test_a_path_gives_the_values_of_its_route(
+def test_a_route_extracts_its_values_from_a_path(
     route: Route, location: str, values: list[Any] | None
 ) -> None:
     conditions = found(route, location)
@@ -92,7 +92,7 @@ def test_a_path_gives_the_values_of_its_route(
         assert conditions == {alias("location", place): value for place, value in enumerate(values)}
 
 
-def test_a_pattern_behind_another_one_is_found() -> None:
+def test_a_shadowed_pattern_is_matched() -> None:
     resolved = resolve_path("/any/shadowed/x/")
     assert resolved.match is not None
     assert resolved.match.url_name == "any"
@@ -103,7 +103,7 @@ def test_a_pattern_behind_another_one_is_found() -> None:
     st.text(st.characters(codec="utf-8", exclude_characters="/\n\r", exclude_categories=["Cc"]), min_size=1)
 )
 @override_settings(ROOT_URLCONF=__name__)
-def test_every_text_that_a_route_can_contain_is_found_again(text: str) -> None:
+def test_every_value_round_trips_through_a_route(text: str) -> None:
     route = Route("word", word=F("word"))
     location = route.url([text])
     assert unquote(location) == f"/word/{text}/"

@@ -65,7 +65,7 @@ def articles(exporting: None, register: Callable[..., None]) -> None:
 
 @pytest.mark.usefixtures("articles")
 class TestASectionWithARoute:
-    def test_says_the_file_and_the_entry_of_a_url(self) -> None:
+    def test_returns_the_file_and_the_entry_of_a_url(self) -> None:
         answer = asked(f"{BASE}/articles/s15/")
         assert (answer.verdict, answer.section, answer.key) == ("listed", "articles", "15")
         assert answer.file == "sitemap-articles-2.xml.gz"
@@ -77,7 +77,7 @@ class TestASectionWithARoute:
         assert answer.reasons == []
 
     @pytest.mark.parametrize("number", [1, 10, 11, 20, 21, 25])
-    def test_finds_the_page_at_both_of_its_ends(self, number: int) -> None:
+    def test_finds_the_page_of_a_url_at_a_page_boundary(self, number: int) -> None:
         answer = asked(f"/articles/s{number}/")
         assert (answer.verdict, answer.file) == ("listed", f"sitemap-articles-{-(-number // 10)}.xml.gz")
 
@@ -114,7 +114,7 @@ class TestASectionWithARoute:
         assert (answer.verdict, answer.file, answer.published) == ("filtered", None, None)
         assert answer.key == "15"
 
-    def test_shows_a_deleted_row_as_long_as_a_file_has_it(self) -> None:
+    def test_shows_a_deleted_row_until_the_next_export(self) -> None:
         Article.objects.filter(pk=15).delete()
         answer = asked("/articles/s15/")
         assert (answer.verdict, answer.section) == ("leaving", "articles")
@@ -139,7 +139,7 @@ class TestASectionWithARoute:
     def test_says_that_a_path_is_unknown_to_the_urlconf(self) -> None:
         answer = asked("/nowhere/s15/")
         assert answer.verdict == "absent"
-        assert answer.reasons[0] == "The path is unknown to the URLconf."
+        assert answer.reasons[0] == "No URL pattern matches the path."
 
     def test_says_that_no_section_has_the_view(self) -> None:
         answer = asked("/words/abc/")
@@ -180,7 +180,7 @@ class TestASectionWithARoute:
         Article.objects.filter(pk=15).update(published=False)
         assert len(row_queries("/articles/s15/")) == 3
 
-    def test_does_not_confuse_rows_whose_slugs_differ_in_case(self) -> None:
+    def test_distinguishes_slugs_that_differ_only_in_case(self) -> None:
         assert asked("/articles/S15/").verdict == "absent"
 
     def test_says_that_an_item_was_skipped_and_why(self, register: Callable[..., None]) -> None:
@@ -192,7 +192,7 @@ class TestASectionWithARoute:
         assert answer.verdict == "changed"
         assert answer.reasons[0].startswith("Skipped: item 15, lastmod: ")
 
-    def test_says_that_an_error_of_a_section_hides_its_rows(self, register: Callable[..., None]) -> None:
+    def test_reads_the_files_of_a_section_that_raises(self, register: Callable[..., None]) -> None:
         class Broken(Articles):
             def get_queryset(self) -> QuerySet[Article]:
                 raise RuntimeError("<b>broken</b>")
@@ -219,7 +219,9 @@ class TestASectionWithARoute:
         assert asked("www.example.com/articles/s15/").verdict == "listed"
 
     @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
-    def test_may_be_on_a_port(self, base: str, configure: Callable[..., None], folder: Path) -> None:
+    def test_accepts_a_base_url_with_a_port(
+        self, base: str, configure: Callable[..., None], folder: Path
+    ) -> None:
         configure(BASE_URL=base, ROOT=folder / "other")
         export()
         parsed = parse_base(base)
@@ -373,7 +375,9 @@ class ByMethod(Articles):
 @pytest.mark.usefixtures("exporting")
 class TestASectionOfAQueryset:
     @pytest.mark.parametrize("section", [Joined, Grouped])
-    def test_with_joins_knows_its_rows(self, section: Any, register: Callable[..., None]) -> None:
+    def test_with_joins_distinguishes_listed_rows_from_filtered_rows(
+        self, section: Any, register: Callable[..., None]
+    ) -> None:
         tags = [Tag.objects.create(name=name) for name in ("t1", "t2")]
         ArticleFactory(pk=1, slug="listed", tags=tags)
         ArticleFactory(pk=2, slug="other")
@@ -451,7 +455,7 @@ class TestASectionThatIsReadAsAWhole:
         export()
         assert asked("/a/?b=1&c='2'").verdict == "listed"
 
-    def test_has_a_bound_that_the_answer_mentions(
+    def test_reports_that_the_search_reached_its_limit(
         self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         numbers = Numbers(30)
@@ -473,7 +477,7 @@ class TestASectionThatIsReadAsAWhole:
         assert answer.verdict == "absent"
         assert answer.notes == ["These sections are not exported, so they were not searched: numbers."]
 
-    def test_of_texts_is_searched_by_lines(self, register: Callable[..., None]) -> None:
+    def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
         class Lines(Numbers):
             format = "text"
 
@@ -486,7 +490,7 @@ class TestASectionThatIsReadAsAWhole:
         assert asked("/numbers/11/").verdict == "listed"
         assert asked("/numbers/1").verdict == "absent"
 
-    def test_may_be_damaged(self, folder: Path, register: Callable[..., None]) -> None:
+    def test_reports_a_damaged_file(self, folder: Path, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
         export()
         path = folder / "sitemap-numbers-1.xml.gz"
@@ -495,7 +499,7 @@ class TestASectionThatIsReadAsAWhole:
         assert answer.verdict == "absent"
         assert answer.notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
 
-    def test_skips_an_item_that_its_file_does_not_have(self, register: Callable[..., None]) -> None:
+    def test_does_not_list_a_skipped_item(self, register: Callable[..., None]) -> None:
         register(numbers=Bad(5, [2]))
         export()
         assert asked("/numbers/1/").verdict == "listed"

@@ -96,7 +96,7 @@ class TestASection:
         assert (gone.is_declared, gone.sitemap) == (False, None)
         assert gone.exported is not None
 
-    def test_that_fails_hides_no_other(self, register: Callable[..., None]) -> None:
+    def test_that_fails_does_not_hide_the_others(self, register: Callable[..., None]) -> None:
         def broken() -> Sitemap[Any]:
             raise RuntimeError("the project is broken")
 
@@ -112,7 +112,7 @@ class TestASection:
         assert "cannot be read" in str(section("articles").error)
 
     @pytest.mark.parametrize("is_exported", [False, True])
-    def test_costs_no_query_of_rows(self, register: Callable[..., None], *, is_exported: bool) -> None:
+    def test_runs_no_query_on_rows(self, register: Callable[..., None], *, is_exported: bool) -> None:
         register(articles=Articles, all=Lazy, positions=Positions, numbers=Bad(9, [1]))
         if is_exported:
             export()
@@ -131,7 +131,7 @@ class TestTheExport:
         configure(ROOT=None)
         assert seen().export is None
 
-    def test_of_another_host_does_not_count(self, register: Callable[..., None]) -> None:
+    def test_is_ignored_if_it_is_for_another_host(self, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
         export()
         assert seen().sections[0].exported is not None
@@ -175,7 +175,7 @@ class TestSkippedItems:
         export()
         assert {element.error.key for element in seen().skipped} >= {"2", "4"}
 
-    def test_are_gone_if_nothing_is_skipped_any_more(self, register: Callable[..., None]) -> None:
+    def test_disappear_after_a_run_without_skipped_items(self, register: Callable[..., None]) -> None:
         register(numbers=Bad(9, [1]))
         export()
         register(numbers=Numbers(9))

@@ -54,14 +54,14 @@ def test_a_search_ends_at_the_first_file_with_the_url(store: LocalStore) -> None
     assert problem.startswith("sitemap-a-2.xml.gz cannot be read: ")
 
 
-def test_a_search_ends_at_its_bound(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_ends_at_its_limit(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published_entries, "MAX_FILES", 2)
     assert search(store, ["sitemap-a-1.xml"] * 2, "https://none/").is_complete
     result = search(store, ["sitemap-a-1.xml"] * 3, "https://none/")
     assert (result.files, result.is_complete) == (2, False)
 
 
-def test_an_entry_has_a_bound(tmp_path: Path) -> None:
+def test_an_entry_that_is_too_long_is_not_read(tmp_path: Path) -> None:
     long_entry = f"<url><loc>https://a/</loc><x>{'x' * 3_000_000}</x></url>"
     (tmp_path / "sitemap-a-1.xml").write_text(f"<urlset>\n{long_entry}\n</urlset>")
     assert find_entry(LocalStore(tmp_path), "sitemap-a-1.xml", "https://a/") is None

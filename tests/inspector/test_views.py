@@ -121,7 +121,7 @@ def staff(request: pytest.FixtureRequest) -> tuple[Client, str]:
 
 @pytest.mark.usefixtures("exported")
 class TestThePages:
-    def test_have_a_sound_structure(self, staff: tuple[Client, str]) -> None:
+    def test_have_the_expected_structure(self, staff: tuple[Client, str]) -> None:
         client, root = staff
         read = page(client, root)
         for text in (
@@ -151,7 +151,7 @@ class TestThePages:
         assert "https://www.example.com/sitemap-articles-1.xml.gz" in links
         assert "until the next export" in page(client, f"{root}url/?url=/articles/s5/").text
 
-    def test_cost_queries_of_the_user_alone(self, staff: tuple[Client, str]) -> None:
+    def test_run_no_queries_on_rows(self, staff: tuple[Client, str]) -> None:
         client, root = staff
         with CaptureQueriesContext(connection) as queries:
             client.get(root)
@@ -168,7 +168,7 @@ class TestThePages:
         assert field["value"] == text
         assert not any((found["href"] or "").startswith("javascript:") for found in read.attributes("a"))
 
-    def test_cut_a_url_that_is_too_long(self, staff: tuple[Client, str]) -> None:
+    def test_truncate_a_url_that_is_too_long(self, staff: tuple[Client, str]) -> None:
         client, root = staff
         response = client.get(f"{root}url/", {"url": f"/{'a' * 100_000}"})
         assert b"Not a URL that a sitemap can contain" in response.content
@@ -231,4 +231,4 @@ class TestHostileContent:
         assert "25 URLs in 4 documents" in read.text
         assert "1,234" in read.text
         report.findings = []
-        assert "The audit has found nothing." in page(client, root).text
+        assert "The audit found no problems." in page(client, root).text

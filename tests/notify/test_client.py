@@ -36,7 +36,7 @@ def test_a_final_status_is_returned_at_once(engine: Engine, status: int) -> None
 
 
 @pytest.mark.parametrize("failure", [500, 503, 408, "garbage", "nothing", (429, {"Retry-After": "0"})])
-def test_a_temporary_failure_is_repeated_until_it_ends(engine: Engine, failure: Any) -> None:
+def test_a_request_is_retried_after_a_temporary_failure(engine: Engine, failure: Any) -> None:
     engine.answer(failure, failure, 202)
     assert posted(engine).status == 202
     assert len(engine.requests) == 3
@@ -51,7 +51,7 @@ def test_a_temporary_failure_is_repeated_until_it_ends(engine: Engine, failure: 
         ("nothing", "it did not send a valid HTTP response"),
     ],
 )
-def test_a_failure_that_lasts_is_returned_after_four_requests(
+def test_a_lasting_failure_is_returned_after_four_requests(
     engine: Engine, failure: Any, words: str
 ) -> None:
     engine.answer(failure)
@@ -61,18 +61,20 @@ def test_a_failure_that_lasts_is_returned_after_four_requests(
     assert len(engine.requests) == 4
 
 
-def test_a_server_that_is_not_there_is_a_temporary_failure() -> None:
+def test_a_refused_connection_is_a_temporary_failure() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         sender = client()
         response = sender.get(f"http://127.0.0.1:{unused.getsockname()[1]}/")
         sender.close()
-    assert response == Response(None, None, "it cannot be connected to")
+    assert response == Response(None, None, "the connection failed")
     assert response.is_temporary
 
 
 @pytest.mark.parametrize("answer", ["silent", "slow"])
-def test_a_slow_server_costs_no_more_than_the_timeout_and_the_deadline(engine: Engine, answer: str) -> None:
+def test_a_slow_server_takes_no_longer_than_the_timeout_and_the_deadline(
+    engine: Engine, answer: str
+) -> None:
     engine.answer(answer)
     started = time.monotonic()
     response = posted(engine, timeout=0.2, seconds=0.3)
@@ -93,11 +95,11 @@ def test_a_slow_server_does_not_use_up_the_time_of_others(engine: Engine) -> Non
 
 def test_no_request_is_sent_after_the_deadline(engine: Engine) -> None:
     response = posted(engine, seconds=0)
-    assert response.failure == "there was no time left for it"
+    assert response.failure == "the deadline has passed"
     assert engine.requests == []
 
 
-def test_a_thread_that_was_abandoned_ends_with_its_server() -> None:
+def test_an_abandoned_thread_ends_with_the_response() -> None:
     with running_engine() as engine:
         engine.answer("silent")
         posted(engine, timeout=0.1, seconds=0.1)
@@ -108,7 +110,7 @@ def test_a_thread_that_was_abandoned_ends_with_its_server() -> None:
 
 
 class TestRetryAfter:
-    def test_is_waited_for(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_delays_the_next_request(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         pauses: list[float] = []
         monkeypatch.setattr(time, "sleep", pauses.append)
         engine.answer((429, {"Retry-After": "7"}), (503, {"Retry-After": formatdate(time.time() + 9)}), 200)
@@ -117,18 +119,18 @@ class TestRetryAfter:
         assert 6 <= pauses[1] <= 9
 
     @pytest.mark.parametrize("status", [429, 503])
-    def test_beyond_the_deadline_is_returned_instead(self, engine: Engine, status: int) -> None:
+    def test_beyond_the_deadline_ends_the_retries(self, engine: Engine, status: int) -> None:
         engine.answer((status, {"Retry-After": "3600"}))
         assert posted(engine) == Response(status, 3600)
         assert len(engine.requests) == 1
 
-    def test_of_a_429_is_ten_minutes_by_default(self, engine: Engine) -> None:
+    def test_defaults_to_ten_minutes_for_a_429(self, engine: Engine) -> None:
         engine.answer(429)
         assert posted(engine, seconds=599).status == 429
         assert len(engine.requests) == 1
 
     @pytest.mark.parametrize("value", ["soon", "-1", "1e9", "9" * 5_000, "", "Mon, 99 Foo 99999 99:99:99"])
-    def test_that_is_invalid_is_ignored_or_limited(self, engine: Engine, value: str) -> None:
+    def test_is_ignored_if_invalid_and_shortened_if_too_long(self, engine: Engine, value: str) -> None:
         engine.answer((429, {"Retry-After": value}))
         response = posted(engine, seconds=5)
         assert response.status == 429
@@ -145,7 +147,7 @@ def test_a_redirect_is_never_followed(engine: Engine, status: int) -> None:
     assert len(engine.requests) == 1
 
 
-def test_a_certificate_that_is_not_trusted_is_refused(engine: Engine) -> None:
+def test_an_untrusted_certificate_is_rejected(engine: Engine) -> None:
     sender = client()
     response = sender.get(engine.url.replace("http://", "https://"))
     sender.close()
@@ -154,7 +156,7 @@ def test_a_certificate_that_is_not_trusted_is_refused(engine: Engine) -> None:
     assert engine.requests == []
 
 
-def test_nothing_that_the_client_reports_or_logs_has_the_query_or_the_body(
+def test_reports_and_logs_contain_neither_the_query_nor_the_body(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.answer("garbage")
@@ -166,7 +168,7 @@ def test_nothing_that_the_client_reports_or_logs_has_the_query_or_the_body(
     assert "secret" not in f"{caplog.text} {response.failure} {response_to_post.failure}"
 
 
-def test_the_client_says_who_it_is_and_what_it_sends(engine: Engine) -> None:
+def test_requests_have_a_user_agent_and_a_content_type(engine: Engine) -> None:
     posted(engine)
     [request] = engine.requests
     assert request.method == "POST"

@@ -19,7 +19,7 @@ def test_a_new_key_has_32_random_hexadecimal_digits() -> None:
     assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
 
 
-def test_one_key_is_that_of_each_host(configure: Callable[..., None]) -> None:
+def test_a_single_key_applies_to_every_host(configure: Callable[..., None]) -> None:
     configure(INDEXNOW_KEY="0123456789")
     assert key_for("a.b") == key_for("c.d") == "0123456789"
     assert [*all_keys()] == ["0123456789"]
@@ -31,6 +31,6 @@ def test_a_host_that_is_not_in_a_dict_has_no_key(configure: Callable[..., None])
     assert [*all_keys()] == ["0123456789", "abcdefgh"]
 
 
-def test_no_setting_means_no_key() -> None:
+def test_without_the_setting_there_is_no_key() -> None:
     assert key_for("a.b") is None
     assert [*all_keys()] == []

@@ -40,7 +40,7 @@ class TestPreparedMessages:
         ledger.activate("run-1")
         assert pending(ledger) == [message(A), message(B)]
 
-    def test_of_other_runs_stay_as_they_are(self, ledger: Ledger) -> None:
+    def test_activating_one_run_leaves_other_runs_unchanged(self, ledger: Ledger) -> None:
         ledger.prepare("run-1", [message(A)])
         ledger.prepare("run-2", [message(B)])
         ledger.activate("run-2")
@@ -48,7 +48,7 @@ class TestPreparedMessages:
         ledger.activate(None)
         assert pending(ledger) == [message(A), message(B)]
 
-    def test_that_are_discarded_are_never_pending(self, ledger: Ledger) -> None:
+    def test_discarded_messages_are_never_pending(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(A)])
         ledger.prepare("run-2", [message(B)])
         ledger.discard()
@@ -83,7 +83,7 @@ class TestCompacting:
         assert ledger.compact(100) == 0
         assert pending(ledger) == [message(A, B, C), message(B, host="c.d")]
 
-    def test_keeps_one_message_as_it_is(self, ledger: Ledger) -> None:
+    def test_leaves_a_single_message_unchanged(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(B, A)])
         names = ledger.names()
         assert ledger.compact(2) == 0
@@ -100,7 +100,7 @@ class TestCompacting:
         assert (len(first.urls), len(second.urls)) == (10_000, 2_000)
         assert sorted(first.urls + second.urls) == urls
 
-    def test_keeps_pings_apart_from_each_other(self, ledger: Ledger) -> None:
+    def test_keeps_one_ping_for_each_url(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(A, kind="ping"), message(B, kind="ping")])
         queue(ledger, "run-2", [message(A, kind="ping")])
         ledger.compact(100)
@@ -144,7 +144,7 @@ class TestCompacting:
         ledger.compact(100)
         assert pending(ledger) == [message(A, endpoints=expected)]
 
-    def test_that_was_killed_before_it_removed_old_messages_repeats_nothing(self, ledger: Ledger) -> None:
+    def test_merges_duplicates_after_a_killed_run(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(A)])
         queue(ledger, "run-2", [message(B)])
         queue(ledger, "run-3", [message(A, B)])
@@ -163,13 +163,13 @@ class TestADamagedFile:
         assert "is damaged, and was removed" in caplog.text
         assert pending(ledger) == [message(B)]
 
-    def test_of_pauses_means_no_pauses(self, ledger: Ledger) -> None:
+    def test_damaged_pauses_are_ignored(self, ledger: Ledger) -> None:
         ledger.write_pauses({"x a.b": time.time() + 100})
         assert [*ledger.pauses()] == ["x a.b"]
         ledger.state.write(f"{FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
         assert ledger.pauses() == {}
 
 
-def test_pauses_that_are_over_are_forgotten(ledger: Ledger) -> None:
+def test_expired_pauses_are_removed(ledger: Ledger) -> None:
     ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
     assert [*ledger.pauses()] == ["new"]

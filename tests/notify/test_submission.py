@@ -115,7 +115,7 @@ class TestIndexNow:
         assert time.monotonic() - started < 10
         assert target.pending() == [*URLS]
 
-    def test_a_key_that_is_not_accepted_stops_the_host_but_no_other(
+    def test_a_rejected_key_stops_only_its_own_host(
         self, target: Target, engine: Engine, configure: Callable[..., None]
     ) -> None:
         configure(INDEXNOW_MAX_URLS=20_000)
@@ -130,9 +130,7 @@ class TestIndexNow:
         assert "Check that its key file is served by a.b" in result.failures[0]
         assert KEY not in " ".join(result.failures)
 
-    def test_an_engine_that_is_not_available_is_not_asked_for_each_host(
-        self, target: Target, engine: Engine
-    ) -> None:
+    def test_an_unavailable_engine_is_requested_only_once(self, target: Target, engine: Engine) -> None:
         engine.answer(500)
         for host in ("a.b", "c.d", "e.f"):
             target.queue(f"https://{host}/", host=host)
@@ -226,7 +224,7 @@ class TestIndexNow:
             assert len(other.requests) == 2
         assert target.pending() == []
 
-    def test_an_endpoint_that_was_removed_is_not_waited_for(
+    def test_a_removed_endpoint_does_not_keep_messages_pending(
         self, target: Target, engine: Engine, configure: Callable[..., None]
     ) -> None:
         with running_engine() as other:
@@ -278,7 +276,7 @@ class TestPings:
         assert target.pending() == []
 
     @pytest.mark.parametrize("status", [404, 410, 301])
-    def test_that_are_refused_are_reported_and_not_repeated(
+    def test_are_reported_and_not_repeated_if_rejected(
         self, target: Target, engine: Engine, status: int
     ) -> None:
         engine.answer(status)
@@ -288,7 +286,7 @@ class TestPings:
         assert target.pending() == []
 
     @pytest.mark.parametrize("answer", [500, "garbage", "nothing", 429])
-    def test_that_fail_are_repeated_by_the_next_run(
+    def test_are_repeated_by_the_next_run_after_a_failure(
         self, target: Target, engine: Engine, answer: Any
     ) -> None:
         engine.answer(answer)
@@ -379,7 +377,9 @@ class TestSubmitInPython:
         target.queue(*URLS)
         assert [report.accepted for report in submit().endpoints] == [3]
 
-    def test_nothing_to_submit_to_is_an_error(self, folder: Path, configure: Callable[..., None]) -> None:
+    def test_submitting_without_an_endpoint_is_an_error(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
         configure(INDEXNOW_KEY=None)
         with pytest.raises(ImproperlyConfigured, match="--generate-key"):
             submit(output=folder)

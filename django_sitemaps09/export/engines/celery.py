@@ -6,7 +6,7 @@ from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines.queues import QueueEngine, answer
+from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
 
 # Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
@@ -45,7 +45,7 @@ class Celery(QueueEngine):
 def render(message: str) -> None:
     """Render one page of an export in a worker."""
     is_redelivered = bool((render.request.delivery_info or {}).get("redelivered"))
-    answer(message, Celery.worker_name, is_redelivered=is_redelivered)
+    handle_message(message, Celery.worker_name, is_redelivered=is_redelivered)
 
 
 def _queue() -> str:

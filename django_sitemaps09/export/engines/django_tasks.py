@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemaps09.export.engines.queues import QueueEngine, answer
+from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
 from django_sitemaps09.export.rendering.retry import retry
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _IMMEDIATE: Any = import_module(f"{_PACKAGE}.backends.immediate").ImmediateBacke
 
 
 def route(*names: str) -> dict[str, str]:
-    """Return the first backend with one of these names, and its first queue with one of them.
+    """Return the first of these names that is a backend, and the first that is one of its queues.
 
     Raise `ImproperlyConfigured` if there is none.
     """
@@ -57,12 +57,12 @@ class DjangoTasks(QueueEngine):
         backend = tasks.task_backends[alias]
         if isinstance(backend, _DUMMY):
             raise ImproperlyConfigured(
-                f"The backend {alias!r} of TASKS is a DummyBackend, which never runs a task. {_WORKERS}"
+                f"The backend {alias!r} of TASKS is a DummyBackend, which never runs a task. {_HINT}"
             )
         if isinstance(backend, _IMMEDIATE):
             return (
                 f"The backend {alias!r} of TASKS is an ImmediateBackend, so the export itself renders all "
-                f"pages, one after the other. {_WORKERS}"
+                f"pages, one after the other. {_HINT}"
             )
         return None
 
@@ -84,7 +84,7 @@ def _page_route() -> dict[str, str]:
 @tasks.task(takes_context=True, **_page_route())  # type: ignore[untyped-decorator]
 def render(context: Any, message: str) -> None:
     """Render one page of an export in a worker."""
-    answer(message, DjangoTasks.worker_name, is_redelivered=context.attempt > 1)
+    handle_message(message, DjangoTasks.worker_name, is_redelivered=context.attempt > 1)
 
 
-_WORKERS = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."
+_HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."

@@ -34,22 +34,23 @@ QueueEngineT = TypeVar("QueueEngineT", bound="QueueEngine")
 
 _SHORT, _LONG = 0.05, 1.0
 # Seconds between warnings that no worker has taken a page.
-_AGAIN = 60.0
+_WARNING_INTERVAL = 60.0
 
 
 class QueueEngine:
     """Base class of engines that send pages to a queue, two at once for each worker.
 
     A page is sent again if no worker replies within `patience` seconds after it was sent, or after the last
-    reply for any page. After a second wait without a reply, the page fails with `ExportError`. Later pages
-    fail at once if no page has received a reply by then, or if the queue does not accept messages. If no
+    reply for any page if that is later. After a second wait without a reply, the page fails with
+    `ExportError`. Later pages fail at once if no page has received a reply since then, or if the queue does
+    not accept messages. If no
     worker takes a page, a warning is logged after `notice` seconds, and then every minute.
     """
 
     default_workers = 8
     patience = 900.0
     notice = 10.0
-    #: Name of the workers in messages.
+    #: What log messages and errors call a worker.
     worker_name: str
     #: Exceptions of the queue whose texts contain no credentials.
     shown_errors: tuple[type[Exception], ...] = ()
@@ -145,7 +146,7 @@ class QueueEngine:
             return
         self._is_taken = folder.is_taken()
         if not self._is_taken:
-            self._notice_at = now + _AGAIN
+            self._notice_at = now + _WARNING_INTERVAL
             logger.warning(
                 "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
                 "reads it (%s). If one is running, check its log: SECRET_KEY must be the same on the "
@@ -178,7 +179,7 @@ class QueueEngine:
         return ExportError(reason)
 
 
-def answer(message: object, worker_name: str, *, is_redelivered: bool) -> None:
+def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -> None:
     """Render the page of a message in a worker, and write the reply to the run's folder.
 
     `is_redelivered` is true if the queue delivers the message again because a worker was lost.

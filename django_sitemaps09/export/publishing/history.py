@@ -29,13 +29,13 @@ _MAX_ERRORS = 10
 
 
 class SectionChange(NamedTuple):
-    """Changes to a section in one run. `before` and `urls` are its numbers of URLs.
+    """Changes to a section in one run. `previous_urls` and `urls` count the URLs before and after it.
 
-    `is_complete` is true if all pages were rendered, so `errors` misses no skipped item of a kept page.
+    `is_complete` is true if all pages were rendered, so `errors` includes the skipped items of all pages.
     """
 
     section: str
-    before: int
+    previous_urls: int
     urls: int
     written: int
     removed: int
@@ -45,12 +45,12 @@ class SectionChange(NamedTuple):
     is_complete: bool = True
 
     @classmethod
-    def from_report(cls, report: SectionReport, before: int, *, is_published: bool) -> SectionChange:
+    def from_report(cls, report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
         """Return the changes in a report. If nothing was published, the report counts what would change."""
         return cls(
             section=report.section,
-            before=before,
-            urls=report.urls if is_published else before,
+            previous_urls=previous_urls,
+            urls=report.urls if is_published else previous_urls,
             written=report.written if is_published else 0,
             removed=report.removed if is_published else 0,
             skipped_items=report.skipped_items,
@@ -63,7 +63,7 @@ class SectionChange(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        return bool(self.written or self.removed or self.urls != self.before)
+        return bool(self.written or self.removed or self.urls != self.previous_urls)
 
     @property
     def problems(self) -> tuple[object, ...]:
@@ -78,7 +78,7 @@ class RecordedRun(NamedTuple):
     """Run of an export on one host. `started` is in seconds since 1970.
 
     `sections` has only sections that changed, or whose problems changed. `failures` are all failures of the
-    run, also those of sections.
+    run, including those of sections.
     """
 
     started: float
@@ -142,7 +142,7 @@ def record_reports(
 
 
 def record_run(state: Store, run: RecordedRun) -> None:
-    """Add a run to the history, and forget the oldest runs. Write nothing if it has nothing new."""
+    """Add a run to the history, and forget the oldest runs. Write nothing if the run has nothing new."""
     runs = read_history(state)
     notable_sections = tuple(section for section in run.sections if _is_notable(section, runs))
     failures = tuple(excerpt(failure) for failure in run.failures[:_MAX_ERRORS])
@@ -163,7 +163,7 @@ def _content(runs: Sequence[RecordedRun]) -> bytes:
 
 
 def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:
-    """Return whether a section changed, or has other problems than in the last run that recorded it."""
+    """Return whether a section changed, or its problems differ from those last recorded."""
     if change.has_changed:
         return True
     if not change.is_complete and not change.has_problems:

@@ -20,7 +20,7 @@ from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.audit_table import lines
 from django_sitemaps09.protocol import MAX_LOCATION
 
-#: Exit status for arguments that are invalid together, as for those that cannot be parsed.
+#: Exit status for invalid arguments, as in argparse.
 _USAGE = 2
 
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="NAME",
-            help="user agent that robots.txt must allow, in addition to *",
+            help="user agent that robots.txt must allow, in addition to *; repeat the option for each",
         )
         add("--fetch", type=_fetch, default=0, metavar="N", help="number of pages to request, or 'all'")
         add(
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             type=float,
             default=RATE,
             metavar="N",
-            help=f"with --url, pages to request each second (default: {RATE:g})",
+            help=f"with --url, maximum number of pages to request each second (default: {RATE:g})",
         )
         add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
         add("--write-baseline", metavar="FILE", help="write a file that accepts all current findings")

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="URL",
-            help="one of the hosts of an export for several hosts; repeat it for each",
+            help="one base URL of an export for several hosts; repeat the option for each",
         )
         add("--dry-run", action=flag, help="show what is pending, but send nothing")
         add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")

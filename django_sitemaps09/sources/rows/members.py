@@ -27,7 +27,7 @@ FEWEST = 1_000
 
 
 class Span(NamedTuple):
-    """Range that one query reads: keys after `after`, up to `end`. The last range ends at `until`."""
+    """Keys that one query reads: above `after`, up to and including `end`. The last `end` is `until`."""
 
     after: Hashable | None
     end: Any

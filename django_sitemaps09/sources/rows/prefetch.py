@@ -31,8 +31,9 @@ def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[S
 
     The first query runs in this thread, since it may be the only one. If prefetching is not possible, a
     query runs when its rows are requested. SQLite works in this process, and MariaDB's client does not
-    support several threads. Other backends and execute wrappers can depend on the thread, for example with
-    a schema for each tenant. `plainly` is true if Django's own methods fetch the rows of the querysets.
+    support several threads. Other backends and execute wrappers can depend on the thread, such as those
+    that select the schema of a tenant. `plainly` is true if Django's own methods fetch the rows of the
+    querysets.
     """
     with ExitStack() as stack:
         yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: list(query)

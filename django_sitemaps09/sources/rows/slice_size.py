@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django_sitemaps09.sources.columns.declaration import Declaration
 
-# Rows that are read to estimate the length of an entry.
+# Number of rows that are read to estimate the length of an entry.
 SAMPLE = 200
 # Rows in a slice. Longer slices are not faster: from 2,000 new objects on, Python 3.13 collects garbage.
 # This takes as much time as fewer queries save.

@@ -80,7 +80,7 @@ class TestARun:
         [change] = runs[0].sections
         assert change.failure is not None
         assert "the project is broken" in change.failure
-        assert (change.before, change.urls, change.is_complete) == (3, 3, False)
+        assert (change.previous_urls, change.urls, change.is_complete) == (3, 3, False)
         assert runs[0].failures
 
     def test_that_publishes_nothing_changes_nothing(self, folder: Path) -> None:
@@ -89,7 +89,7 @@ class TestARun:
         run = recorded(folder)[0]
         assert not run.is_published
         [change] = run.sections
-        assert (change.before, change.urls, change.written, change.skipped_items) == (3, 3, 0, 2)
+        assert (change.previous_urls, change.urls, change.written, change.skipped_items) == (3, 3, 0, 2)
 
     def test_records_a_section_that_it_removes(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(4)})
