@@ -191,7 +191,7 @@ class Conf:
 
     @property
     def indexnow_max_urls(self) -> int:
-        """Maximum number of URLs that one export may submit, and that may be pending. Default 10,000."""
+        """Maximum number of URLs that one export may submit, and of pending URLs. Default 10,000."""
         return self._number("INDEXNOW_MAX_URLS", protocol.MAX_MESSAGE_URLS, 10_000_000)
 
     @property
@@ -206,7 +206,7 @@ class Conf:
 
     @property
     def submit_deadline(self) -> float:
-        """Maximum number of seconds for all requests of a submission, with pauses. Default 60."""
+        """Maximum number of seconds for all requests of a submission, including pauses. Default 60."""
         return self._seconds("SUBMIT_DEADLINE", 60)
 
     @property

@@ -14,8 +14,8 @@ except ModuleNotFoundError as error:
 __all__ = ["export"]
 
 
-# Pages prefer the names in reverse order, so that an export does not block a worker that its pages need.
+# Unlike page tasks, an export prefers `default`, so that it does not block a worker that its pages need.
 @tasks.task(**route("default", "sitemaps"))  # type: ignore[untyped-decorator]
 def export(*sections: str, **options: Any) -> dict[str, Any]:
-    """Export all sections, or those that are named, and return the exit status of the command."""
+    """Export the named sections, or all of them, and return the result of `run_export()`."""
     return run_export(*sections, **options)

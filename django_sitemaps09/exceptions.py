@@ -44,7 +44,7 @@ class AuditError(SitemapError):
 
 
 class DocumentError(SitemapError):
-    """A document cannot be read in an audit, which reports it as `rule`."""
+    """An audit cannot read a document. The report lists the problem under the rule `rule`."""
 
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(detail)

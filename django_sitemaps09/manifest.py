@@ -37,7 +37,7 @@ class PageRecord(NamedTuple):
     `bytes` is the length before compression, and `size` the length after compression. `digest` is the
     SHA-256 of the uncompressed content. `newest` is the newest lastmod on the page. `changed` is the
     lastmod of the page in the index: the time when `digest` last changed. `index_number` is the number of
-    that index.
+    the index that lists the page.
     """
 
     number: int
@@ -57,7 +57,7 @@ class SectionRecord:
     """One published section. `key_identity` is `None` if its pages are not key ranges.
 
     `highest` is the highest page number that was ever used. `counts` has pairs of a time (in seconds since
-    1970) and the number of URLs that were published until then.
+    1970) and the number of URLs that the section had until then.
     """
 
     suffix: Suffix = "xml.gz"
@@ -154,7 +154,7 @@ def _finite(value: Any) -> float:
 
 
 def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
-    """Return file names as strings. Raise `ValueError` if one does not match: it could be any path."""
+    """Return the names as strings. Raise `ValueError` for a name that does not match `pattern`."""
     texts = [str(name) for name in names]
     for name in texts:
         if pattern.fullmatch(name) is None:

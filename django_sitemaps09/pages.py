@@ -223,7 +223,7 @@ def _parts(page: Page, cut: Key, key: Key, highest: int, *, is_retired: bool) ->
 
 @contextmanager
 def _await_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
-    """If the block fails, wait for all submitted pages. No page is then rendered after the error."""
+    """If the block fails, wait for all submitted pages, so that none is being rendered after the error."""
     try:
         yield
     except Exception:
@@ -274,7 +274,7 @@ def _changed_in_run(run: _Run, read: ReadRange) -> dict[int, Fingerprint]:
 def _changed_within(
     run: _Run, current: Fingerprint, read: ReadRange, middle: int | None = None, *, is_derived: bool = False
 ) -> dict[int, Fingerprint]:
-    """Return the changed pages of a run. `is_derived` is set if `current` was not read but subtracted.
+    """Return the changed pages of a run. `is_derived` is true if `current` is the result of a subtraction.
 
     Read the pages from `middle` on, by default the second half. Derive the first half by subtraction.
     """

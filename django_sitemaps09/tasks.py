@@ -12,7 +12,7 @@ if find_spec("celery"):
     from django_sitemaps09.export.engines.celery import render
     from django_sitemaps09.export.unattended import run_export
 
-    #: Exports all sections, or those that are named, and returns the exit status of the command.
+    #: Exports the named sections, or all of them, and returns the result of `run_export()`.
     export = shared_task(name="django_sitemaps09.export", serializer="json")(run_export)
 
 

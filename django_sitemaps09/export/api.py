@@ -63,7 +63,7 @@ def export(
     skipped. `changed_only` skips pages whose rows have not changed, as far as the database can tell.
     `rebalance` rebuilds all pages. `force` lists sections to publish even if they shrink too much. `remove`
     lists sections to remove that are published but no longer declared. With several `workers`, sections
-    must come from the setting or the registry.
+    must come from the setting or the registry. `dry_run` renders the pages, but writes no files.
 
     `on_plan` receives the number of pages of each section, `None` if unknown. It is called before the first
     page, and may be called again. `progress` is called after each section, `on_page` after each rendered
@@ -73,8 +73,8 @@ def export(
     warning in the report. With `submit`, the changes are submitted to search engines afterwards. A failed
     submission becomes a warning, and the next one includes its URLs.
 
-    Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or the
-    index cannot be written. In these cases, published files do not change unless the run lost its lock.
+    Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or
+    publish. Published files change only if publishing has begun. The next run then finishes it.
     """
     options = ExportOptions(
         names=names,
@@ -111,8 +111,8 @@ def export_hosts(
 ) -> dict[str, Report]:
     """Export for several hosts, and return a report for each of the `base_urls`.
 
-    Each host has a folder with its name below the target. Rows are read once for all hosts, except in
-    opaque sitemaps and in sections with a `site_field`. Those sections are read once for each host.
+    Each host has a folder with its name below the target. Rows are read once for all hosts. Only
+    opaque sitemaps and sections with a `site_field` are read for each host. See `export()` for arguments.
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")

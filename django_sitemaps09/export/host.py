@@ -51,7 +51,7 @@ class HostExport:
 
     @property
     def changes(self) -> Spool | None:
-        """The changed URLs if they are requested and therefore complete."""
+        """The complete changed URLs if the caller requested them, otherwise `None`."""
         return self.spool if self.spool is not None and self.spool.limit is None else None
 
     @property
@@ -163,7 +163,7 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
         is_first = not any(record.pages for record in previous.manifest.sections.values())
         if stage is not None:
-            # Even if this run submits nothing: afterwards, the manifest no longer names the killed run.
+            # Do this even without a queue: this run replaces the manifest that names the killed run.
             recover(publish_target, previous)
         queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
         # A dry run stages no files that could be compared.

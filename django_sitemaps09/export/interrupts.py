@@ -98,15 +98,15 @@ def uninterrupted() -> Iterator[None]:
 
 
 class _TimeLimit(KeyboardInterrupt):
-    """Exception for a time limit, whose own exception is the cause."""
+    """Exception for a time limit. Its cause is the exception that the limit's handler raised."""
 
 
 @contextmanager
 def time_limited() -> Iterator[None]:
     """End the block with the exception that the handler of a time limit raises.
 
-    Inside the block, the exception has another base class. Otherwise, the item or the section that is being
-    rendered would be skipped, and the block would continue. Outside of the main thread, do nothing.
+    Inside the block, a `_TimeLimit` wraps it. An `Exception` would only skip the item or the section that
+    is being rendered, and the block would continue. Outside of the main thread, do nothing.
     """
     is_main = threading.current_thread() is threading.main_thread()
     handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}

@@ -36,7 +36,7 @@ class ExportOptions(NamedTuple):
     sitemaps: Mapping[str, Section] | None = None
     changes: bool = False
     submit: bool | None = None
-    #: Names of damaged files by host folder, or `None` unless this export is a repair.
+    #: Names of damaged files by host folder. `None` unless this export is a repair.
     damaged: Mapping[str, Collection[str]] | None = None
 
     @property

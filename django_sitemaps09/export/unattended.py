@@ -38,9 +38,9 @@ def run_export(
 ) -> dict[str, Any]:
     """Export the named sections, or all of them, and return the exit status and a summary for each host.
 
-    The arguments come from a queue, so they must not contain paths, code to import, or the confirmation of
-    losses. All other options of an export come from the settings. So do the script prefix and the URLconf:
-    a thread of a worker does not have the prefix that `django.setup()` has set.
+    The arguments come from a queue, so they must not contain paths, code to import, or consent to lost URLs
+    (`force`, `remove`). Other options of an export come from the settings. So do the script prefix and the
+    URLconf: a thread of a worker does not have the prefix that `django.setup()` has set.
     """
     try:
         with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):

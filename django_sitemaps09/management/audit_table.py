@@ -11,7 +11,7 @@ _ROW = "{:<22} {:<8} {:>10} {:>10}"
 
 
 def lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
-    """Yield the lines of a report, with some `examples` of each rule, or with all that were kept."""
+    """Yield the lines of a report, with at most `examples` examples of each rule; `None` shows all."""
     read = f"{pluralize(report.documents, 'document')} with {pluralize(report.urls, 'URL')}"
     fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
     yield f"{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"

@@ -73,7 +73,7 @@ class Progress:
 
 @contextmanager
 def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
-    """Yield a `Progress`, or `None` if nothing can be shown: without a terminal, or without tqdm.
+    """Yield a `Progress`, or `None` without a terminal, without tqdm, or if `wanted` is false.
 
     `stream` is Django's `OutputWrapper`. Inside the block, text on `sys.stderr` appears above the line.
     """

@@ -94,10 +94,10 @@ class ExportStatus:
 class Status:
     """The state of sections, and of the settings that concern them.
 
-    `serves_exported` is the setting `SERVE_EXPORTED`.
-
-    `base_url` is `None` if clients choose the host. `map_cache` is the cache of page maps, `live_cache` the
-    cache of rendered pages. `export` is `None` if the settings name no target.
+    `live_seconds` and `serves_exported` are the settings `LIVE_SECONDS` and `SERVE_EXPORTED`. `base_url` is
+    `None` if clients choose the host. `map_cache` is the cache of page maps. `live_cache` is the cache of
+    rendered pages, or `None` if there is none. `export` is `None` if the settings name no target.
+    `sections` has the requested sections.
     """
 
     base_url: str | None

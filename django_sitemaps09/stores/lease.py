@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 LEASE = 60
 #: Seconds between two renewals. `LEASE` is several times longer, so a single renewal may fail.
 RENEWAL = 15
-# Another run can release its lease between two attempts to read or take it.
+# Maximum number of attempts. Another run can release the lease between a failed attempt and reading it.
 _ATTEMPTS = 3
 _KEY = "django_sitemaps09:lease:"
 

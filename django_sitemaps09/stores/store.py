@@ -10,7 +10,7 @@ STATE = ".sitemaps09"
 
 
 class Store(Protocol):
-    """The interface of stores for files by name. A file is always complete, and never partly written.
+    """The interface of stores, which hold named files. A file is always complete, and never partly written.
 
     A name is relative and can contain slashes, such as `.sitemaps09/run-1/sitemap-a-1.xml.gz`. A name that
     would lead outside raises `ValueError`. Methods raise `ExportError` if a storage fails, or if a name
@@ -40,7 +40,7 @@ class Store(Protocol):
     def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a new file for writing. The store has the complete file when the block ends.
 
-        The content is durable then, and the name is after `sync()`. If the block fails, no file remains.
+        Then the content is durable. The name is durable after `sync()`. A block that fails leaves no file.
         """
 
     def promote(self, staged: str, name: str) -> None:
@@ -59,7 +59,7 @@ class Store(Protocol):
         """Remove a folder with its content, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the regular files in a folder, by name. A size is `None` if it needs another request."""
+        """Return the sizes of a folder's regular files, by name; `None` if a size needs a request."""
 
     def folders(self, folder: str = "") -> list[str]:
         """Return the sorted names of the folders in a folder."""

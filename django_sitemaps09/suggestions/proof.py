@@ -18,7 +18,7 @@ from django_sitemaps09.protocol import Base
 _EVERYTHING = Page(1, None, None)
 # The best of several times has the least noise.
 _ROUNDS = 3
-# With fewer rows, the queries take most of the time.
+# Minimum number of URLs for a measurement. With fewer, the queries take most of the time.
 _WORTH_TIMING = 100
 
 
@@ -29,7 +29,7 @@ class DifferenceError(Exception):
 class Pair(NamedTuple):
     """A section's sitemap as it is, and a copy with declared hooks.
 
-    Each function of `parts` returns items to compare, or `None` for the items of the sitemap. At most
+    Each function in `parts` returns items to compare. `None` stands for the items of the sitemap. At most
     `most` items of a part are compared.
     """
 
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
         return count
 
     def microseconds(self) -> tuple[float, float] | None:
-        """Return the time per entry of both declarations; `None` for a small number of items."""
+        """Return the microseconds per URL of both declarations; `None` for a small number of URLs."""
         times = []
         for sitemap in (self.sitemap, self.declared):
             rounds = []
@@ -84,7 +84,7 @@ class Pair(NamedTuple):
 
 
 def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
-    """Return a message with both texts of an item, or that only one of the declarations writes it."""
+    """Return a message with both texts of an item, or with one text if the other is skipped."""
     if entry and declared and entry[0] == declared[0]:
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
     if declared is None or (entry and _is_before(entry[0], declared[0])):

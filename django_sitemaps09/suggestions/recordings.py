@@ -26,7 +26,7 @@ class Recording:
     `annotations` has the names of the queryset's annotations. `attributes` has the names of all other
     attributes that an instance has, and its class does not. `entry` is the frame that calls the hook.
     `uses` has the line of code that first uses each field, by path or key. `nullable` has a message with
-    that line for each nullable field, by key. `text_place` has one for the last `str()` of a symbol.
+    that line for each nullable field, by key. `text_place` is the message for a symbol's last `str()`.
     """
 
     model: type[Model]

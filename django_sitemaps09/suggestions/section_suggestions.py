@@ -37,7 +37,7 @@ from django_sitemaps09.suggestions.values import Constant, Value
 
 #: The default number of items on which declarations are compared.
 SAMPLE = 1_000
-# Without i18n, a hook is traced only in these many of the `LANGUAGES`: by default, Django has a hundred.
+# Number of `LANGUAGES` in which a hook is traced without i18n. By default, the setting has a hundred.
 _OTHER_LANGUAGES = 5
 
 
@@ -141,7 +141,7 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
 
 
 def _needs_items(sitemap: Any) -> tuple[str, ...]:
-    """Return a note about other hooks that take items."""
+    """Return a note about the hooks that need model instances, if there are any."""
     names = [f"{name}()" for name in extensions.hooks(sitemap)]
     names += ["extensions"] * bool(extensions.project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))

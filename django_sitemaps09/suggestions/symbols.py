@@ -68,7 +68,7 @@ class Symbol:
         self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
 
     def __str__(self) -> str:
-        # reverse() also calls str(), so many projects call it first.
+        # This is allowed: many projects call str() on an argument of reverse(), which also calls str().
         recording = self._sitemaps09_recording
         recording.text_place = f"{recording.place()}: creates a string from {self._sitemaps09_name()}"
         return SymbolText(self)

@@ -46,8 +46,8 @@ class Trace:
     """The trace of one hook, in each of the `languages`.
 
     `attributes` has the names of the attributes that an instance has, and its class does not. `nullable`
-    has the keys of the nullable fields that the hook uses. `failing` has the keys of those for which the
-    hook raises an exception if they are NULL.
+    has the keys of the nullable fields that the hook uses. `failing` has the keys of the fields for
+    which the hook raises an exception if they are NULL.
     """
 
     hook: Callable[[Any], Any]

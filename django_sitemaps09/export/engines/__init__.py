@@ -29,8 +29,8 @@ def engine(
 ) -> AbstractContextManager[Engine | None]:
     """Return the named or configured engine, or a context manager that yields `None` to use this process.
 
-    Other processes may be unable to find the sections (`elsewhere` is false) or to see the rows. In both
-    cases, raise `ImproperlyConfigured` if an engine or a number of workers is given.
+    Other processes may be unable to find the sections (`elsewhere` is false), to see the rows, or to start.
+    In these cases, raise `ImproperlyConfigured` if an engine or a number of workers is given.
     """
     engine_name = name or conf.engine
     if workers is not None and workers < 1:
@@ -43,7 +43,7 @@ def engine(
     is_requested = workers is not None or name is not None
     if problem is not None and is_requested:
         raise ImproperlyConfigured(problem)
-    # A fork would have to close the caller's open connections, so processes are only started on request.
+    # A fork would have to close the caller's connections. If any are open, start processes only on request.
     if problem is not None or (engine_name == "processes" and not is_requested and _connected()):
         return nullcontext()
     engine_type = engine_class(engine_name)

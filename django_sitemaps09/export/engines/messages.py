@@ -99,7 +99,7 @@ def verify(text: object, salt: str = _MESSAGE) -> tuple[dict[str, Any], str | by
 
 
 def check(message: Mapping[str, Any]) -> None:
-    """Raise `ExportError` if a command of another version or release sent the message."""
+    """Raise `ExportError` if the message is of another version, or from another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
         raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
@@ -117,7 +117,7 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 
 def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
-    """Return a target; raise `ExportError` for an invalid folder, or an output other than `output`."""
+    """Return a target; raise `ExportError` if a folder is invalid, or if its output is not `output`."""
     target = HostTarget(
         Base(*values["base"]),
         values["output"] and Path(values["output"]),

@@ -158,6 +158,6 @@ def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection)
 
 
 def _end_with(sentinel: int, end_receiver: Connection) -> None:
-    """End this process when its parent ends. Otherwise, an idle worker would not detect that."""
+    """End this process when its parent ends or sends a message. An idle worker would not detect that."""
     wait([sentinel, end_receiver])
     os._exit(1)

@@ -43,8 +43,8 @@ class QueueEngine:
     A page is sent again if no worker replies within `patience` seconds after it was sent, or after the last
     reply for any page if that is later. After a second wait without a reply, the page fails with
     `ExportError`. Later pages fail at once if no page has received a reply since then, or if the queue does
-    not accept messages. If no
-    worker takes a page, a warning is logged after `notice` seconds, and then every minute.
+    not accept messages. If no worker takes a page, a warning is logged after `notice` seconds, and then
+    every minute.
     """
 
     default_workers = 8

@@ -17,8 +17,8 @@ def adopt(store: Store, url: str, base: str, names: Mapping[str, int | None]) ->
     """Return a manifest of the pages that the published indexes list.
 
     The ranges of these pages are unknown, so their sections are rebuilt with unused page numbers. An index
-    without existing pages is ignored, except for `sitemap.xml`. Raise `ExportError` if an index cannot be
-    read.
+    that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
+    cannot be read.
     """
     highest = highest_numbers(names)
     pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest}

@@ -79,7 +79,7 @@ class Spool:
         outcomes: Mapping[str, SectionOutcome],
         removed: Iterable[str] = (),
     ) -> None:
-        """Write the changes to all sections and to `removed` ones, before any of them is published."""
+        """Write the changes to all sections and to the `removed` sections, before anything is published."""
         for name, outcome in outcomes.items():
             previous_record = previous.get(name, SectionRecord(outcome.record.suffix))
             self._write(_section_changes(store, name, previous_record, outcome))
@@ -93,7 +93,7 @@ class Spool:
         return self.limit is not None and sum(self.counts.values()) > self.limit
 
     def _write(self, changes: Iterable[UrlChange]) -> None:
-        # Comparing the next pages would take time, even for no further change.
+        # Above the limit, do not compare the next pages: this takes time even if they have not changed.
         for change in () if self.exceeds_limit else changes:
             self.counts[change.kind] += 1
             self._file.write(f"{json.dumps(change)}\n")

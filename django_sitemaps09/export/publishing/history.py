@@ -46,7 +46,7 @@ class SectionChange(NamedTuple):
 
     @classmethod
     def from_report(cls, report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
-        """Return the changes in a report. If nothing was published, the report counts what would change."""
+        """Return the changes in a report. Ignore its counts of files and URLs if it is not published."""
         return cls(
             section=report.section,
             previous_urls=previous_urls,
@@ -122,7 +122,7 @@ def record_reports(
 ) -> None:
     """Add a run with its reports to the history. `removed` has the names of removed sections.
 
-    The export is complete without it, so an error is only logged.
+    The export does not need the history, so an error is only logged.
     """
     urls = {name: record.urls for name, record in previous.items()}
     changes = [

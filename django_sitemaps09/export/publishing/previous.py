@@ -34,7 +34,7 @@ class PreviousState(NamedTuple):
     """State before a run: the manifest, and the existing files with their sizes.
 
     `recovered` lists the files of a killed run that was finished first; it is `None` if no run was killed.
-    `is_unverified` is true if a journal exists whose steps can no longer be taken.
+    `is_unverified` is true if a journal exists whose remaining steps were not taken.
     `has_foreign_stylesheet` is true if a file that is not ours has the name of the stylesheet.
     """
 

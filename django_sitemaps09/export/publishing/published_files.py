@@ -28,7 +28,7 @@ from django_sitemaps09.filenames import STYLESHEET, page_name
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import LocalStore, Store
 
-# Attempts to read files that exports replace meanwhile.
+# Maximum number of attempts to read files that exports replace meanwhile.
 _ATTEMPTS = 10
 _MISSING = "it is missing, or is not a regular file"
 

@@ -20,7 +20,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores.plain import create_whole, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
-# Attempts to update a file that changes before it can be replaced.
+# Maximum number of attempts to update a file that changes before it can be replaced.
 _ATTEMPTS = 20
 # Maximum number of symbolic links that Linux follows in one path.
 _LINKS = 40

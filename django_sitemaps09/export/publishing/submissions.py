@@ -58,7 +58,7 @@ class SubmissionQueue:
     def publishing(self, run: str, spool: Spool | None, index_urls: Sequence[str]) -> Iterator[None]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        `index_urls` are the indexes to ping services with.
+        `index_urls` are the URLs of the indexes for which services are pinged.
         """
         without_key: Counter[str] = Counter()
         pings = messages.pings(index_urls if conf.ping_urls else ())
@@ -95,9 +95,9 @@ class SubmissionQueue:
 
 
 def recover(publish_target: PublishTarget, previous: PreviousState) -> None:
-    """Activate what a killed run prepared, if that run was published, and discard it otherwise.
+    """Activate the changes that a killed run prepared; discard them if that run was not published.
 
-    If it is unknown what was published, submitting too much is better than too little.
+    If it is unknown what was published, activate all of them: too many submissions are better than too few.
     """
     ledger, run = Ledger(publish_target.state), previous.manifest.run
     try:

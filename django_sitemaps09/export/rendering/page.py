@@ -32,7 +32,7 @@ from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
 
-#: Exceptions logged without traceback. Other exceptions can be mistakes in a project.
+#: Exceptions that are logged without a traceback. Other exceptions can be mistakes in a project.
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 

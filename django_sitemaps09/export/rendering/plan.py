@@ -26,7 +26,7 @@ _HOT = timedelta(minutes=10)
 
 
 class KeptPage:
-    """Result for a page that was not rendered because its rows have not changed."""
+    """Result for a page that was not rendered: it is unchanged or, in a repair, undamaged."""
 
     cut: None = None
 
