@@ -105,8 +105,8 @@ class _TimeLimit(KeyboardInterrupt):
 def time_limited() -> Iterator[None]:
     """End the block with the exception that the handler of a time limit raises.
 
-    Inside the block, a `_TimeLimit` wraps it. An `Exception` would only skip the item or the section that
-    is being rendered, and the block would continue. Outside of the main thread, do nothing.
+    Inside the block, a `_TimeLimit` replaces that exception. Otherwise, the item or the section that is
+    being rendered would be skipped, and the block would continue. Outside of the main thread, do nothing.
     """
     is_main = threading.current_thread() is threading.main_thread()
     handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}

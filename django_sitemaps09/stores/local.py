@@ -189,7 +189,7 @@ class LocalStore:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this user can access, unless it exists.
+    """Make a folder private: only this user can access it. Create it if necessary.
 
     Raise `ExportError` for a link, or for a folder owned by another user. Anyone who can write to the
     target can create a link or a folder there.

@@ -66,7 +66,7 @@ def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]
 
 
 def _unusable(folder: Path, error: OSError) -> str:
-    """Return the error message if an export cannot write to a folder."""
+    """Return the error message for a folder to which an export cannot write."""
     instead = "Choose another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']"
     # Not Path.is_file(): it raises an error if the permission to read a folder is missing.
     blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113

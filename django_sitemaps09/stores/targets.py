@@ -45,7 +45,7 @@ def target_store(output: Path | None, folder: str = "") -> Store:
 
 
 def state_store(target: Store, folder: str = "") -> Store:
-    """Return the store for manifest and journal: the setting `STATE`, or else a folder in the target.
+    """Return the store for the manifest and the journal: the setting `STATE`, else a folder in the target.
 
     `folder` is the subfolder of a host.
     """

@@ -15,8 +15,8 @@ from django_sitemaps09.suggestions.values import Value
 def class_code(section: str, sitemap: object, values: Mapping[Any, Value], *, in_place: bool) -> str:
     """Return the class with its imports, ready to paste.
 
-    With `in_place`, it is the class of the sitemap itself, if its source is available. Otherwise, it is a
-    subclass for this section.
+    With `in_place`, return the sitemap's own class with the methods replaced, if its source is available.
+    Otherwise, return a subclass for this section.
     """
     kind = type(sitemap)
     lines = [f"{name} = {value.code}" for name, value in values.items()]

@@ -151,7 +151,7 @@ def _needs_items(sitemap: Any) -> tuple[str, ...]:
 
 @contextmanager
 def _rolled_back() -> Iterator[None]:
-    """Roll back all changes in all databases."""
+    """Roll back all changes that the block makes in any database."""
     with ExitStack() as transactions:
         for alias in connections:
             # If a database is not available here, no hook can use it either.

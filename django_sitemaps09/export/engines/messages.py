@@ -234,7 +234,7 @@ class Folder:
     def is_lost_again(self) -> bool:
         """Record a lost page, and return whether it was lost before.
 
-        Without this limit, a page that crashes its worker could be sent forever.
+        Without a limit, the queue could deliver a page that crashes its workers forever.
         """
         mark = f"{self.token}.again"
         if self._read(mark) is not None:

@@ -75,7 +75,7 @@ class Processes:
         return result
 
     def _submit(self, renderer: Renderer, task: Task) -> Future[RenderedPage]:
-        # A spawned worker does not have settings that its parent has overridden.
+        # Compare declarations: a spawned worker does not have settings that its parent has overridden.
         render = partial(render_page, renderer, task, check=check_declaration)
         with _signals_blocked():
             if self._pool is None:

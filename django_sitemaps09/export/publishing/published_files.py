@@ -130,7 +130,7 @@ class FilesCheck:
         self.unfinished_sections: set[str] = set()
 
     def check(self) -> list[CheckedFile]:
-        """Check all files of the chosen sections.
+        """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt.
 
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.

@@ -106,7 +106,7 @@ class Renderer:
 
     @property
     def stage(self) -> str | None:
-        """Staging folder of the first host."""
+        """Staging folder of the first host; `None` in a dry run."""
         return self.targets[0].stage
 
     def suffix(self, source: Source) -> Suffix:
@@ -203,7 +203,7 @@ def check_declaration(source: Source, task: Task) -> None:
 
 
 def incompatibility(what: str, where: str = "") -> str:
-    """Return the message that says why a worker must not render a page."""
+    """Return the message for a worker that is incompatible because its `what` differs."""
     return (
         f"the worker is incompatible: its {what} differs from the command's{where}. Run the same version "
         "for the command and its workers"

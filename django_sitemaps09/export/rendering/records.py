@@ -144,7 +144,7 @@ class Records:
 def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
     """Return the common record of several hosts for a section, and each host's pages by number.
 
-    If the hosts' page maps differ, the record has no pages, so all pages are rebuilt with new numbers.
+    If the hosts' pages or declarations differ, the record has no pages, so all pages get new numbers.
     """
     first, *other_records = records
     highest = max(record.highest for record in records)
