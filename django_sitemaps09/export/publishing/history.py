@@ -46,7 +46,7 @@ class SectionChange(NamedTuple):
 
     @classmethod
     def from_report(cls, report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
-        """Return the changes in a report. Ignore its counts of files and URLs if it is not published."""
+        """Return the changes in a report. Ignore its counts of files and URLs if nothing was published."""
         return cls(
             section=report.section,
             previous_urls=previous_urls,
