@@ -17,7 +17,7 @@ MARK = "\x00sitemaps09\x00"
 
 
 class Symbol:
-    """An unknown value. Code can only return it, pass it to `reverse()` or `str()`, or use a part of a date.
+    """An unknown value. Code can only return it, pass it to `reverse()` or `str()`, or use parts of a date.
 
     `column` is the model field that the value is from, or `None`.
     """
