@@ -63,7 +63,7 @@ class LastmodExpression(Expression):
 
 
 class Newest(Max):
-    """Maximum of a column, converted with the converters of `expression`."""
+    """Maximum of a column. The converters of `expression` convert it."""
 
     def __init__(self, column: str, *, expression: Any, **extra: Any) -> None:
         super().__init__(column, **extra)

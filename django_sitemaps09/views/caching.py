@@ -158,7 +158,7 @@ def once(
             raise BusyError(name)
         time.sleep(_POLL)
     try:
-        # Another request may have built it since this one last looked.
+        # Another request may have built the value in the meantime.
         return read() or build()
     finally:
         lock.release()

@@ -90,7 +90,7 @@ def of_content(content: bytes) -> str:
 
 
 def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) -> HttpResponseBase:
-    """Return the response with headers, or one of status 304 or 412 for a conditional request."""
+    """Add the headers. Return the response, or for a conditional request, one with status 304 or 412."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
     if etag is None:
