@@ -70,7 +70,7 @@ def content(response: Response, report: Report) -> Iterator[bytes]:
 
 
 def _layer(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
-    """Decompress one layer of gzip, up to a limit: terabytes of a layer can have no content inside."""
+    """Decompress one layer of gzip, up to a limit: a layer of terabytes can have no content inside."""
     return limit_size(_gunzip(chunks, report), 2 * MAX_BYTES, "document-too-large")
 
 

@@ -87,7 +87,7 @@ class LinkRules:
             self._scratch.add_links(url, sorted(key), place)
 
     def finish(self) -> None:
-        """Report the alternates that do not link back. Other hosts are not checked."""
+        """Report alternates that do not link back. Alternates on hosts without entries are not checked."""
         while self._groups:
             self._store(*self._groups.popitem())
         for source, target, place in self._scratch.one_way_links():

@@ -1,4 +1,4 @@
-"""Who may use the inspector, and the base template of its pages."""
+"""Restrict the inspector to staff, and choose the base template of its pages."""
 
 from __future__ import annotations
 

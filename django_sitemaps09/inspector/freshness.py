@@ -38,7 +38,7 @@ class Freshness(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Bar of the plot with its label and its number of pages, in units of the view box."""
+    """Bar of the plot, in units of the view box, with its label and its number of pages."""
 
     label: str
     pages: int

@@ -125,7 +125,7 @@ def look_up_row(
 def _live_rows(
     name: str, source: QuerySource, conditions: Mapping[str, Any], location: str, *, is_exact: bool
 ) -> Iterator[LiveRow]:
-    """Yield the rows that have the URL, or its values. `is_exact` is false if these are only a guess."""
+    """Yield the rows that have the URL, or its values. `is_exact` is false if the values are a guess."""
     try:
         found_rows = sources.find_rows(source, conditions)
     except _NO_ROWS:

@@ -30,12 +30,12 @@ class Response(NamedTuple):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request can succeed later."""
+        """Return whether the same request can succeed later."""
         return self.status is None or self.status in _BUSY or self.status >= 500
 
     @property
     def failure(self) -> str:
-        """Why the request failed, without anything from the server except its status."""
+        """Reason for the failure, without anything from the server except its status."""
         if self.status is None:
             return self.problem or "the request failed"
         if 300 <= self.status < 400:

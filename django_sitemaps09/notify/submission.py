@@ -63,8 +63,8 @@ def submit(*, output: Path | str | None = None, dry_run: bool = False) -> Submis
     """Submit the pending changes of a target, and return what was accepted.
 
     The target is `output`, or else that of the settings. A dry run sends and changes nothing. Raise
-    `ExportRunningError` if another process is submitting the same changes. Raise `ImproperlyConfigured` if
-    nothing can be submitted.
+    `ExportRunningError` if another process is submitting the same changes, `ExportError` if nothing was
+    exported, and `ImproperlyConfigured` if submissions are not configured.
     """
     [submission] = _submit([""], output, dry_run=dry_run)
     return submission

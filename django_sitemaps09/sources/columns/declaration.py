@@ -173,7 +173,7 @@ class Declaration:
         return [part for code in languages for part in self._localized(code, positions_by_code[code], rows)]
 
     def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
-        """Return the localization of the items at these positions, without items that have no location.
+        """Return localizations in one language for items at these positions. Skip items without a location.
 
         With `item_language`, items in other languages only link to their location in this language.
         """
