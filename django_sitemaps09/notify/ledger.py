@@ -56,7 +56,7 @@ class Ledger:
             self._write(f"prepared-{run}-{number:06d}.json", message)
 
     def activate(self, run: str | None) -> None:
-        """Make the prepared messages of a published run pending, of all runs if `run` is `None`."""
+        """Make the prepared messages of a published run pending; `None` activates those of all runs."""
         for name, owner in self._prepared():
             if run in (None, owner):
                 # Another process may have activated the message.
