@@ -122,7 +122,7 @@ class Lock:
         self.expires_at = 0.0
 
     def acquire(self, seconds: float) -> bool:
-        """Take the lock for some seconds. Return whether it was free."""
+        """Take the lock for a number of seconds. Return whether it was free."""
         expires_at = time.monotonic() + seconds
         if not self.add(self.name, True, seconds):
             return False
