@@ -73,8 +73,8 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     """Yield lists of up to `size` items, in any order, with only one list in memory.
 
     Each list is a primary key range with a separate query, because a driver can keep all rows of a query in
-    memory.
-    If ranges are not possible, rows are read through a server-side cursor if the database has cursors.
+    memory. Without such ranges, rows are read through a server-side cursor, which some databases do not
+    have.
     """
     if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
         yield from chunks(items, size)

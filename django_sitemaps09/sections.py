@@ -211,7 +211,7 @@ def instance(section: Section) -> Any:
 def bind(section: Section, domain: str) -> Any:
     """Return the sitemap of a section for a host.
 
-    A class chooses its rows and locations by a method `for_host(domain)`, and its rows by a `site_field`.
+    A class can choose rows and locations with a method `for_host(domain)`, and rows with a `site_field`.
     """
     sitemap = instance(section)
     if has_host_hook(sitemap):

@@ -45,7 +45,7 @@ def audit(
     is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
     which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
     `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
-    most `rate` per second. `on_document` is called with the name of each document first.
+    most `rate` per second. `on_document` is called with the name of each document before it is read.
 
     If there is an export, the report is kept beside its manifest, unless `url` is on another host.
     Raise `AuditError` for invalid arguments.

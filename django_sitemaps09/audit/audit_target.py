@@ -24,7 +24,7 @@ from django_sitemaps09.stores import LocalStore, host_folder
 
 
 class Target(NamedTuple):
-    """What to audit. `reader` reads the documents, and `pages` requests the pages that they list.
+    """Target of an audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
     `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
     at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.

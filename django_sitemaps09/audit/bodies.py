@@ -70,7 +70,7 @@ def content(response: Response, report: Report) -> Iterator[bytes]:
 
 
 def _layer(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
-    """Decompress one layer. Each has a limit: terabytes of empty inner members have no content."""
+    """Decompress one layer of gzip, up to a limit: a layer of terabytes can have no content inside."""
     return limit_size(_gunzip(chunks, report), 2 * MAX_BYTES, "document-too-large")
 
 
@@ -86,7 +86,7 @@ def limit_size(chunks: Iterable[bytes], most: int, rule: str) -> Iterator[bytes]
 
 
 def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
-    """Return at least `size` bytes if there are as many, and all chunks including them."""
+    """Return the first `size` or more bytes (fewer at the end), and an iterator over all chunks."""
     head = b""
     for chunk in chunks:
         head += chunk

@@ -34,7 +34,7 @@ class ClientReader:
             raise DocumentError("document-unreachable", f"it is not on {start}")
         parts = urlsplit(url)
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-        # As for a request, the path of the view comes after the script prefix.
+        # As in `request.path_info`, the path does not include the script prefix.
         path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
         # Requests must not share cookies, such as the one for the language.
         self._client.cookies.clear()

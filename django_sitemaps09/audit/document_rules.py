@@ -31,7 +31,7 @@ class ListedDocument(NamedTuple):
 
 
 class AuditContext(NamedTuple):
-    """Objects that the documents of one audit share. `base` is that of this project's URLs, or `None`."""
+    """Objects that the documents of one audit share. `base` is the base of this project's URLs, if any."""
 
     reader: Reader
     findings: Findings
@@ -135,7 +135,7 @@ class DocumentRules:
         newest, listed = document.span.newest, document.listed.lastmod
         if newest is None or listed is None:
             return
-        # A date includes its whole day. Where only one of them is a date, its time zone is not known.
+        # A date includes its whole day. If only one of the values is a date, its zone is not known.
         slack = (
             timedelta(days=1, microseconds=-1) if listed.is_date and not newest.is_date else timedelta(0)
         )

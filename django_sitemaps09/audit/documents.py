@@ -156,7 +156,7 @@ class _Root(NamedTuple):
 
 
 def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
-    """Find the root element, with a parser that reads no more than it needs. Return what was read, too."""
+    """Find the root element, with a parser that reads no more than it needs. Return the bytes read, too."""
     pieces: list[bytes] = []
     element = _first_element(chunks, pieces)
     head = b"".join(pieces)

@@ -35,7 +35,7 @@ class Finding:
 
 
 class Findings:
-    """What the checks of one audit have found so far."""
+    """Findings of one audit so far: the counts and the examples."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()

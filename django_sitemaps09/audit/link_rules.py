@@ -17,7 +17,7 @@ from django_sitemaps09.protocol import MAX_LOCATION, XHTML_NAMESPACE, Base
 
 LINK = f"{{{XHTML_NAMESPACE}}}link"
 #: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
-#: other. If not, its links go to the temporary database.
+#: other. Beyond this number, the links of the oldest group go to the temporary database.
 _MAX_GROUPS = 2_000
 # Maximum length of a language that is parsed and cached. A longer one is invalid.
 _MAX_LANGUAGE = 100
@@ -40,7 +40,7 @@ class LinkRules:
         for element in elements:
             language, href = element.get("hreflang"), (element.get("href") or "").strip()
             if language is None and element.get("media") and not _link_problem(element, href):
-                # The page for phones at a URL of its own, which has no language.
+                # A page for phones at a separate URL: such a link has no language.
                 continue
             if not language or _link_problem(element, href):
                 text = f"{href or 'no href'} of {url}"
@@ -87,7 +87,7 @@ class LinkRules:
             self._scratch.add_links(url, sorted(key), place)
 
     def finish(self) -> None:
-        """Report the alternates that do not link back. Other hosts are not checked."""
+        """Report alternates that do not link back. Alternates on hosts without entries are not checked."""
         while self._groups:
             self._store(*self._groups.popitem())
         for source, target, place in self._scratch.one_way_links():

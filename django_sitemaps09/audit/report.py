@@ -65,7 +65,7 @@ class AuditReport:
 
 
 def from_dict(values: Mapping[str, Any]) -> AuditReport:
-    """Return the report that `as_dict()` converted. Raise `ValueError` and others if it is invalid."""
+    """Return the report from a result of `as_dict()`. Raise `ValueError` or another error if invalid."""
     if values["format"] != _FORMAT:
         raise ValueError("it was written by another version")
     started = datetime.fromisoformat(values["started"])

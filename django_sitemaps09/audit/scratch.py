@@ -70,7 +70,7 @@ class Scratch:
         )
 
     def has_group(self, urls: Collection[str]) -> bool:
-        """Return whether all URLs in a group of alternates link to each other."""
+        """Return whether a group of alternates was passed to `add_group()`."""
         digest = _digest(" ".join(sorted(urls)))
         return (
             self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]).fetchone()

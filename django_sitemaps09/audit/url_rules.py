@@ -21,8 +21,8 @@ from django_sitemaps09.protocol import MAX_LOCATION, Base
 #: The limit that Yandex documents.
 _LONG = 1_024
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-#: All URLs of a document are resolved up to this number, then every tenth. `resolve()` takes more time
-#: than all other checks together.
+#: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
+#: takes more time than all other checks together.
 RESOLVE_ALL = 1_000
 _RESOLVE_EVERY = 10
 #: Middleware that answers paths that the URLconf does not match.
@@ -30,7 +30,7 @@ _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
 
 
 def url_problem(url: str) -> tuple[str, str] | None:
-    """Return the rule that a URL breaks by its form, with a detail, or `None`."""
+    """Return the rule that the form of a URL breaks, with a detail; `None` if the form is valid."""
     if "#" in url:
         return "url-fragment", ""
     if not _ABSOLUTE.match(url):
@@ -42,7 +42,7 @@ def url_problem(url: str) -> tuple[str, str] | None:
 
 @lru_cache(10_000)
 def _uri_problem(url: str) -> tuple[str, str] | None:
-    """Results are cached, because each alternate occurs once for each language."""
+    """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
     try:
         normalized = protocol.uri(url)
     except ValueError as error:

@@ -20,13 +20,13 @@ _AMBIGUOUS = re.compile(
     re.ASCII,
 )
 _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
-# Maximum length of a value that is parsed and cached. A longer one is no date.
+# Maximum length of a value that is parsed and cached. A longer value is not a date.
 _LONGEST = 100
 _FRACTION = re.compile(r"\.\d+")
 #: Tolerances for clocks and time zones.
 _CLOCK = timedelta(minutes=5)
 ZONES = timedelta(hours=14)
-#: The values of a document are alike if all are within this time, and if there are at least this many.
+#: The lastmods of a document are alike if all are within `_ALIKE`, and at least `_ALIKE_URLS` exist.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
 

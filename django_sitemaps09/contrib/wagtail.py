@@ -37,7 +37,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
     translations.
 
     Columns cannot call methods of a page. So if a page class overrides a method that determines its URLs,
-    `ImproperlyConfigured` is raised. Exclude such classes, and list them by a `WagtailSpecificPageSitemap`.
+    `ImproperlyConfigured` is raised. Exclude such classes, and list them in a `WagtailSpecificPageSitemap`.
     """
 
     model = Page
@@ -82,7 +82,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
 
 
 class WagtailSpecificPageSitemap(Sitemap):  # type: ignore[misc]
-    """The pages of the host's Wagtail site, by the method `get_sitemap_urls()` of each page.
+    """The pages of the host's Wagtail site, with the entries from `get_sitemap_urls()` of each page.
 
     This is Wagtail's own sitemap for each host and all locales, without links between translations.
     """

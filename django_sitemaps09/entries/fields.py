@@ -25,8 +25,8 @@ MAX_VIEWS = 2**63 - 1
 # Maximum number of digits in a rating. A short decimal such as 1e-9999 would be written as a very long
 # number.
 _RATING_DIGITS = 400
-#: Maximum length, in characters, of a string without a documented limit: the highest limit documented for
-#: others.
+#: Maximum length, in characters, of a string without a documented limit: the highest limit that is
+#: documented for another string.
 MAX_TEXT = 2_048
 # Maximum length, in characters, of a location before conversion. Its URI has at most 2,047 characters.
 _MAX_LOCATION = 5_000
@@ -36,7 +36,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
-    """Replace each field of a frozen value object with the result of its check; skip an optional `None`."""
+    """Replace each field of a frozen value object with the result of its check. Keep an optional `None`."""
     for field, check in checks.items():
         field_value = getattr(value, field)
         if field_value is not None or field in required:
@@ -77,7 +77,7 @@ def text(name: str, value: object, most: int = MAX_TEXT) -> str:
 
 
 def optional_location(name: str, value: object) -> str:
-    """Return a string with a URL or a path. The source knows the allowed hosts, and validates it later."""
+    """Return a string with a URL or a path. The source validates it later with the allowed hosts."""
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""

@@ -63,7 +63,7 @@ class LastmodExpression(Expression):
 
 
 class Newest(Max):
-    """Maximum of a column, converted with the converters of `expression`."""
+    """Maximum of a column. The converters of `expression` convert it."""
 
     def __init__(self, column: str, *, expression: Any, **extra: Any) -> None:
         super().__init__(column, **extra)
@@ -142,7 +142,7 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a column of a dict `location` shows that an item has no location in a language."""
+    """Return whether a value of a dict `location` means that an item has no location in a language."""
     return value is None or value == ""
 
 
@@ -195,7 +195,7 @@ def declared_value(value: Any, name: str, item: Any) -> Any:
 
 
 def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
-    """Return the location of an item in a language by a dict `location`; `None` if it has none."""
+    """Return the location of an item in a language, from a dict `location`; `None` if there is none."""
     value, names = location_in(location, code)
     parts = hook_expressions("location", value)
     values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]

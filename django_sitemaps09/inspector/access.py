@@ -1,4 +1,4 @@
-"""Who may use the inspector, and the base template of its pages."""
+"""Restrict the inspector to staff, and choose the base template of its pages."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ View: TypeAlias = Callable[..., HttpResponseBase]
 def for_staff(view: View) -> View:
     """Decorate a view: only staff with a permission may use it, and no cache may store its responses.
 
-    Visitors are redirected to the login page, of Django's admin if there is one. Other users get the status
-    403. The URLconf can pass another `permission`.
+    Anonymous users are redirected to the login page of Django's admin, or else to `LOGIN_URL`. Users
+    without the permission get the status 403. The URLconf can pass another `permission`.
     """
 
     @wraps(view)
@@ -47,7 +47,7 @@ def for_staff(view: View) -> View:
             raise PermissionDenied
         return view(request, *args, **kwargs)
 
-    # `LoginRequiredMiddleware` would redirect to `LOGIN_URL`, also if the project has the admin.
+    # `LoginRequiredMiddleware` would redirect to `LOGIN_URL`, even if the project has the admin.
     return login_not_required(require_safe(cache_control(private=True, no_store=True)(respond)))
 
 

@@ -13,7 +13,7 @@ Verdict = Literal[
     "invalid",
 ]  # fmt: skip
 
-#: What each verdict means, as a heading.
+#: Heading of the answer for each verdict.
 HEADINGS: dict[Verdict, str] = {
     "listed": "In the sitemap",
     "changed": "In the sitemap, but its entry has changed since the last export",

@@ -29,7 +29,7 @@ class ResolvedPath(NamedTuple):
 
 
 def resolve_path(location: str) -> ResolvedPath:
-    """Resolve a path, which can have a query."""
+    """Find the language and the view of a path. The path can be followed by a query."""
     path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
     path_info = f"/{path.removeprefix(prefix)}"
     # Patterns of i18n_patterns() only match in the language of their prefix.

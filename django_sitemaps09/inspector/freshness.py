@@ -38,7 +38,7 @@ class Freshness(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Bar of the plot with its label and its number of pages, in units of the view box."""
+    """Bar of the plot, in units of the view box, with its label and its number of pages."""
 
     label: str
     pages: int
@@ -61,7 +61,7 @@ class Plot(NamedTuple):
 
 
 def freshness(pages: Iterable[PageRecord], today: date) -> Freshness:
-    """Count pages by the age of their newest lastmod. A page has one only if all its URLs do."""
+    """Count pages by the age of their newest lastmod, which is known only if all URLs have a lastmod."""
     page_counts: Counter[str] = Counter()
     url_counts: Counter[str] = Counter()
     for page in pages:

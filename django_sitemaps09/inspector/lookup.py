@@ -182,7 +182,7 @@ class _Lookup:
         source = row.source
         if source is not None and record.key_identity == source.key_identity:
             index = sources.page_index(source, row.row.key, [page.until for page in record.pages])
-            # After the page of the row, the others: the URL can have belonged to another row.
+            # Search the page of the row first, then the others: the URL can have belonged to another row.
             names = [names[index], *reversed(names[:index] + names[index + 1 :])]
         result = self._search(iter(names), location)
         return result.name or "", result.entry
@@ -209,7 +209,7 @@ class _Lookup:
         return result
 
     def _other_files(self, section: str | None, first: Iterable[str] = ()) -> Iterator[str]:
-        """Yield the exported files of the other sections, of those named `first` before the rest."""
+        """Yield the exported files of all sections except `section`, beginning with those in `first`."""
         exported = () if self.export.root is None else self.export.root.files
         return self._files(name for name in dict.fromkeys((*first, *exported)) if name != section)
 

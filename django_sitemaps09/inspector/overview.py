@@ -77,7 +77,7 @@ class Overview:
 
 
 def overview(base: Base, export: ExportState) -> Overview:
-    """Return the state of the sitemaps. Errors of the storage and of single sections are part of it."""
+    """Return the state of the sitemaps. Errors of the storage and of sections are part of the state."""
     declarations = sections.native_mapping()
     today = datetime.now(timezone.utc)
     names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))
@@ -153,7 +153,7 @@ def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | Non
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
-    """Return the skipped elements of each section since its last complete rendering, which is included."""
+    """Return the skipped elements of each section, from its last complete rendering on."""
     skipped: dict[tuple[str, ItemError], SkippedElement] = {}
     for name in names:
         for run, change in section_changes(runs, name):

@@ -50,9 +50,9 @@ class LiveRow(NamedTuple):
 class SectionLookup(NamedTuple):
     """Result for one section. `can_match` is false if no location of the section can be the URL.
 
-    `row` is `None` if no item was found. If `needs_search`, one may exist, and the exported files must be
-    searched. `is_unread` means that no row was read, since the section can only be read as a whole.
-    `similar` is the location of a listed row that has the values of the URL, but another location.
+    `row` is `None` if no item was found. If `needs_search` is true, an item may exist, and the exported
+    files must be searched. `is_unread` means that no row was read, since the section can only be read as a
+    whole. `similar` is the location of a listed row that has the values of the URL, but another location.
     """
 
     can_match: bool
@@ -62,7 +62,7 @@ class SectionLookup(NamedTuple):
     similar: str | None = None
 
     def reason(self, section: str) -> str:
-        """Return why a section without such a row does not list the URL."""
+        """Return why the section does not list the URL, if no row with the URL was found."""
         if self.similar is None:
             return f"Section {section!r} has no row with the values of this URL."
         return f"Section {section!r} lists another form of this URL: {excerpt(self.similar)}"
@@ -125,7 +125,7 @@ def look_up_row(
 def _live_rows(
     name: str, source: QuerySource, conditions: Mapping[str, Any], location: str, *, is_exact: bool
 ) -> Iterator[LiveRow]:
-    """Yield the rows that have the URL, or its values. `is_exact` is false if these are only a guess."""
+    """Yield the rows that have the URL, or its values. `is_exact` is false if the values are a guess."""
     try:
         found_rows = sources.find_rows(source, conditions)
     except _NO_ROWS:

@@ -80,7 +80,7 @@ def _lastmod(text: str | None) -> Cell:
 
 
 def sections_table(overview: Overview) -> Table:
-    """Return a row for each section, with its fullest page compared with the limits."""
+    """Return a table with a row for each section: its fullest page compared with the limits."""
     columns = [
         Column("Section"),
         Column("URLs", is_number=True),
@@ -121,7 +121,7 @@ def _exported(exported: ExportedPages | None, limits: Limits) -> list[Cell]:
 
 
 def freshness_table(overview: Overview) -> Table:
-    """Return the content of the plot as text: the pages of each section by their newest lastmod."""
+    """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
     columns = [Column("Section"), *(Column(label, is_number=True) for label in LABELS)]
     rows = [
         [Cell(section.section), *(_number(section.freshness.pages.get(label, 0)) for label in LABELS)]
@@ -132,7 +132,7 @@ def freshness_table(overview: Overview) -> Table:
 
 
 def runs_table(runs: Sequence[RecordedRun]) -> Table:
-    """Return the last exports that changed anything or had new problems."""
+    """Return a table of the last exports that changed anything or had new problems."""
     columns = [Column("Started"), Column("Duration", is_number=True), Column("Result"), Column("Changes")]
     rows = [
         [
@@ -170,7 +170,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
-    """Return the items and elements that the last exports have skipped."""
+    """Return a table of the items and elements that the last exports have skipped."""
     columns = [Column("Item"), Column("Section"), Column("Field"), Column("Reason"), Column("Export")]
     rows = [
         [
@@ -186,7 +186,7 @@ def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
 
 
 def audit_table(audit: AuditReport) -> Table:
-    """Return the findings of an audit."""
+    """Return a table of the findings of an audit."""
     columns = [Column("Rule"), Column("Severity"), Column("Count", is_number=True), Column("Examples")]
     rows = [
         [
@@ -201,7 +201,7 @@ def audit_table(audit: AuditReport) -> Table:
 
 
 def entry_table(answer: Answer) -> Table:
-    """Return the elements of an entry, as exported and as they are now."""
+    """Return a table of the elements of an entry, as exported and as they are now."""
     entries = [("Exported", answer.published), ("Now", answer.live)]
     shown_entries = [(label, entry) for label, entry in entries if entry is not None]
     columns = [Column("Element"), *(Column(label) for label, _ in shown_entries)]

@@ -40,8 +40,8 @@ class Client:
     """Sends requests until its deadline. No redirect is followed, and no body is read.
 
     `timeout` is the limit for each request, in seconds, and `seconds` the limit for all requests with the
-    pauses between them. Failed requests are repeated after pauses of 0, `2 * backoff` and `4 * backoff`
-    seconds, or of the time in Retry-After.
+    pauses between them. Requests that fail temporarily are repeated after pauses of 0, `2 * backoff` and
+    `4 * backoff` seconds, or of the time in Retry-After.
     """
 
     def __init__(self, timeout: float, seconds: float, backoff: float = 1.0) -> None:

@@ -31,7 +31,7 @@ def submit(client: Client, endpoint: str, key: str, message: Message) -> Respons
 
 
 def outcome(response: Response, host: str) -> Outcome:
-    """Return what a response means for the message, and for further messages."""
+    """Return the outcome of a message for the response to it. `host` is named in the problem."""
     status = response.status
     if response.is_success:
         # 202: received, but the key is not verified yet.

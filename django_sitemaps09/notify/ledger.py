@@ -32,7 +32,7 @@ _PENDING = re.compile(r"pending-[0-9A-Za-z-]+\.json")
 # The largest message has 10,000 URLs of at most 2,048 characters.
 _MAX_BYTES = 50_000_000
 
-# The rowid is the order of insertion, the newest first.
+# URLs are inserted newest first, so the rowid orders them by age.
 _CREATE = "CREATE TABLE entry (kind TEXT, host TEXT, url TEXT, endpoints TEXT, UNIQUE (kind, host, url))"
 _INSERT = (
     "INSERT INTO entry VALUES (?, ?, ?, ?) ON CONFLICT (kind, host, url) "
@@ -56,7 +56,7 @@ class Ledger:
             self._write(f"prepared-{run}-{number:06d}.json", message)
 
     def activate(self, run: str | None) -> None:
-        """Make the prepared messages of a published run pending, or those of all runs if it is `None`."""
+        """Make the prepared messages of a published run pending; `None` activates those of all runs."""
         for name, owner in self._prepared():
             if run in (None, owner):
                 # Another process may have activated the message.
@@ -103,7 +103,7 @@ class Ledger:
     def compact(self, limit: int) -> int:
         """Merge pending messages, so that each URL is submitted once. Return the number of dropped URLs.
 
-        The oldest URLs of pages beyond `limit` are dropped. Call this with the lock of submissions.
+        The oldest changed URLs beyond `limit` are dropped. Call this with the lock of submissions.
         """
         names = self.names()
         with closing(sqlite3.connect("")) as table:

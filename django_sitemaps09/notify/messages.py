@@ -17,7 +17,7 @@ _MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
 
 class Message(NamedTuple):
-    """URLs of one host. `endpoints` has the ids of those that still need them, or `None` for all."""
+    """URLs of one host. `endpoints` has the ids of the endpoints that still need them; `None`: all."""
 
     kind: Kind
     host: str

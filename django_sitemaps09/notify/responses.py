@@ -10,12 +10,12 @@ TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 AFTER_TOO_MANY = 600.0
 #: Maximum pause in seconds. A longer pause in Retry-After is shortened to this.
 MAX_PAUSE = 21_600.0
-# Statuses below 500 of temporary failures.
+# Statuses below 500 that mean a temporary failure.
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, TOO_MANY}
 
 
 class Response(NamedTuple):
-    """Response to a request: `status` is `None` if there was none, and `problem` says why.
+    """Response to a request: `status` is `None` without a response, and `problem` says why.
 
     `retry_after` is the pause in seconds that the server asks for, or `None`.
     """
@@ -30,12 +30,12 @@ class Response(NamedTuple):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request can succeed later."""
+        """Return whether the same request can succeed later."""
         return self.status is None or self.status in _BUSY or self.status >= 500
 
     @property
     def failure(self) -> str:
-        """Why the request failed, without anything from the server except its status."""
+        """Reason for the failure, without anything from the server except its status."""
         if self.status is None:
             return self.problem or "the request failed"
         if 300 <= self.status < 400:

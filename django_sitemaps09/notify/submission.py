@@ -1,4 +1,4 @@
-"""Send what is pending in the ledger of a target, and record what was received."""
+"""Send the pending messages in the ledger of a target, and record which endpoints received them."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def submit(*, output: Path | str | None = None, dry_run: bool = False) -> Submis
     """Submit the pending changes of a target, and return what was accepted.
 
     The target is `output`, or else that of the settings. A dry run sends and changes nothing. Raise
-    `ExportRunningError` if another process is submitting the same changes. Raise `ImproperlyConfigured` if
-    nothing can be submitted.
+    `ExportRunningError` if another process is submitting the same changes, `ExportError` if nothing was
+    exported, and `ImproperlyConfigured` if submissions are not configured.
     """
     [submission] = _submit([""], output, dry_run=dry_run)
     return submission
@@ -119,7 +119,7 @@ def preview(target: Store, state: Store) -> Submission:
 
 
 def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submission:
-    """Send all pending messages until the client's deadline. What fails stays pending.
+    """Send all pending messages until the client's deadline. Failed messages stay pending.
 
     All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
     """
@@ -133,7 +133,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
             if root is not None and root.run:
                 ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
-        # A later end of a pause was written while the clock was wrong.
+        # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
         latest = time.time() + MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
         run = _Run(client, pauses, dict(pauses), blocked)

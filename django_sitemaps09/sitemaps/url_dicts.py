@@ -74,7 +74,7 @@ def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> lis
         is_linked = bool(sitemap.alternates)
         for url in urls:
             pair = url["item"]
-            # Items are pairs of item and language unless the project overrides them.
+            # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
             item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
             if item is not previous or not results:
                 # Entries of one item in several languages are adjacent, and share the results of hooks.

@@ -35,7 +35,7 @@ _MOST_KEYS = 5
 class Cost:
     """Cost of a step. The code inside the step sets the number of `items`.
 
-    `sql` is the query that ran most often, and `repeated` is the number of times.
+    `sql` is the query that ran most often, and `repeated` is how often it ran.
     """
 
     seconds: float = 0.0

@@ -45,7 +45,7 @@ from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
 @dataclass(frozen=True)
 class QuerySource(CompiledSource):
-    """Source of a queryset whose rows have a key. As in keyset pagination, all pages cost the same."""
+    """Source that reads a queryset in key order. As in keyset pagination, all pages cost the same."""
 
     section: str
     bare_rows: QuerySet[Any]
@@ -214,7 +214,7 @@ class QuerySource(CompiledSource):
             for start in range(0, len(keys), most):
                 rows = self.members.filter_keys(self.annotated_rows, keys[start : start + most])
                 members = Members(self.key, rows, None, are_grouped=False)
-                # If the size is greater than the number of rows, no further query follows.
+                # The slice size exceeds the number of keys, so one query reads all of these rows.
                 yield from self._read_slices(rows, members, Span(None, None, None), most + 1)
             if len(keys) < page_size:
                 return
@@ -240,7 +240,7 @@ class QuerySource(CompiledSource):
                 return None
             return drop_future(lastmod_text(totals["newest"]))
         except UNREADABLE:
-            # The page skips and reports the row.
+            # A row is unreadable. When the page is written, the row is skipped and reported.
             return drop_future(self._newest_readable(page))
 
     def _newest_readable(self, page: Page) -> str | None:

@@ -54,7 +54,7 @@ def _all_rows(source: QuerySource) -> QuerySet[Any]:
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
-    # With an order, a database may read the rows in this order instead of by the index of the condition.
+    # With an order, a database may read the rows in this order instead of using an index for the condition.
     rows = remove_order(rows.filter(**conditions))
     rows = group_by_key(rows.values_list(*source.key.names))
     return list(map(source.key.row_key, rows[:MAX_FOUND]))

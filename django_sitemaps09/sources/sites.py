@@ -25,8 +25,8 @@ def site_for(sitemap: object, base: Base) -> Any:
     """Return the `Site` for a host, else the `Site` for `SITE_ID`, else a `HostSite`.
 
     The domain of the result is always the host. So `get_domain()` of `django.contrib.sitemaps` returns the
-    served or exported host. A row with another domain is copied, with its primary key and name. At most one
-    query runs if Django has cached the row for `SITE_ID`.
+    served or exported host. For a row with another domain, the result is a copy, with the same primary key
+    and name. At most one query runs if Django has cached the row for `SITE_ID`.
     """
     # The methods of `django.contrib.sitemaps` use only the domain.
     is_used = not all(

@@ -122,7 +122,7 @@ class Lock:
         self.expires_at = 0.0
 
     def acquire(self, seconds: float) -> bool:
-        """Take the lock for some seconds. Return whether it was free."""
+        """Take the lock for a number of seconds. Return whether it was free."""
         expires_at = time.monotonic() + seconds
         if not self.add(self.name, True, seconds):
             return False
@@ -158,7 +158,7 @@ def once(
             raise BusyError(name)
         time.sleep(_POLL)
     try:
-        # Another request may have built it since this one last looked.
+        # Another request may have built the value in the meantime.
         return read() or build()
     finally:
         lock.release()

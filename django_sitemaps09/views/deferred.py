@@ -49,7 +49,7 @@ def with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]
     """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
     language, zone = translation.get_language(), timezone.get_current_timezone()
     urlconf, prefix = get_urlconf(), get_script_prefix()
-    # Preserve other state around a view, such as the tenant or the decimal context.
+    # Copy all context variables of the view, such as the tenant or the decimal context.
     context = copy_context()
 
     def make_with_state() -> list[Any]:

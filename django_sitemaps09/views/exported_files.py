@@ -71,7 +71,7 @@ def _response(
         return _redirect(request, store, name, url)
     if unquote(urlsplit(url).path) != request.path:
         return None
-    # A run writes a new file for each section that it changes.
+    # A run writes a new manifest file for each section that it changes, so its name is a version.
     version = export.root.files.get(page.section, "") if page is not None else ""
     return _file_response(request, store, name, version or export.root.run)
 
@@ -123,9 +123,9 @@ def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpRe
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
-    """Return a file. A local file is streamed under WSGI, so that the server can use `sendfile()`.
+    """Return a response with a file. Under WSGI, it streams a local file, so servers can use `sendfile()`.
 
-    ASGI servers get the content at once: Django would read the whole file, too, and warn about it.
+    ASGI servers get the content at once, since Django would also read the whole file, and warn about it.
     """
     is_gzip = name.endswith(".gz")
     response: HttpResponseBase

@@ -120,7 +120,7 @@ _ORDER = ("location", "priority", "lastmod", "changefreq")
 
 
 def section(sitemap: Any, page: Any, site: Any, protocol: str | None) -> SectionPage | None:
-    """Return a page of a sitemap; `None` for an opaque sitemap or `i18n`. Raise the paginator's errors."""
+    """Return a page of a sitemap; `None` if it is opaque or has `i18n`. Raise the paginator's errors."""
     if not sources.is_compiled(sitemap) or sitemap.i18n:
         return None
     copy_sitemap = preserve(sitemap)

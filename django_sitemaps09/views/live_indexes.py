@@ -83,7 +83,7 @@ def divide(sections: Iterable[SectionPages]) -> list[_Index]:
 def document(indexes: Sequence[_Index], name: str, index_url: Callable[[int], str]) -> bytes | None:
     """Return the index with a file name; `None` if there is no such index.
 
-    `index_url` returns the URL of `sitemap-N.xml`, for the first index of a cascade.
+    `index_url` returns the URL of `sitemap-N.xml`. With `CASCADE`, the first index lists these URLs.
     """
     numbers = range(1, len(indexes) + 1)
     is_cascade = conf.cascade and len(indexes) > 1

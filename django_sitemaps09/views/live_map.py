@@ -73,7 +73,7 @@ class LiveMap(NamedTuple):
         return self._replace(pages=before + after, previous_pages=(*self.previous_pages, page))
 
     def with_previous(self, previous_pages: Iterable[Page]) -> LiveMap:
-        """Return the map with pages of an earlier map, except those whose number it has."""
+        """Return a copy of the map with the pages of an earlier map whose numbers are not in use now."""
         numbers = {page.number for page in (*self.pages, *self.previous_pages)}
         added = tuple(page for page in previous_pages if page.number not in numbers)
         return self._replace(previous_pages=(*self.previous_pages, *added))

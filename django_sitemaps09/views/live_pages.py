@@ -124,7 +124,7 @@ def _cache_key(
 
 
 def _empty_response(suffix: Suffix) -> HttpResponse:
-    """Return a response. With `LIVE_CACHE`, it has `Vary`, since pages can then have either encoding."""
+    """Return a response without content. `LIVE_CACHE` adds `Vary`: pages can then have either encoding."""
     response_class = GzipFileResponse if suffix == "xml.gz" else HttpResponse
     response = response_class(content_type=content_type(f"page.{suffix}"))
     if conf.live_cache and suffix != "xml.gz":
@@ -133,7 +133,7 @@ def _empty_response(suffix: Suffix) -> HttpResponse:
 
 
 def _with_content(response: HttpResponse, page: RenderedPage, request: HttpRequest) -> HttpResponse:
-    """Set the content. Decompress a cached page only for clients that do not accept gzip."""
+    """Add a page to a response. Decompress a cached page only for clients that do not accept gzip."""
     if isinstance(response, GzipFileResponse):
         response.content = page.content if page.is_compressed else rendered.compressed(page.content)
     elif not page.is_compressed:

@@ -83,7 +83,7 @@ def find_page(section: str, source: Source, number: int) -> Page | None:
         # A new export, or a newer map from another process, may contain the number.
         page = _live_map(section, source, _UNKNOWN_SECONDS, again=True).find(number)
     if page is None and live.name:
-        # The map of an export that could be read until a moment ago.
+        # Try the map of an export that could be read until a moment ago.
         newest = live_map.read(live_map.newest_name(live.name))
         page = newest and newest.find(number)
     return page
@@ -228,7 +228,7 @@ def _script_prefix() -> Iterator[None]:
 
 
 def _read_lastmods(value: Any) -> _Lastmods:
-    """Parse cached lastmods. Return an empty dict if the value is invalid."""
+    """Parse cached lastmods. If the value is invalid, return a time of 0.0 and an empty dict."""
     try:
         read_at, page_values = value
         pairs = [

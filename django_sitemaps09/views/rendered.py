@@ -63,7 +63,7 @@ def read_page(name: str | None, etag: str, subject: str) -> RenderedPage:
 def rendered_page(
     name: str | None, known_etag: str | None, render: Callable[[], RenderedPage], subject: str
 ) -> RenderedPage:
-    """Return a page from the cache, or render it in one request. Others get an outdated page or wait.
+    """Return a cached page, or render it in one request. Other requests get an outdated page or wait.
 
     A cached page is valid if it has `known_etag`. If `known_etag` is `None`, it is valid for
     `LIVE_SECONDS`. If `name` is `None`, the page is always rendered. Log lines begin with `subject`.
@@ -147,7 +147,7 @@ def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
 
     Since keys contain the digest of the page, parts of different versions cannot be mixed.
     """
-    # A damaged size must not take the memory of the process. Such an entry lacks parts.
+    # A damaged size must not fill the memory of the process. Not all parts of such a page are found.
     size = min(size, protocol.MAX_BYTES)
     return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}
 

@@ -68,8 +68,8 @@ class PageETag(NamedTuple):
 def of_page(source: Source, page: Page, since: float | None = None) -> PageETag | None:
     """Return the ETag of a page; `None` if only the content shows whether the page has changed.
 
-    The fingerprint is at most `LIVE_SECONDS` old. With `since`, the time of a request, this request has
-    read it, so content that the request renders later is never older than its ETag.
+    The fingerprint is at most `LIVE_SECONDS` old. With `since`, it was read by the request that
+    began at that time. So content that this request renders later is never older than its ETag.
     """
     if not has_key_ranges(source) or not source.can_fingerprint:
         return None
@@ -90,7 +90,7 @@ def of_content(content: bytes) -> str:
 
 
 def respond(request: HttpRequest, response: HttpResponseBase, etag: str | None) -> HttpResponseBase:
-    """Return the response with headers, or one of status 304 or 412 for a conditional request."""
+    """Add the headers. Return the response, or one with status 304 or 412 if a precondition fails."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
     if etag is None:

@@ -30,7 +30,7 @@ from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sources.columns.declaration import Declaration
 
-# A time in a query that is this close to now was computed when the query was built, such as midnight today.
+# A time this close to now, such as midnight today, was computed when the query was built.
 _NOW, _DAY = timedelta(minutes=10), timedelta(days=1)
 _PLAIN = (str, bytes, int, float, Decimal, date, timedelta, UUID, Enum, type(None))
 # Packages whose classes change only with the package's version, which is part of the digest.
@@ -164,7 +164,7 @@ def _stable_value(value: object) -> object:
 
 
 def _is_now(parameter: str) -> bool:
-    """Return whether a parameter is a computed time, such as now or today. It differs in each run."""
+    """Return whether a parameter is a computed time, such as now or today, which differs in each run."""
     try:
         moment = datetime.fromisoformat(parameter)
     except ValueError:
@@ -175,6 +175,6 @@ def _is_now(parameter: str) -> bool:
     zones = [moment.tzinfo] if moment.tzinfo else [timezone.utc, conf.zone]
     now = datetime.now(timezone.utc)
     if moment.time() == time.min:
-        # Allow one more day on both sides: an export can run past midnight with a query built before.
+        # Allow one more day on both sides: midnight can pass between building the query and this check.
         return any(abs(now.astimezone(zone).date() - moment.date()) <= _DAY for zone in zones)
     return any(abs(now - moment.replace(tzinfo=zone)) < _NOW for zone in zones)

@@ -96,7 +96,7 @@ def fingerprint(
     try:
         totals = rows.aggregate(newest=Max(lastmod), **aggregates)
     except UNREADABLE:
-        # Python cannot represent the newest time, such as infinity. The other results are still valid.
+        # Python may be unable to represent the newest time, such as infinity. The rest is still valid.
         totals = rows.aggregate(**aggregates)
     return Fingerprint(totals["rows"] or 0, _text(totals.get("newest")), int(totals["hash"] or 0) % HASHES)
 

@@ -17,8 +17,8 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 
 # Number of pairs of bounds compared in one query. SQLite limits the depth of an expression to 1,000.
 _PAIRS = 300
-# Types that all databases order as Python does. Times can be stored in a local zone, where an hour repeats
-# in autumn, and MariaDB compares UUIDs from their end.
+# Types that all databases order as Python does. Times are not among them: they can be stored in a local
+# zone, where an hour repeats in autumn. UUIDs are not, since MariaDB compares them from their end.
 _ORDERED_ALIKE = {int, Decimal, date}
 
 
@@ -127,7 +127,7 @@ def _postgresql(connection: Any, field: Any) -> Collation | None:
 def _mysql(connection: Any, field: Any) -> Collation | None:
     """Return a column's collation, with a placeholder converted to its character set.
 
-    A plain `%s` has the character set of the connection. This may not support the collation.
+    A plain `%s` has the character set of the connection, which may not support the collation.
     """
     sql = (
         "SELECT collation_name, character_set_name FROM information_schema.columns "

@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
     @property
     def keyed_items(self) -> Items:
-        """Keys of the items, and `errors` as the list for skipped items and fields."""
+        """Keys of the items, with `errors` as the list to which skipped items and fields are added."""
         return Items(self.keys, cast("list[ItemError]", self.errors))
 
     def part(self, positions: Sequence[int]) -> Rows:
@@ -173,7 +173,7 @@ class Declaration:
         return [part for code in languages for part in self._localized(code, positions_by_code[code], rows)]
 
     def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
-        """Return the localization of the items at these positions, without items that have no location.
+        """Return localizations in one language for items at these positions. Skip items without a location.
 
         With `item_language`, items in other languages only link to their location in this language.
         """
@@ -247,7 +247,7 @@ class Declaration:
             results = rows.keyed_items.each(hook, rows.items or (), "x_default")
         default = defaults[0] if defaults else None
         if len(defaults) == 2:
-            # With `item_language`, each item has a location in one of them.
+            # With `item_language`, each item has a location in one of the two.
             texts = zip(*(localization.texts() for localization in defaults), strict=True)
             default = defaults[0]._replace(locations=[first or second for first, second in texts])
         return [x_default_by_method(default, results, self.hosts, rows.keyed_items)]

@@ -111,7 +111,7 @@ class Members(NamedTuple):
         if self.computes_ends and until is None:
             start, last = self._outermost_key("", after), self._outermost_key("-", until)
         if self.computes_ends and type(start) is int and type(last) is int:
-            # Most tables have a few gaps.
+            # Allow for a few gaps between keys, which most tables have.
             length = max(total + total // 4, FEWEST)
             while start + length < last:
                 keys = self._keys_between(after, start + length, skip, most)

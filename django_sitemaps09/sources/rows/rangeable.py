@@ -44,7 +44,7 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     """Return the items as rows that can be read by ranges of keys, or `None` if that is not possible.
 
     A multi-valued join or a filter on a window can give other results within a range. In this case, the
-    rows of the model with a key in the queryset are read.
+    rows of the model with a key in the queryset are read. Raise `ImproperlyConfigured` for a broken filter.
     """
     if isinstance(items, QuerySet):
         problem = (

@@ -1,4 +1,4 @@
-"""How many rows are read at a time."""
+"""Choose how many rows are read at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django_sitemaps09.sources.columns.declaration import Declaration
 # Number of rows that are read to estimate the length of an entry.
 SAMPLE = 200
 # Rows in a slice. Longer slices are not faster: from 2,000 new objects on, Python 3.13 collects garbage.
-# This takes as much time as fewer queries save.
+# The collection takes as much time as fewer queries would save.
 SLICE = 1_500
 # Rows in a slice from a server, since a query's round trip takes longer than garbage collection.
 SERVER_SLICE = 3_000

@@ -46,7 +46,7 @@ def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[Resu
             failures += len(part) == 1
             if failures == _FAILURES:
                 raise
-            # The traceback of the error itself would keep the query alive.
+            # Keep only the text: the traceback of the error would keep the query alive.
             reason = reason_of(error)
         else:
             failures = 0
