@@ -175,6 +175,7 @@ def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser: Browser) -
         browser.press("\ue004")
         assert browser.run(focus) == ["INPUT", "url", "solid", 3]
         browser.press("/articles/s5/\ue007")
+        browser.wait_for("return document.readyState == 'complete' && location.search != ''")
         assert (
             browser.run("return document.querySelector('.sitemaps09 h2').textContent") == "In the sitemap"
         )

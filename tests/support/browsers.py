@@ -107,6 +107,12 @@ class Browser:
 
         ActionChains(self.driver).send_keys(keys).perform()
 
+    def wait_for(self, script: str) -> None:
+        """Wait until a script returns `True`, for example in a page that a key press requests."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        WebDriverWait(self.driver, 20).until(lambda driver: driver.execute_script(script))
+
     def log_in(self, address: str, client: Any) -> None:
         """Use the session of a test client on a site."""
         self.open(f"{address}/robots.txt")

@@ -63,7 +63,7 @@ import json, os
 from pathlib import Path
 from django_sitemaps09.export.engines import celery, queues
 celery._RETRIES["max_retries"] = 1
-queues._AGAIN = 0.5
+queues._WARNING_INTERVAL = 0.5
 class Hasty(celery.Celery):
     patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
     notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))

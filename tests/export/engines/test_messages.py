@@ -224,7 +224,7 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
     monkeypatch.setattr(queues, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        queues.answer(messages.sign(forging), "worker", is_redelivered=False)
+        queues.handle_message(messages.sign(forging), "worker", is_redelivered=False)
     finally:
         signal.signal(signal.SIGUSR1, before)
     folder = messages.Folder(forging)
