@@ -97,7 +97,7 @@ class Report:
     is true if an earlier run had been killed while publishing, and was finished first. `changes` counts the
     URLs that were added, removed and changed, if requested. `submission` is the result of submitting them,
     `None` if that was not requested or not possible. `memory` is the peak memory of this process in
-    bytes, `workers_memory` that of its largest ended child; `None` if unknown.
+    bytes, `workers_memory` that of its largest finished child; `None` if unknown.
     """
 
     sections: Sequence[SectionReport]

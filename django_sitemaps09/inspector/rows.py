@@ -131,7 +131,7 @@ def _live_rows(
     except _NO_ROWS:
         return
     except DataError:
-        # PostgreSQL has no text with this character.
+        # Text in PostgreSQL cannot contain the NUL character.
         if "%00" not in location:
             raise
         return

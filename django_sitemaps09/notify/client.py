@@ -59,11 +59,11 @@ class Client:
         self._pool.clear()
 
     def get(self, url: str) -> Response:
-        """Request a URL, repeatedly if necessary."""
+        """Request a URL, and retry after temporary failures."""
         return self._repeat(url, None)
 
     def post_json(self, url: str, body: bytes) -> Response:
-        """Send a JSON document, repeatedly if necessary."""
+        """Send a JSON document, and retry after temporary failures."""
         return self._repeat(url, body)
 
     def _repeat(self, url: str, body: bytes | None) -> Response:

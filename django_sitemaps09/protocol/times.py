@@ -55,7 +55,7 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
     if not content.isascii() or content.encode().translate(_TO_ZERO) != line.encode() * len(values):
         return None
     if zone and content.count(f"{zone}\n") != len(values):
-        # A value has another offset with the same number of digits.
+        # A value has an offset other than `zone`, with the same number of digits.
         return None
     if not _are_days(content, len(line)) or (times and not _are_times(content, len(line))):
         return None

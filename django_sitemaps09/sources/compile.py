@@ -210,7 +210,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
         and isinstance(source, CompiledSource)
         and source.declaration.has_languages_per_item
     ):
-        # Most items of a large site have only a few of its languages, so count entries of the first items.
+        # Most items have only a few of the site's languages, so count the entries of the first items.
         most = max(
             most, _in_tenths(source.limit * len(batch.keys) // max(1, sum(batch.counts())), source.limit)
         )

@@ -31,7 +31,7 @@ def describe(code: CodeType, line: int) -> str:
 
 
 def frames_of(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames of an exception with their lines, the innermost first."""
+    """Yield the frames of an exception with their line numbers, the innermost first."""
     frames = []
     while traceback is not None:
         frames.append((traceback.tb_frame, traceback.tb_lineno))

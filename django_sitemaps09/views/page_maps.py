@@ -147,7 +147,7 @@ def _live_map(
 def _first_map(
     section: str, source: QuerySource, published: Published | None, base: str, name: str
 ) -> LiveMap:
-    """Build a map that is not in the cache, or wait for it. Meanwhile, return the map of another export."""
+    """Build a map. If another request is building it, return the newest map, or wait if there is none."""
     stopwatch = Stopwatch(map_subject(section))
     # Keep the pages of the map from before this export: crawlers may have read its index.
     newest = live_map.read(live_map.newest_name(name))

@@ -147,7 +147,7 @@ def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
 
     Since keys contain the digest of the page, parts of different versions cannot be mixed.
     """
-    # A damaged size must not fill the memory of the process. Not all parts of such a page are found.
+    # A damaged size must not exhaust memory. The page then counts as missing, since parts are not found.
     size = min(size, protocol.MAX_BYTES)
     return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}
 

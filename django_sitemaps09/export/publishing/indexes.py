@@ -31,9 +31,9 @@ def _document(entries: Iterable[IndexEntry]) -> bytes:
 def assign(sections: Sections, previous: Sections, shrinking: Collection[str], url: str) -> Sections:
     """Return the sections with an index number for each page.
 
-    A published page keeps its index, a new page gets the first index with room. The transition indexes also
-    list the previous pages of `shrinking` sections, so room is kept for them. If the first index would be
-    empty, the next index replaces it, since crawlers know the first one.
+    A published page keeps its index, and a new page gets the first index with room. The transition indexes
+    also list the previous pages of `shrinking` sections, so room is kept for them. If the first index would
+    be empty, the next index replaces it, since crawlers know the first one.
     """
     counts: Counter[int] = Counter()
     bytes_: Counter[int] = Counter()
