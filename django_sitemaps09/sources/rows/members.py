@@ -83,7 +83,7 @@ class Members(NamedTuple):
         if self.original is None:
             return range_rows
         original = self.original
-        # PostgreSQL may hash a whole range in the subquery. Without a range, it plans for the first rows only.
+        # PostgreSQL may hash a range in the subquery. Without a range, it plans for the first rows only.
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
         if not (self.looks_beyond or is_long_range):
             original = self.key.filter_range(original, after, until)
