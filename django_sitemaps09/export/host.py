@@ -287,7 +287,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
 
 
 def _unannounced(documents: Collection[str], robots: Robots) -> list[str]:
-    """Return a list with a failure if there are several indexes that neither robots.txt nor an index lists."""
+    """Return a list with a failure if neither robots.txt nor an index lists the several indexes."""
     if len(documents) < 2 or robots.path is not None or conf.cascade:
         return []
     return [
