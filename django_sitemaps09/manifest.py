@@ -108,6 +108,10 @@ class Manifest:
     stylesheets: tuple[str, ...] = ()
     target: str = ""
 
+    def is_for(self, domain: str) -> bool:
+        """Return whether the locations are on a host. Without host folders, they can be on another one."""
+        return self.base.partition("://")[2] == domain
+
     def root(self) -> bytes:
         """Return the root document with the names of all section files."""
         document = {

@@ -21,7 +21,7 @@ _MAX_FILE_BYTES = 10_000_000
 
 
 def last_report(*, directory: Path | str | None = None, base_url: str | None = None) -> AuditReport | None:
-    """Return the report of the last audit, or `None` if there is none or it cannot be read.
+    """Return the report of the last audit; `None` if it is missing or cannot be read.
 
     `directory` is the folder of the export; the default is the target in the settings. With exports for
     several hosts, `base_url` selects the host.

@@ -195,7 +195,7 @@ def declared_value(value: Any, name: str, item: Any) -> Any:
 
 
 def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
-    """Return the location of an item in a language, from a dict `location`; `None` if there is none."""
+    """Return the location of an item in a language, from a dict `location`; `None` without a location."""
     value, names = location_in(location, code)
     parts = hook_expressions("location", value)
     values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]

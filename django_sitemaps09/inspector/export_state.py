@@ -26,7 +26,7 @@ class ExportState:
     def from_base(cls, base: Base) -> ExportState:
         """Return the export of a host. An export for another host is ignored."""
         export = published_export(base)
-        if export.root is not None and export.root.base.partition("://")[2] != base.domain:
+        if export.root is not None and not export.root.is_for(base.domain):
             export = PublishedExport(None if export.status is None else ExportStatus(export.status.target))
         return cls(*export)
 

@@ -92,7 +92,7 @@ class Ledger:
             return None
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
-        """Record the endpoints that still need a message. If there are none, remove the message."""
+        """Record the endpoints that still need a message. Without endpoints, remove the message."""
         remaining = tuple(endpoints)
         if remaining:
             self._write(name, message._replace(endpoints=remaining))

@@ -70,8 +70,7 @@ def current_export(base: Base) -> Export | None:
     if cached_value is not None:
         return cached_value[0]
     export = _find_export((stores.host_folder(base), ""))
-    if export is not None and export.root.base.partition("://")[2] != base.domain:
-        # An export without host folders, for another host.
+    if export is not None and not export.root.is_for(base.domain):
         export = None
     _exports.set(key, (export,))
     return export

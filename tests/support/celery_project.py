@@ -36,6 +36,16 @@ BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITM
 one_crew = pytest.mark.parametrize("crew", ["redis"], indirect=True)
 #: An address where no server listens.
 NOWHERE = "redis://127.0.0.1:1/0"
+# A worker reads its standard input, and ends with its processes when the tests close it.
+END_WITH_THE_TESTS = """
+import os, signal
+from threading import Thread
+def end_with_the_tests():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+if "SITEMAPS09_TESTS_WORKER" in os.environ:
+    Thread(target=end_with_the_tests, daemon=True).start()
+"""
 PROJECT = {
     "__init__.py": "from shop.queue import app\n",
     "settings.py": SETTINGS
@@ -45,15 +55,9 @@ django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", djang
 LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
 globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
 """,
-    "queue.py": """
-import os, signal
-from threading import Thread
+    "queue.py": END_WITH_THE_TESTS
+    + """
 from celery import Celery
-def end_with_the_tests():
-    os.read(0, 1)
-    os.killpg(0, signal.SIGKILL)
-if "SITEMAPS09_TESTS_WORKER" in os.environ:
-    Thread(target=end_with_the_tests, daemon=True).start()
 app = Celery("shop")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -13,20 +13,12 @@ from typing import Any
 import pytest
 
 from tests.support import services
-from tests.support.celery_project import BROKERS, NOWHERE, PROJECT, Site, end, require
+from tests.support.celery_project import BROKERS, END_WITH_THE_TESTS, NOWHERE, PROJECT, Site, end, require
 from tests.support.waiting import DEADLINE
 
 DATABASE = "django_tasks_db.DatabaseBackend"
 FILES = {
-    "__init__.py": """
-import os, signal
-from threading import Thread
-def end_with_the_tests():
-    os.read(0, 1)
-    os.killpg(0, signal.SIGKILL)
-if "SITEMAPS09_TESTS_WORKER" in os.environ:
-    Thread(target=end_with_the_tests, daemon=True).start()
-""",
+    "__init__.py": END_WITH_THE_TESTS,
     "settings.py": PROJECT["settings.py"]
     + """
 INSTALLED_APPS = [*INSTALLED_APPS, "django_tasks_db"]

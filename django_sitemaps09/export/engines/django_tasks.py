@@ -24,7 +24,7 @@ _IMMEDIATE: Any = import_module(f"{_PACKAGE}.backends.immediate").ImmediateBacke
 def route(*names: str) -> dict[str, str]:
     """Return the first of these names that is a backend, and the first that is one of its queues.
 
-    Raise `ImproperlyConfigured` if there is none.
+    Raise `ImproperlyConfigured` if the backend has no such queue.
     """
     alias = next((name for name in names if name in tasks.task_backends), None)
     if alias is None:
