@@ -1,0 +1,98 @@
+"""The entries of a section, each a location and a lastmod, as four readers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+from django.core.cache import cache
+from django.test import RequestFactory
+
+from django_sitemaps09 import views
+from django_sitemaps09.export import export
+from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.views import compat
+from tests.support.published import SPACE, pages, plain, quick_folder
+from tests.support.shelves import BASE
+
+#: The path of each entry and its lastmod.
+Entries = list[tuple[str, str | None]]
+#: The entries of each page, with the lastmod of the page in the index.
+Pages = list[tuple[str | None, Entries]]
+
+
+def entries(document: bytes) -> Entries:
+    root = ElementTree.fromstring(document)  # noqa: S314 our own output
+    return [
+        (str(entry.findtext(f"{SPACE}loc")).removeprefix(str(BASE)), entry.findtext(f"{SPACE}lastmod"))
+        for entry in root
+    ]
+
+
+def native_pages(section: Any) -> Pages:
+    cache.clear()
+    request, declared = RequestFactory().get("/sitemap.xml"), {"s": section}
+    found = []
+    for path, lastmod in entries(views.sitemap_index(request, sitemaps=declared).content):
+        number = path.rpartition("-")[2].partition(".")[0]
+        document = views.page(request, section="s", page=number, sitemaps=declared).content
+        found.append((lastmod, entries(document)))
+    return found
+
+
+def exported_pages(section: Any, *, again: bool = False) -> Pages:
+    """Export a section. With `again`, a second run must write nothing."""
+    declared: Any = {"s": section}
+    with quick_folder() as folder:
+        report = export(sitemaps=declared, output=folder)
+        assert not report.failures
+        assert not report.sections[0].errors, [*report.sections[0].errors][:1]
+        if not (folder / "sitemap.xml").exists():
+            return []
+        lastmods = [lastmod for _, lastmod in entries((folder / "sitemap.xml").read_bytes())]
+        documents = [plain((folder / name).read_bytes(), compressed=False) for name in pages(folder)]
+        if again:
+            assert not export(sitemaps=declared, output=folder, changed_only=True).written
+    return list(zip(lastmods, map(entries, documents), strict=True))
+
+
+def native(section: Any) -> Entries:
+    return [entry for _, page in native_pages(section) for entry in page]
+
+
+def exported(section: Any) -> Entries:
+    return [entry for _, page in exported_pages(section) for entry in page]
+
+
+def compatible(section: Any) -> Entries:
+    """The pages of the compatibility views."""
+    found: Entries = []
+    for number in _numbers(section):
+        response = compat.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
+        found += entries(response.render().content)
+    return found
+
+
+def urls(section: Any) -> Entries:
+    """The entries of `get_urls()`."""
+    site: Any = SimpleNamespace(domain=BASE.domain, name=BASE.domain)
+    sitemap = section() if isinstance(section, type) else section
+    return [
+        (url["location"].removeprefix(str(BASE)), lastmod_text(url["lastmod"]))
+        for number in _numbers(section)
+        for url in sitemap.get_urls(page=number, site=site, protocol=BASE.scheme)
+    ]
+
+
+def _numbers(section: Any) -> range:
+    return range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1)
+
+
+WAYS: dict[str, Callable[[Any], Entries]] = {
+    "native": native,
+    "exported": exported,
+    "compatible": compatible,
+    "get_urls": urls,
+}
