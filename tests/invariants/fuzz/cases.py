@@ -67,7 +67,7 @@ class Case:
     @property
     def source(self) -> str:
         """The class as code that a test can contain."""
-        is_model_sitemap = self.form == "queryset" or "get_queryset" in self.form
+        is_model_sitemap = "items" not in self.form or self.key != "pk"
         lines = [f"class Fuzzed({'ModelSitemap' if is_model_sitemap else 'Sitemap'}):"]
         lines += [f"    limit = {self.limit}"]
         lines += [f"    key = {self.key!r}"] if self.key != "pk" else []
@@ -83,9 +83,9 @@ class Case:
             lines += [f"        return reverse('word', args=['-'.join(map(str, [{parts}]))])"]
         else:
             values = [*map(repr, self.named), *map(str, self.located)]
-            texts = [f", Value('-'), Coalesce(Cast({value}, CharField()), Value('None'))" for value in values]
-            word = f"Concat('slug', Value('-'), Value({self.odd!r}){''.join(texts)})"
-            lines += [f"    location = Route('word', word={word})"]
+            texts = [f"Coalesce(Cast({value}, CharField()), Value('None'))" for value in values]
+            word = ", Value('-'), ".join(["'slug'", f"Value({self.odd!r})", *texts])
+            lines += [f"    location = Route('word', word=Concat({word}))"]
         if self.lastmod is None:
             lines += ["    def lastmod(self, item):", f"        return {self._item(self.dated)}"]
         elif self.lastmod is not NONE:
@@ -190,7 +190,7 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
         made,
         rng.choice(["at", *times]),
         key=rng.choice(["pk", "pk", "pk", "number", "serial"]),
-        limit=rng.choice([2, 3, 4, 5]),
+        limit=rng.choice([2, 3, 4, 5, 5]),
         odd=rng.choice(ODD),
     )
 
@@ -230,7 +230,10 @@ def _row(case: Case, item: Any, values: Mapping[Aggregate, Callable[[str], set[A
     fact = case.facts[slug.lower()]
     own = tuple(get(name) for name in case.named)
     located = product(*(values[aggregate](fact.slug) for aggregate in case.located))
-    words = ["-".join(map(str, [slug if case.by_method else fact.slug, case.odd, *own, *parts])) for parts in located]
+    words = [
+        "-".join(map(str, [slug if case.by_method else fact.slug, case.odd, *own, *parts]))
+        for parts in located
+    ]
     lastmods: set[Any]
     if case.lastmod is None:
         lastmods = {text(get(case.dated))}
@@ -279,7 +282,9 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
                 joined.setdefault(slug, set()).add(naive(_get(case, item, "value")))
     repeats = len({_get(case, item, "slug") for item in rows.all()}) < len(rows.all())
     is_plain = not (new or case.change or has_window_function(query) or repeats)
-    return lambda slug: joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
+    return lambda slug: (
+        joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
+    )
 
 
 def naive(value: Any) -> Any:

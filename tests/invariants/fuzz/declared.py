@@ -161,9 +161,7 @@ RELATED: dict[str, Callable[[Fact], date | None]] = {
 AROUND: dict[str, Callable[..., date | None]] = {
     "{0}": lambda fact, first: first,
     "Coalesce({0}, 'at', old())": lambda fact, first: first or fact.at or OLD,
-    "Case(When(flag=True, then={0}), default=F('at'))": lambda fact, first: (
-        first if fact.flag else fact.at
-    ),
+    "Case(When(flag=True, then={0}), default=F('at'))": lambda fact, first: first if fact.flag else fact.at,
     "Coalesce({0}, {1})": lambda fact, first, second: first or second,
     "Greatest(Coalesce({0}, old()), Coalesce({1}, old()))": lambda fact, first, second: max(
         first or OLD, second or OLD

@@ -14,7 +14,7 @@ from django.conf import settings
 from tests.invariants.fuzz import models
 
 UTC = timezone.utc
-ROWS = 14
+ROWS = 12
 #: A model for each kind of key, with the function that converts a number to a key.
 KINDS: dict[str, tuple[type[models.Thing], Any]] = {
     # With growing gaps, and several below 0.

@@ -130,7 +130,12 @@ def _aggregated(rng: Rng, chain: Chain) -> Chain:
         made = a_number(rng)
         chain = _numbered(chain, method, "n", str(made), "numbers")
         name, least = chain.numbers[-1], rng.choice([0, 1, 1, 2, 2, 3])
-        conditions = [f"{name}={least}", f"{name}__gte={least}", f"{name}__gt={least}", f"{name}__lt={least}"]
+        conditions = [
+            f"{name}={least}",
+            f"{name}__gte={least}",
+            f"{name}__gt={least}",
+            f"{name}__lt={least}",
+        ]
     else:
         chain = _numbered(chain, method, "m", str(a_time(rng)), "times")
         conditions = [f"{chain.times[-1]}__isnull=False"]
@@ -195,7 +200,13 @@ def _extra(rng: Rng, chain: Chain) -> Chain:
 
 def _ordered(rng: Rng, chain: Chain) -> Chain:
     named = [*chain.numbers, *chain.times, *chain.texts]
-    orders = ["'-slug'", "'flag'", "'group__name', 'slug'", "'-group__name'", "F('weight').desc(nulls_last=True)"]
+    orders = [
+        "'-slug'",
+        "'flag'",
+        "'group__name', 'slug'",
+        "'-group__name'",
+        "F('weight').desc(nulls_last=True)",
+    ]
     if chain.is_related:
         orders += [
             "'-notes__at'",
@@ -212,7 +223,12 @@ def _ordered(rng: Rng, chain: Chain) -> Chain:
 
 
 def _shown(rng: Rng, chain: Chain) -> Chain:
-    steps = [".distinct()"] * 3 + [".reverse()", ".select_related('group')", ".only('slug')", ".defer('day')"]
+    steps = [".distinct()"] * 3 + [
+        ".reverse()",
+        ".select_related('group')",
+        ".only('slug')",
+        ".defer('day')",
+    ]
     if chain.is_related:
         steps.append(".prefetch_related('notes')")
     return chain.then(rng.choice(steps))
