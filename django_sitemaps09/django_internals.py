@@ -32,7 +32,7 @@ from django.utils.functional import Promise
 
 
 def is_fetched(items: QuerySet[Any]) -> bool:
-    """Return whether a queryset has cached its rows. A new query would read the same rows again."""
+    """Return whether a queryset has cached its rows. The project may have changed these objects."""
     return items._result_cache is not None
 
 
@@ -151,6 +151,19 @@ def to_many_aliases(query: Query) -> set[str]:
         ):
             aliases.add(name)
     return {name for name in aliases if used[name]}
+
+
+def to_many_joins(query: Query, columns: Iterable[Col] | None = None) -> frozenset[str]:
+    """Return the aliases of the to-many joins that lead to columns, by default to all tables in use."""
+    tables, used = query.alias_map, query.alias_refcount
+    aliases = [name for name in tables if used[name]] if columns is None else [c.alias for c in columns]
+    joins = set()
+    for name in aliases:
+        while name not in joins and isinstance(table := tables.get(name), Join):
+            if not _is_to_one(table.join_field):
+                joins.add(name)
+            name = table.parent_alias
+    return frozenset(joins)
 
 
 def _is_to_one(relation: Any) -> bool:

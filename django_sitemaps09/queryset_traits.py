@@ -9,8 +9,8 @@ from sys import maxsize
 from traceback import clear_frames
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet, FieldError, FullResultSet, ImproperlyConfigured
-from django.db import connections
+from django.core.exceptions import EmptyResultSet, FullResultSet, ValidationError
+from django.db import DataError, connections
 from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
@@ -47,6 +47,9 @@ HIDES_COLUMNS = (
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
+#: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
+#: 2020-02-30. Django raises `AttributeError` for a time in SQLite that it cannot parse.
+UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
 #: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
 #: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
@@ -119,14 +122,18 @@ def count_rows(items: QuerySet[Any]) -> int:
     if query.combinator and query.is_sliced:
         return len(items)
     if not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields):
-        try:
-            ordered_query, columns = order_columns(items)
-        except (EmptyResultSet, FullResultSet):
-            return items.count()
-        many_aliases = to_many_aliases(ordered_query)
-        if many_aliases and any(column.alias in many_aliases for column in columns):
-            return items[:maxsize].count()
+        return items[:maxsize].count() if order_repeats_rows(items) else items.count()
     return items.count()
+
+
+def order_repeats_rows(items: QuerySet[Any]) -> bool:
+    """Return whether the order follows a multi-valued relation, so it repeats rows or divides groups."""
+    try:
+        ordered_query, columns = order_columns(items)
+    except (EmptyResultSet, FullResultSet):
+        return False
+    many_aliases = to_many_aliases(ordered_query)
+    return bool(many_aliases) and any(column.alias in many_aliases for column in columns)
 
 
 def key_names(model: type[Model]) -> list[str]:
@@ -162,28 +169,21 @@ def _has_key_ranges(items: QuerySet[Any]) -> bool:
 
 
 def can_reorder(items: Any) -> bool:
-    """Return whether items are rows of a model whose order can be replaced by the primary key."""
+    """Return whether items are rows of a model whose order can be replaced by the primary key.
+
+    Rows that the project has fetched can have changed, so they are not read again.
+    """
     if not isinstance(items, QuerySet):
         return False
     query = items.query
     return (
         # Another iterable class may skip rows, so a short chunk would not mean the end.
         gives_instances(items, plainly=True)
+        and not is_fetched(items)
         and not query.is_sliced
         and not query.combinator
         and not query.distinct_fields
     )
-
-
-def declares_window_function(expressions: Any, items: QuerySet[Any]) -> bool:
-    """Return whether an expression has a window function. Its result would change in a range of rows."""
-    if not expressions:
-        return False
-    try:
-        annotations = items.annotate(**expressions).query.annotations
-    except FieldError as error:
-        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
-    return any(annotations[name].contains_over_clause for name in expressions)
 
 
 def has_window_function(query: Query) -> bool:
@@ -202,15 +202,6 @@ def repeats_rows(query: Query) -> bool:
         return bool(many_aliases)
     # GROUP BY also contains the columns in a condition with an aggregate.
     return any(column.alias in many_aliases for column in group_columns(query))
-
-
-def groups_rows(rows: QuerySet[Any], expressions: Any) -> bool:
-    """Return whether an aggregate in the expressions makes each row unique, even with joins."""
-    try:
-        query = rows.annotate(**expressions).query
-    except FieldError:
-        return False
-    return bool(query.group_by) and not has_window_function(query) and not repeats_rows(query)
 
 
 def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, connection, connections
-from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models import Case, Count, F, Max, Q, QuerySet, When
 from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
 from django.http import HttpResponse
@@ -142,6 +142,14 @@ def test_having_conditions(articles: QuerySet[Article]) -> None:
 def test_to_many_aliases(articles: QuerySet[Article]) -> None:
     assert internals.to_many_aliases(articles.filter(category__slug="c").query) == set()
     assert internals.to_many_aliases(articles.filter(comments__pk__gt=0).query) == {"tests_comment"}
+
+
+def test_to_many_joins(articles: QuerySet[Article]) -> None:
+    query = articles.annotate(x=Max("comments__article__category__slug"), n=Count("tags")).query
+    joins = [internals.to_many_joins(query, internals.columns_in([query.annotations[n]])) for n in "xn"]
+    assert joins == [{"tests_comment"}, {"tests_article_tags"}]
+    assert internals.to_many_joins(query) == {"tests_comment", "tests_article_tags"}
+    assert internals.to_many_joins(articles.filter(category__slug="c").query) == frozenset()
 
 
 def test_group_columns(articles: QuerySet[Article]) -> None:

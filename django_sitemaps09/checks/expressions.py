@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage
-from django.core.exceptions import FieldError
+from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import (
     CharField,
     DateField,
@@ -19,9 +19,15 @@ from django.db.models import (
 )
 from django.db.models.query import RawQuerySet
 
-from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import data, name_of
-from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
+from django_sitemaps09.hooks.expressions import (
+    FIELDS,
+    NEEDS_ANNOTATIONS,
+    add_columns,
+    alias,
+    hook_expressions,
+)
 from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
 
 
@@ -32,7 +38,6 @@ class _Kind(NamedTuple):
     hint: str
 
 
-_ALIAS = "_sitemaps09_check_{}"
 #: The types of columns that are valid for each optional element.
 _KINDS = {
     "lastmod": _Kind(
@@ -61,10 +66,11 @@ _KINDS = {
 
 def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
     """Check the columns, joins and types of hooks that are declared as a `Route` or an expression."""
+    declared: dict[str, Any] = {}
     for name in (*FIELDS, "item_language"):
         value = data(subject, name)
         parts = hook_expressions(name, value)
-        annotations = {_ALIAS.format(i): part for i, part in enumerate(parts)}
+        annotations = {alias(name, i): part for i, part in enumerate(parts)}
         if not annotations:
             continue
         try:
@@ -79,7 +85,13 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
             text = f"{name_of(subject)}.{name} follows a multi-valued relation, which would repeat items."
             yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
         elif name in _KINDS:
-            yield from _check_type(subject, name, annotated_rows.query.annotations[_ALIAS.format(0)])
+            yield from _check_type(subject, name, annotated_rows.query.annotations[alias(name)])
+        declared |= annotations
+    problem = declared and error_text(
+        ImproperlyConfigured, add_columns, _annotatable_rows(rows, declared), declared
+    )
+    if problem:
+        yield message("E066", f"{name_of(subject)}: {problem}", NEEDS_ANNOTATIONS[1])
 
 
 def _annotatable_rows(

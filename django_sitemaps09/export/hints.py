@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
+from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import HOOKS
 from django_sitemaps09.queryset_traits import can_reorder
@@ -37,8 +38,9 @@ _CALLS: dict[Step, str] = {
     "get_urls": "get_urls()",
 }
 _SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same output."
-# Kinds of items for which no expression can be declared.
-_UNION, _LIST, _OBJECTS = "a union", "a list of rows", "a list"
+# Kinds of items whose rows are not read as columns.
+_UNION, _LIST, _EVALUATED, _OBJECTS = "a union", "a list of rows", "an evaluated queryset", "a list"
+_IN_MEMORY = (_LIST, _EVALUATED, _OBJECTS)
 
 
 def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ def _time(cost: Cost, costs: Costs, items: int) -> str:
 def _min_share(step: Step, source: Source) -> float:
     """Return the smallest share of a section's time at which a step gets a hint."""
     kind = _kind(source)
-    if step == "positions" or (step == "items" and kind in (_LIST, _OBJECTS)):
+    if step == "positions" or (step == "items" and kind in _IN_MEMORY):
         return _SHARE_OF_READING
     # The step "items" reads no rows if items() returns a queryset. Only rows can have expressions.
     return _NEVER if step in ("items", *_WITHOUT_COLUMNS) or kind == _OBJECTS else _SHARE
@@ -98,6 +100,9 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     """Return why a step is slow, and what to do instead."""
     if step == "get_urls":
         return _get_urls_hint(_sitemap(source))
+    if step == "items" and _kind(source) == _EVALUATED:
+        problem = f"{type(_sitemap(source)).__qualname__}.items() evaluates its queryset"
+        return problem, "Test for rows by exists(), so that they are read by key ranges."
     if step == "items":
         return "items() returns a list", "If its items are rows, return the queryset instead."
     if step == "positions":
@@ -165,17 +170,16 @@ def _sitemap(source: Any) -> Any:
 
 
 def _has_columns(source: Source) -> bool:
-    return not isinstance(source, UrlsSource) and _kind(source) not in (_UNION, _LIST, _OBJECTS)
+    return not isinstance(source, UrlsSource) and _kind(source) not in (_UNION, *_IN_MEMORY)
 
 
 def _kind(source: Source) -> str:
     if not isinstance(source, PositionSource):
         return "a plain queryset"
     if not isinstance(source.items, QuerySet):
-        if source.declaration.expressions:
-            # Only model rows have expressions, and they are only a list if the queryset is a sliced union.
-            return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS
+    if is_fetched(source.items):
+        return _EVALUATED
     query = source.items.query
     if query.combinator:
         return _UNION

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db.models import Expression, Max, Model, QuerySet
+from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
+from django.db.models import Expression, Max, Model, OuterRef, QuerySet, Subquery
 
-from django_sitemaps09.django_internals import Col, gives_instances
-from django_sitemaps09.queryset_traits import has_window_function, pin_database
+from django_sitemaps09.django_internals import Col, columns_in, gives_instances, is_fetched, to_many_joins
+from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
 from django_sitemaps09.routes import Route, is_expression
 
+#: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
+NEEDS_ANNOTATIONS = (
+    "has an aggregate over a multi-valued relation that the queryset does not join, and needs annotations "
+    "of the queryset. A further join would change its rows or its other aggregates.",
+    "Annotate the queryset with the aggregate as a Subquery(), and declare F() with the name of this "
+    "annotation.",
+)
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
 
@@ -41,11 +49,7 @@ class LastmodExpression(Expression):
         return columns
 
     def get_db_converters(self, connection: Any) -> list[Any]:
-        # From Django 6.1 on, converters use the expression that is passed to them.
-        return [
-            lambda value, _, database, convert=convert: convert(value, self.expression, database)
-            for convert in self.expression.get_db_converters(connection)
-        ]
+        return _converters(self.expression, connection)
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> Any:
         return compiler.compile(self.expression)
@@ -60,6 +64,15 @@ class LastmodExpression(Expression):
         ):
             return sql, parameters
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
+
+
+def _converters(expression: Any, connection: Any) -> list[Any]:
+    """Return the converters of an expression, for another expression with the same values."""
+    # From Django 6.1 on, converters use the expression that is passed to them.
+    return [
+        lambda value, _, database, convert=convert: convert(value, expression, database)
+        for convert in expression.get_db_converters(connection)
+    ]
 
 
 class Newest(Max):
@@ -146,8 +159,61 @@ def is_missing(value: object) -> bool:
     return value is None or value == ""
 
 
+def add_columns(
+    rows: QuerySet[Any], expressions: Mapping[str, Any], *, is_selected: bool = True
+) -> QuerySet[Any]:
+    """Return rows annotated with declared expressions. The rows and their other annotations do not change.
+
+    An aggregate covers the rows that the queryset joins. If it needs a further multi-valued join, which
+    would repeat rows for other aggregates, it becomes a subquery over all related rows. Raise
+    `ImproperlyConfigured` if that subquery would need annotations of the queryset.
+    """
+    annotate: Any = rows.annotate if is_selected else rows.alias
+    annotated_rows: QuerySet[Any] = annotate(**expressions)
+    query = annotated_rows.query
+    joins = {
+        name: to_many_joins(query, columns_in([query.annotations[name]]))
+        for name in expressions
+        if query.annotations[name].contains_aggregate
+    }
+    own_joins = to_many_joins(rows.query) if joins else frozenset()
+    is_alone = rows.query.group_by is None and len({*joins.values()}) == 1
+    subqueries = {
+        name: _related_aggregate(rows, name, expressions[name])
+        for name, names in joins.items()
+        if not (names <= own_joins or (is_alone and own_joins <= names))
+    }
+    return annotate(**{**expressions, **subqueries}) if subqueries else annotated_rows
+
+
+class _RelatedAggregate(Subquery):
+    """Aggregate over all rows that are related to a row. The converters of the aggregate convert it."""
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        [expression] = self.query.annotation_select.values()
+        return _converters(expression, connection)
+
+
+def _related_aggregate(rows: QuerySet[Any], name: str, expression: Any) -> _RelatedAggregate:
+    keys = [field.attname for field in rows.model._meta.pk_fields]
+    row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
+    try:
+        # Without an order, GROUP BY has only the key.
+        values = row.order_by().values(*keys).annotate(**{name: expression}).values(name)
+    except FieldError as error:
+        hook = re.sub(r"^_sitemaps09_|_[0-9]+$", "", name)
+        raise ImproperlyConfigured(
+            f"{rows.model._meta.label}: the declared `{hook}` {' '.join(NEEDS_ANNOTATIONS)}"
+        ) from error
+    return _RelatedAggregate(values)
+
+
 def annotate(sitemap: object, items: Any) -> Any:
-    """Return items annotated with the declared expressions, or unchanged if Django cannot annotate them."""
+    """Return items with the values of the declared expressions, if Django can annotate these items.
+
+    Rows that the project has fetched stay the same objects. For all other items, `load_columns` reads the
+    values.
+    """
     expressions = declared_expressions(sitemap)
     if not expressions:
         return items
@@ -158,32 +224,50 @@ def annotate(sitemap: object, items: Any) -> Any:
         )
     items = pin_database(items)
     # Django cannot annotate a union.
-    if items.query.combinator or separate_rows(items, expressions) is not None:
+    if items.query.combinator or _is_read_apart(items, expressions):
         return items
-    return items.annotate(**expressions)
+    if is_fetched(items):
+        _add_to_fetched(items, expressions)
+        return items
+    return add_columns(items, expressions)
 
 
-def separate_rows(items: Any, expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
-    """Return all rows of the model with the expressions, for items that cannot be annotated.
+def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
+    """Return whether the expressions are read for all rows of the model, instead of annotating the items.
 
-    Django cannot annotate unions and `distinct(fields)`, and an expression can change the rows of a slice.
-    With a filter on a window, an aggregate needs all related rows. Return `None` for other items, and for
-    expressions that depend on the items through an annotation or a window.
+    Django cannot annotate `distinct(fields)`, and an expression can change the rows of a slice. With a
+    filter on a window, an aggregate needs all related rows. Return `False` if the expressions depend on the
+    items through an annotation or a window.
     """
-    query = items.query if expressions and isinstance(items, QuerySet) else None
-    if query is None or not gives_instances(items):
-        return None
-    cannot_annotate = query.combinator or query.is_sliced or query.distinct_fields
-    if not (cannot_annotate or has_window_function(query)):
-        return None
+    query = items.query
+    is_limited = bool(query.is_sliced or query.distinct_fields)
+    if not gives_instances(items) or not (is_limited or has_window_function(query)):
+        return False
     try:
-        rows: QuerySet[Any] = QuerySet(items.model, using=items.db).annotate(**expressions)
+        rows = add_columns(QuerySet(items.model, using=items.db), expressions)
     except FieldError:
-        return None
-    annotations = [rows.query.annotations[name] for name in expressions]
-    is_separate = cannot_annotate or any(expression.contains_aggregate for expression in annotations)
-    has_window = any(expression.contains_over_clause for expression in annotations)
-    return rows if is_separate and not has_window else None
+        return False
+    columns = [rows.query.annotations[name] for name in expressions]
+    has_window = any(column.contains_over_clause for column in columns)
+    return not has_window and (is_limited or any(column.contains_aggregate for column in columns))
+
+
+def _add_to_fetched(items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
+    """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
+
+    Dicts of `values()` need the primary key.
+    """
+    key = items.model._meta.pk.attname
+    rows = add_columns(items.all(), expressions).values_list("pk", *expressions)
+    try:
+        values = {pk: columns for pk, *columns in rows}
+    except UNREADABLE:
+        # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
+        return
+    for item in items:
+        pk = item.get(key, item.get("pk")) if isinstance(item, dict) else getattr(item, "pk", None)
+        columns = dict(zip(expressions, values.get(pk, ()), strict=False))
+        (item if isinstance(item, dict) else vars(item)).update(columns)
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
@@ -205,37 +289,46 @@ def localized_location(location: Mapping[str, Any], code: str | None, item: Any)
 
 
 def column(expression: Any, name: str, item: Any) -> Any:
-    """Return the value of an expression for a row, from its annotation or else from another query.
-
-    Rows lack the annotation if the project paginates `items()` itself, or if `separate_rows` returns rows.
-    """
-    if isinstance(item, dict):
+    """Return the value of an expression for a row, from its annotation or else from another query."""
+    if isinstance(item, dict) and name in item:
         return item[name]
-    if not isinstance(item, Model):
-        raise ImproperlyConfigured(
-            f"Query expressions need model instances, not {type(item).__name__} objects. Return "
-            "instances from items(), or define the hooks as methods that take the item."
-        )
     if not hasattr(item, name):
-        setattr(item, name, _rows_with(expression, name, item).get(pk=item.pk)[1])
+        # Rows lack the annotation if the project paginates `items()` itself.
+        expression = LastmodExpression(expression) if name == alias("lastmod") else expression
+        if not load_columns({name: expression}, [item]):
+            raise ObjectDoesNotExist(f"{type(item).__name__} {item.pk!r} has been deleted.")
     return getattr(item, name)
 
 
-def column_values(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
-    """Return the values of an expression for several rows. One query reads all missing annotations."""
-    missing_items = [item for item in items if isinstance(item, Model) and not hasattr(item, name)]
-    if missing_items:
-        first = missing_items[0]
-        rows = _rows_with(expression, name, first).filter(pk__in=[item.pk for item in missing_items])
-        values = dict(rows)
-        for item in missing_items:
-            if type(item) is type(first) and item._state.db == first._state.db and item.pk in values:
-                setattr(item, name, values[item.pk])
-    return [column(expression, name, item) for item in items]
+def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequence[int]:
+    """Read the values of the expressions that rows lack, with one query for the rows of a model.
 
-
-def _rows_with(expression: Any, name: str, item: Model) -> QuerySet[Any, Any]:
-    rows: Any = type(item)._base_manager.using(item._state.db)
-    column_expression = LastmodExpression(expression) if name == alias("lastmod") else expression
-    pairs: QuerySet[Any, Any] = rows.annotate(**{name: column_expression}).values_list("pk", name)
-    return pairs
+    Return the positions of the items, without those whose rows have been deleted.
+    """
+    names = [*expressions]
+    lacking = [
+        item
+        for item in items
+        if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
+    ]
+    rows_by_model: dict[Any, list[Any]] = {}
+    for item in lacking:
+        if not isinstance(item, Model):
+            raise ImproperlyConfigured(
+                f"Query expressions need model instances, not {type(item).__name__} objects. Return "
+                "instances, or values() with the primary key, from items(), or define the hooks as methods "
+                "that take the item."
+            )
+        rows_by_model.setdefault((type(item), item._state.db), []).append(item)
+    deleted = set()
+    for (model, using), instances in rows_by_model.items():
+        rows = add_columns(QuerySet(model, using=using), expressions).filter(
+            pk__in=[item.pk for item in instances]
+        )
+        values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
+        for item in instances:
+            if item.pk in values:
+                vars(item).update(zip(names, values[item.pk], strict=True))
+            else:
+                deleted.add(id(item))
+    return [place for place, item in enumerate(items) if id(item) not in deleted]

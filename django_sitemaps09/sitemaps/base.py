@@ -18,6 +18,7 @@ from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
+from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.expressions import (
     ITEM_LANGUAGE,
@@ -25,9 +26,9 @@ from django_sitemaps09.hooks.expressions import (
     alias,
     annotate,
     column,
-    column_values,
     declared_expressions,
     declared_value,
+    load_columns,
     localized_location,
 )
 from django_sitemaps09.hooks.links import spelling
@@ -166,9 +167,14 @@ class Sitemap(_Base[ItemT]):
                 return None
         rows, name = annotate(self, self.items()), alias("lastmod")
         query = rows.query
-        if query.is_sliced or query.distinct_fields or name not in query.annotations:
-            parts = [column_values(hook, name, chunk) for chunk in chunks(rows, AT_A_TIME)]
-            lastmods = [value for part in parts for value in part]
+        is_limited = query.is_sliced or query.distinct_fields
+        if is_fetched(rows) or is_limited or name not in query.annotations:
+            expressions = {name: declared_expressions(self)[name]}
+            lastmods = [
+                column(hook, name, chunk[place])
+                for chunk in chunks(rows, AT_A_TIME)
+                for place in load_columns(expressions, chunk)
+            ]
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
         if has_window_function(query):
@@ -189,8 +195,8 @@ class Sitemap(_Base[ItemT]):
         if not isinstance(items, QuerySet):
             return Paginator(items, self.limit)
         paginator = _Paginator(items, self.limit)
-        can_drop_columns = declared_expressions(self) and not repeats_rows(items.query)
-        paginator.counted_items = pin_database(self.items(), items.db) if can_drop_columns else items
+        has_columns = declared_expressions(self) and not (is_fetched(items) or repeats_rows(items.query))
+        paginator.counted_items = pin_database(self.items(), items.db) if has_columns else items
         return paginator
 
     def get_languages_for_item(self, item: ItemT) -> Sequence[str]:

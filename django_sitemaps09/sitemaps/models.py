@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
+from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.queryset_traits import can_reorder, identifying_columns, key_names, repeats_rows
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
 from django_sitemaps09.sitemaps.sites import find_site
@@ -60,7 +61,9 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         query = rows.query if isinstance(rows, QuerySet) else None
-        if query is None or rows.ordered or query.is_sliced or query.combinator or query.distinct_fields:
+        if query is None or is_fetched(rows) or rows.ordered:
+            return rows
+        if query.is_sliced or query.combinator or query.distinct_fields:
             return rows
         if not can_reorder(rows) and (query.distinct or query.group_by is not None):
             # Do not order `values()` by the key: DISTINCT and GROUP BY would include it and add rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django_sitemaps09.queryset_traits import UNREADABLE
 from django_sitemaps09.sources.changes.declaration_digests import digest
 from django_sitemaps09.sources.compile import (
     Source,
@@ -19,7 +20,6 @@ from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide, live_number
 from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 from django_sitemaps09.sources.single_rows import FoundRow, find_rows, page_index, row_batch
 from django_sitemaps09.sources.sites import HostSite, site_for
 

@@ -12,14 +12,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import gives_instances, reorder
+from django_sitemaps09.django_internals import gives_instances, is_fetched, reorder
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.expressions import annotate, column, separate_rows
+from django_sitemaps09.hooks.expressions import annotate, column, load_columns
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
+    UNREADABLE,
     can_reorder,
     count_rows,
     identifying_columns,
+    order_repeats_rows,
     pin_database,
     repeats_rows,
     stream_items,
@@ -30,7 +32,7 @@ from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.compiled import CompiledSource
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows.slice_size import SAMPLE, SLICE, slice_size
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE, UnreadableRow, read_each
+from django_sitemaps09.sources.rows.unreadable import UnreadableRow, read_each
 from django_sitemaps09.sources.unranged import UnrangedSource
 
 
@@ -42,25 +44,21 @@ class PositionSource(UnrangedSource, CompiledSource):
     count: int
     declaration: Declaration
     limit: int
-    #: Rows with the expressions, if the items cannot be annotated; queried by primary key for each slice.
-    columns: QuerySet[Any] | None = None
 
     @classmethod
     def from_items(
         cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
     ) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
-        items = pin_database(items, using)
-        columns = separate_rows(items, declaration.expressions)
-        items = annotate(declaration.sitemap, items)
+        items = annotate(declaration.sitemap, pin_database(items, using))
         query = items.query if isinstance(items, QuerySet) else None
         # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
-            return cls(items, len(items), declaration, limit, columns)
-        if not isinstance(declaration.sitemap, NewsSitemap):
+            return cls(items, len(items), declaration, limit)
+        if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
             items = _in_total_order(items)
-        return cls(items, count_rows(items), declaration, limit, columns)
+        return cls(items, count_rows(items), declaration, limit)
 
     @property
     def declaration_digest(self) -> str:
@@ -101,7 +99,7 @@ class PositionSource(UnrangedSource, CompiledSource):
                         yield slice_rows
                         start += count
                 except UNREADABLE:
-                    if not isinstance(self.items, QuerySet) and self.columns is None:
+                    if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
                         raise
                 else:
                     return
@@ -126,21 +124,13 @@ class PositionSource(UnrangedSource, CompiledSource):
         return (slice_rows, len(slice_items)) if slice_items else None
 
     def _rows(self, items: list[Any], start: int) -> Rows:
-        keys = range(start + 1, start + 1 + len(items))
-        expressions = self.declaration.expressions
-        if self.columns is None:
-            columns = {
-                name: [column(expression, name, item) for item in items]
-                for name, expression in expressions.items()
-            }
-            return Rows(keys, items, columns)
-        rows = self.columns.filter(pk__in=[item.pk for item in items]) if items else self.columns.none()
-        columns_by_key = {key: values for key, *values in rows.values_list("pk", *expressions)}
-        # Missing rows were deleted since the items were read.
-        places = [place for place, item in enumerate(items) if item.pk in columns_by_key]
-        values = [columns_by_key[items[place].pk] for place in places]
-        value_columns = {name: [row[i] for row in values] for i, name in enumerate(expressions)}
-        return Rows([keys[place] for place in places], [items[place] for place in places], value_columns)
+        places = load_columns(self.declaration.expressions, items)
+        existing_items = [items[place] for place in places]
+        columns = {
+            name: [column(expression, name, item) for item in existing_items]
+            for name, expression in self.declaration.expressions.items()
+        }
+        return Rows([start + 1 + place for place in places], existing_items, columns)
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
@@ -156,7 +146,7 @@ def _in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     if not last or query.combinator or repeats_rows(query):
         # Only these columns distinguish rows of `values()`, or the same row with other annotations.
         last += identifying_columns(query)
-    if can_reorder(items):
+    if can_reorder(items) and not order_repeats_rows(items):
         return items.order_by(*last)
     ordering: Any = query.order_by
     if query.default_ordering and query.group_by is None:

@@ -16,11 +16,11 @@ from django_sitemaps09.conf import site_locale
 from django_sitemaps09.django_internals import compile_query, fetches_plainly
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.hooks.expressions import Newest, alias
+from django_sitemaps09.hooks.expressions import Newest, add_columns, alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future
-from django_sitemaps09.queryset_traits import repeats_rows
+from django_sitemaps09.queryset_traits import UNREADABLE, repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources import live_bounds
 from django_sitemaps09.sources.changes.declaration_digests import (
@@ -40,7 +40,6 @@ from django_sitemaps09.sources.rows.rangeable import RangedRows
 from django_sitemaps09.sources.rows.slice_size import SAMPLE, rows_at_a_time, slice_size
 from django_sitemaps09.sources.rows.slices import Slices
 from django_sitemaps09.sources.rows.times import TimeText
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class QuerySource(CompiledSource):
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
         key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
-        annotated_rows = rows.annotate(**declaration.expressions)
+        annotated_rows = add_columns(rows, declaration.expressions)
         if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(
                 f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} follows "

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import add_condition, remove_order
 from django_sitemaps09.entries import Batch
+from django_sitemaps09.hooks.expressions import add_columns
 from django_sitemaps09.pages import Key
 from django_sitemaps09.queryset_traits import group_by_key
 from django_sitemaps09.sources.queryset import QuerySource
@@ -49,8 +50,7 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundR
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
     rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
-    annotated_rows: QuerySet[Any] = rows.annotate(**source.declaration.expressions)
-    return annotated_rows
+    return add_columns(rows, source.declaration.expressions)
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:

@@ -18,7 +18,7 @@ from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, short_repr
 from django_sitemaps09.hooks import extensions as extension_columns
-from django_sitemaps09.hooks.expressions import alias, column_values
+from django_sitemaps09.hooks.expressions import alias, column, declared_expressions, load_columns
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
@@ -54,10 +54,12 @@ class SectionPage(NamedTuple):
     def batches(self) -> Iterator[Batch]:
         """Yield the entries as batches, then set `latest_lastmod` as Django's `Sitemap` does."""
         base = f"{self.sitemap.get_protocol(self.protocol)}://{self.sitemap.get_domain(self.site)}"
+        expressions = declared_expressions(self.sitemap)
         newest: Any = None
         are_dates = True
         with closing(chunks(self.items, AT_A_TIME)) as item_chunks:
             for chunk in item_chunks:
+                chunk = [chunk[place] for place in load_columns(expressions, chunk)]
                 items, values = _with_paths(chunk, self._values(chunk))
                 for lastmod in values["lastmod"]:
                     are_dates = are_dates and isinstance(lastmod, date)
@@ -165,20 +167,20 @@ def _declared_values(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
             for position, expression in enumerate(hook.expressions)
         ]
         route = hook.compiled()
-        column = route.compose(columns)
-        if column is not None:
-            return column.texts()
+        urls = route.compose(columns)
+        if urls is not None:
+            return urls.texts()
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
         return [route.url(row) for row in rows]
     return _column(hook, alias(name), items)
 
 
 def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
-    """Return the values of an expression for each item, from annotations if the items have them."""
+    """Return the values of an expression for each item."""
     try:
         return list(map(attrgetter(name), items))
     except AttributeError:
-        return column_values(expression, name, items)
+        return [column(expression, name, item) for item in items]
 
 
 def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:

@@ -26,6 +26,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place(*MEDIA, "xml"): 1,
         Place("docs/howto/media.md", "News", "python"): 1,
         Place("docs/howto/elements.md", "Elements of your own", "python"): 1,
+        Place("docs/howto/large-sites.md", "Keep a date of related rows as a column", "python"): 1,
         Place("docs/howto/hosts.md", "Rows that belong to a site", "python"): 1,
         Place("docs/howto/hosts.md", "Choose rows and locations by host", "python"): 1,
         Place("docs/howto/hosts.md", "Export for several hosts", "sh"): 1,

@@ -17,9 +17,15 @@ class Product(models.Model):
     published = models.BooleanField(default=True)
     updated_at = models.DateTimeField()
     price = models.DecimalField(max_digits=8, decimal_places=2, default=0)
+    reviewed_at = models.DateTimeField(null=True, editable=False)
 
     def get_absolute_url(self) -> str:
         return reverse("product-detail", kwargs={"category": self.category.slug, "slug": self.slug})
+
+
+class Review(models.Model):
+    product = models.ForeignKey(Product, on_delete=models.CASCADE, related_name="reviews")
+    created_at = models.DateTimeField()
 
 
 class Photo(models.Model):

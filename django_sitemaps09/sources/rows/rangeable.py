@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import copy_loading, remove_order
+from django_sitemaps09.django_internals import copy_loading, is_fetched, remove_order
+from django_sitemaps09.hooks.expressions import add_columns
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
     can_reorder,
-    declares_window_function,
-    groups_rows,
     has_window_function,
     hides_columns,
     lacks_group,
+    order_repeats_rows,
     repeats_rows,
 )
 from django_sitemaps09.sitemaps import ModelSitemap
@@ -46,28 +47,30 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     A multi-valued join or a filter on a window can give other results within a range. In this case, the
     rows of the model with a key in the queryset are read. Raise `ImproperlyConfigured` for a broken filter.
     """
-    if isinstance(items, QuerySet):
-        problem = (
-            LACKS_GROUP if lacks_group(items.query) else HIDES_COLUMNS if hides_columns(items) else None
-        )
-        if problem:
-            raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
-    if not can_reorder(items) or declares_window_function(declaration.expressions, items):
+    if not isinstance(items, QuerySet) or is_fetched(items):
+        return None
+    problem = LACKS_GROUP if lacks_group(items.query) else HIDES_COLUMNS if hides_columns(items) else None
+    if problem:
+        raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
+    if not can_reorder(items) or _declares_window_function(items, declaration.expressions):
         return None
     if not isinstance(declaration.sitemap, ModelSitemap):
         try:
             KeyColumns.from_field(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    rows: QuerySet[Any] = remove_order(items)
+    # Django groups by the columns of the order, so without it, a filter could keep other rows.
+    is_grouped_by_order = items.query.group_by is not None and order_repeats_rows(items)
+    rows: QuerySet[Any] = items.all() if is_grouped_by_order else remove_order(items)
     query = rows.query
     # Rows with a primary key are distinct unless a join repeats them.
     query.distinct = False
-    if not (has_window_function(query) or repeats_rows(query)):
-        return RangedRows(rows)
-    if groups_rows(rows, declaration.expressions):
+    if not is_grouped_by_order:
+        if not (has_window_function(query) or repeats_rows(query)):
+            return RangedRows(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
-        return RangedRows(rows.alias(**declaration.expressions))
+        if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
+            return RangedRows(grouped_rows)
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
     outer_rows = copy_loading(QuerySet(rows.model, using=rows.db), rows)
@@ -77,3 +80,25 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
         # An expression uses an annotation of the original queryset.
         return None
     return RangedRows(outer_rows, rows)
+
+
+def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
+    """Return whether an expression has a window function. Its result would change in a range of rows."""
+    if not expressions:
+        return False
+    try:
+        annotations = items.annotate(**expressions).query.annotations
+    except FieldError as error:
+        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
+    return any(annotations[name].contains_over_clause for name in expressions)
+
+
+def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
+    """Return rows grouped by an aggregate in the expressions, if that makes each row unique."""
+    try:
+        grouped_rows = add_columns(rows, expressions, is_selected=False)
+    except FieldError:
+        return None
+    query = grouped_rows.query
+    is_unique = query.group_by and not has_window_function(query) and not repeats_rows(query)
+    return grouped_rows if is_unique else None

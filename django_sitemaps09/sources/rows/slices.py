@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 from django_sitemaps09.django_internals import fetches_plainly, has_prefetches
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.queryset_traits import stream_items
+from django_sitemaps09.queryset_traits import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows import slice_size
@@ -20,7 +20,7 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 from django_sitemaps09.sources.rows.members import Members, Span
 from django_sitemaps09.sources.rows.prefetch import prefetching
 from django_sitemaps09.sources.rows.times import TimeText
-from django_sitemaps09.sources.rows.unreadable import UNREADABLE, read_rows
+from django_sitemaps09.sources.rows.unreadable import read_rows
 
 # Alias for a lastmod that the database converts to text.
 _TEXT = alias("lastmod_text")

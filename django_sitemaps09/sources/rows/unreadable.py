@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from django.core.exceptions import ValidationError
-from django.db import DataError
-
 from django_sitemaps09.entries import ItemError, reason_of
-
-#: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
-#: 2020-02-30. Django raises `AttributeError` for a time in SQLite that it cannot parse.
-UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
+from django_sitemaps09.queryset_traits import UNREADABLE
 
 # After this number of consecutive unreadable rows, reading fails.
 _FAILURES = 100

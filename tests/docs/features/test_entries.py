@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
+from django.db.models import F
+from django.db.models.signals import post_delete, post_save
 from django.urls import include, path
 
 from django_sitemaps09 import (
@@ -25,8 +27,10 @@ from django_sitemaps09 import (
 from django_sitemaps09.export import export
 from tests.docs.features.project import (
     BASE,
+    COLUMN,
     ELEMENTS,
     ELSEWHERE,
+    MOMENT,
     NEWS,
     OTHER_HOSTS,
     PRODUCT,
@@ -41,7 +45,7 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import Snippet
 from tests.docs.places import LANGUAGES, MEDIA
-from tests.shop.models import Article, Film, Photo, Product
+from tests.shop.models import Article, Film, Photo, Product, Review
 
 
 @snippet_of(LANGUAGES)
@@ -220,6 +224,22 @@ def test_elements_of_your_own_have_their_namespace(snippet: Snippet, can: Produc
     page = both(tmp_path, "products")
     [price] = page.elements("s:url/shop:price")
     assert (price.prefix, price.text, dict(price.attrib)) == ("shop", "19.90", {"currency": "EUR"})
+
+
+@snippet_of(COLUMN)
+def test_a_column_keeps_the_newest_date_of_related_rows(
+    snippet: Snippet, can: Product, tmp_path: Path
+) -> None:
+    receive = snippet.run("shop.signals").update_reviewed_at
+    section = type("Reviewed", (ModelSitemap,), {"model": Product, "lastmod": F("reviewed_at")})
+    try:
+        days = [Review.objects.create(product=can, created_at=MOMENT + timedelta(day)) for day in (3, 9, 5)]
+        assert both(tmp_path, "before", section).texts("s:url/s:lastmod") == ["2026-11-28T08:15:00Z"]
+        days[1].delete()
+        assert both(tmp_path, "after", section).texts("s:url/s:lastmod") == ["2026-11-24T08:15:00Z"]
+    finally:
+        for signal in (post_save, post_delete):
+            signal.disconnect(receive, sender=Review)
 
 
 @pytest.mark.parametrize("elements", ["<shop:price>", "<price/>", "<shop:a xmlns:shop='urn:other'/>"])

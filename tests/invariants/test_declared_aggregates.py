@@ -1,0 +1,139 @@
+"""A declared expression never changes which rows a section lists, nor the values of its annotations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timezone
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models.functions import Coalesce, Greatest, TruncMonth
+
+from django_sitemaps09 import Route, checks, sources
+from django_sitemaps09.hooks.values import lastmod_text
+from tests.models import Article
+from tests.support.shelves import BASE, LIMITS
+from tests.support.ways import WAYS, by, compatible_index, declare
+
+pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
+
+# An article with two comments has two visits, so the joins of both have four rows.
+
+
+@pytest.fixture(autouse=True)
+def options(settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+
+
+def newest_visits(shelf: QuerySet[Article]) -> dict[str, str | None]:
+    return {row.slug: lastmod_text(row.newest) for row in shelf.annotate(newest=Max("visits__at"))}
+
+
+#: Querysets that Django groups by their rows.
+GROUPED: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "filtered": lambda rows: rows.annotate(n=Count("comments")).filter(n=2),
+    "filtered by an alias": lambda rows: rows.alias(n=Count("comments")).filter(n=2),
+    "filtered by one or the other": lambda rows: rows.annotate(n=Count("comments")).filter(
+        Q(n=2) | Q(slug="a01")
+    ),
+    "filtered by two": lambda rows: rows.annotate(
+        n=Count("comments", distinct=True), m=Count("tags", distinct=True)
+    ).filter(n=2, m__lt=3),
+    "distinct": lambda rows: rows.annotate(n=Count("comments")).filter(n=2).distinct(),
+    "sliced": lambda rows: rows.annotate(n=Count("comments")).filter(n=2).order_by("pk")[:2],
+}
+LASTMODS: dict[str, Any] = {
+    "aggregate": Max("visits__at"),
+    "in a function": Coalesce(Max("visits__at"), F("updated")),
+    "with a filter": Max("visits__at", filter=Q(slug__gt="")),
+}
+
+
+@pytest.mark.parametrize("hooks", [{}, {"location": by("slug")}], ids=["columns", "methods"])
+@pytest.mark.parametrize("lastmod", LASTMODS)
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_declared_aggregate_does_not_change_the_rows(
+    name: str, lastmod: str, hooks: Any, shelf: QuerySet[Article]
+) -> None:
+    queryset = GROUPED[name](shelf)
+    section = declare(queryset, lastmod=LASTMODS[lastmod], **hooks)
+    newest = newest_visits(shelf)
+    expected = {row.slug: newest[row.slug] or lastmod_text(row.updated) for row in queryset}
+    assert expected
+    for way, read in WAYS.items():
+        assert Counter((path.split("/")[-2], at) for path, at in read(section)) == Counter(
+            expected.items()
+        ), way
+    assert compatible_index(section) == max(map(str, expected.values()))
+
+
+@pytest.mark.parametrize("hooks", [{}, {"changefreq": lambda *_: "daily"}], ids=["columns", "methods"])
+def test_a_declared_aggregate_does_not_change_the_annotations(hooks: Any, shelf: QuerySet[Article]) -> None:
+    queryset = shelf.annotate(n=Count("comments"))
+    section = declare(
+        queryset, location=Route("article", slug=F("n")), lastmod=Max("visits__at"), limit=50, **hooks
+    )
+    newest = newest_visits(shelf)
+    expected = Counter((f"/articles/{row.n}/", newest[row.slug]) for row in queryset)
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == expected, way
+
+
+def test_declared_aggregates_do_not_multiply_each_other(shelf: QuerySet[Article]) -> None:
+    section = declare(
+        shelf,
+        location=Route("article", slug=Count("comments")),
+        lastmod=TruncMonth(Max("visits__at"), tzinfo=timezone.utc),
+        priority=Count("tags") / 10.0,
+        limit=50,
+    )
+    counts = {row.slug: row.n for row in shelf.annotate(n=Count("comments"))}
+    months = {
+        row.slug: row.month
+        for row in shelf.annotate(month=TruncMonth(Max("visits__at"), tzinfo=timezone.utc))
+    }
+    expected = Counter((f"/articles/{counts[slug]}/", lastmod_text(months[slug])) for slug in counts)
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == expected, way
+
+
+def test_aggregates_over_one_relation_share_its_join(
+    shelf: QuerySet[Article],
+) -> None:
+    """A join is faster than a subquery for each row."""
+    section = declare(shelf, location=Route("article", slug=Count("visits")), lastmod=Max("visits__at"))
+    source: Any = sources.source("s", section, BASE, LIMITS)
+    assert str(source.annotated_rows.query).count("SELECT") == 1
+
+
+@pytest.mark.parametrize(
+    "lastmod",
+    [Greatest(Max("visits__at"), F("first")), Max("visits__at", filter=Q(visits__at__gt=F("first")))],
+    ids=["beside", "in a filter"],
+)
+def test_an_aggregate_that_needs_annotations_is_refused_where_it_would_change_rows(
+    lastmod: Any, shelf: QuerySet[Article], caplog: Any
+) -> None:
+    queryset = shelf.annotate(n=Count("comments"), first=Min("updated")).filter(n=2)
+    section = declare(queryset, lastmod=lastmod)
+    [found] = checks.check_declarations([section])
+    assert found.id == "sitemaps09.E066"
+    assert "Subquery" in found.hint
+    for read in WAYS.values():
+        with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
+            assert read(section)
+        assert "the declared `lastmod` has an aggregate" in f"{caught.value}{caplog.text}"
+
+
+def test_an_aggregate_of_what_the_queryset_joins_can_use_its_annotations(
+    shelf: QuerySet[Article],
+) -> None:
+    queryset = shelf.annotate(n=Count("visits"), first=Min("visits__at")).filter(n=2)
+    section = declare(queryset, lastmod=Greatest(Max("visits__at"), F("first")))
+    newest = newest_visits(shelf)
+    expected = {f"/articles/{row.slug}/": newest[row.slug] for row in queryset}
+    for way, read in WAYS.items():
+        assert dict(read(section)) == expected, way

@@ -1,0 +1,70 @@
+"""The order of a queryset only changes the rows of a section where Django repeats or groups by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from django.db.models import Count, F, Min, QuerySet
+
+from tests.models import Article
+from tests.support.shelves import BASE
+from tests.support.ways import WAYS, by, declare, listed
+
+pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
+
+
+@pytest.fixture(autouse=True)
+def options(settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+
+
+#: After the first visit of an article, and before its other ones.
+DAY = datetime(2026, 1, 4, 12, tzinfo=timezone.utc)
+#: Django groups these querysets by their order, so each group is one visit or tag of an article.
+GROUPED: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "by a date": lambda rows: rows.order_by("-visits__at").annotate(g=Min("visits__at")).filter(g__gt=DAY),
+    "by another relation": lambda rows: rows.order_by("tags__name").annotate(n=Count("tags")).filter(n=1),
+    "by an expression": lambda rows: (
+        rows.order_by(F("visits__at").desc(nulls_last=True)).alias(n=Count("visits")).filter(n=1)
+    ),
+    "by two relations": lambda rows: (
+        rows.order_by("category__slug", "tags__name").annotate(n=Count("tags")).filter(n=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_rows_that_a_grouped_order_lists_are_listed(name: str, shelf: QuerySet[Article]) -> None:
+    """Without the order, the groups would be others, and so would be the rows that the filter keeps."""
+    section = declare(GROUPED[name](shelf))
+    expected = set(listed(section))
+    assert expected
+    assert expected != {f"/articles/{row.slug}/" for row in section.queryset.order_by()}
+    for way, read in WAYS.items():
+        paths = [path for path, _ in read(section)]
+        assert set(paths) == expected, way
+        assert way == "compatible" or len(paths) == len(expected), way
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_annotations_of_a_grouped_order_are_those_of_its_groups(
+    name: str, shelf: QuerySet[Article]
+) -> None:
+    queryset = GROUPED[name](shelf).annotate(m=Count("comments"))
+    section = declare(queryset, location=by("slug", "m"))
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
+
+
+@pytest.mark.parametrize("order", [["visits__at"], ["-visits__at", "slug"], ["tags__name"]])
+def test_rows_that_an_order_and_an_annotation_repeat_are_listed_as_often(
+    order: list[str], shelf: QuerySet[Article]
+) -> None:
+    queryset = shelf.order_by(*order).annotate(x=F("comments__pk")).filter(x__gt=0)
+    section = declare(queryset, location=by("slug", "x"))
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == listed(section), way
