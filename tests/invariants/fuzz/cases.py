@@ -22,7 +22,7 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.django_internals import to_many_aliases
 from django_sitemaps09.queryset_traits import has_window_function
 from tests.invariants.fuzz import declared, models
-from tests.invariants.fuzz.declared import Aggregate, Lastmod, a_number
+from tests.invariants.fuzz.declared import Aggregate, Lastmod, Number, a_number
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact
 from tests.invariants.fuzz.querysets import Chain, queryset
 
@@ -44,7 +44,7 @@ ANY: Any = object()
 
 @dataclass(frozen=True)
 class Case:
-    """A section. `located` and `named` are the aggregates and the annotations in its locations.
+    """A section. `located` and `named` are the numbers and the annotations in its locations.
 
     `facts` are the rows by slug. Without `lastmod`, the method `lastmod` returns the attribute `dated`.
     """
@@ -56,7 +56,7 @@ class Case:
     form: str = "queryset"
     change: str = ""
     named: tuple[str, ...] = ()
-    located: tuple[Aggregate, ...] = ()
+    located: tuple[Number, ...] = ()
     by_method: bool = False
     lastmod: Lastmod | None = NONE
     dated: str = "at"
@@ -101,7 +101,17 @@ class Case:
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        return (*self.located, *(self.lastmod.aggregates if self.lastmod else ()))
+        return tuple(aggregate for group in self._groups for aggregate in group)
+
+    @property
+    def _groups(self) -> list[tuple[Aggregate, ...]]:
+        """The aggregates of each expression."""
+        lastmods = self.lastmod.aggregates if self.lastmod else ()
+        return [*(number.aggregates for number in self.located), lastmods]
+
+    def is_mixed(self, aggregate: Aggregate) -> bool:
+        """Return whether an expression has this and another aggregate."""
+        return any(aggregate in group and len(group) > 1 for group in self._groups)
 
     @property
     def depends_on_aggregates_of_annotations(self) -> bool:
@@ -171,7 +181,9 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
     named = rng.sample(selected, min(len(selected), rng.choice([0, 1, 1, 2])))
     if by_method and change == "an attribute":
         named.append("stats")
-    has_located = not by_method and chain.is_related and rng.random() < 0.35
+    located: tuple[Number, ...] = ()
+    if not by_method and chain.is_related and rng.random() < 0.35:
+        located = (Number(tuple(a_number(rng) for _ in range(rng.choice([1, 1, 1, 2])))),)
     made: Lastmod | None = declared.lastmod(rng, kind, times)
     if chain.fields == "groups" or rng.random() < 0.15:
         made = NONE
@@ -185,7 +197,7 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
         form,
         change,
         tuple(named),
-        (a_number(rng),) if has_located else (),
+        located,
         by_method,
         made,
         rng.choice(["at", *times]),
@@ -229,7 +241,8 @@ def _row(case: Case, item: Any, values: Mapping[Aggregate, Callable[[str], set[A
     slug = str(get("slug"))
     fact = case.facts[slug.lower()]
     own = tuple(get(name) for name in case.named)
-    located = product(*(values[aggregate](fact.slug) for aggregate in case.located))
+    possible = lambda parts: product(*(values[part](fact.slug) for part in parts))  # noqa: E731
+    located = product(*({n.value(*v) for v in possible(n.aggregates)} for n in case.located))
     words = [
         "-".join(map(str, [slug if case.by_method else fact.slug, case.odd, *own, *parts]))
         for parts in located
@@ -241,8 +254,8 @@ def _row(case: Case, item: Any, values: Mapping[Aggregate, Callable[[str], set[A
         lastmods = {ANY}
     else:
         row = {name: naive(get(name)) for name in case.chain.times if _is_selected(case.chain, name)}
-        parts = product(*(values[aggregate](fact.slug) for aggregate in case.lastmod.aggregates))
-        lastmods = {text(aware(case.lastmod.value(fact, row, *found))) for found in parts}
+        found = possible(case.lastmod.aggregates)
+        lastmods = {text(aware(case.lastmod.value(fact, row, *parts))) for parts in found}
     urls = [reverse("word", args=[word]) for word in words]
     return Row(slug, own, frozenset(product(urls, lastmods)))
 
@@ -281,7 +294,9 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
                 slug = _get(case, item, "slug")
                 joined.setdefault(slug, set()).add(naive(_get(case, item, "value")))
     repeats = len({_get(case, item, "slug") for item in rows.all()}) < len(rows.all())
-    is_plain = not (new or case.change or has_window_function(query) or repeats)
+    is_plain = not (
+        new or case.change or has_window_function(query) or repeats or case.is_mixed(aggregate)
+    )
     return lambda slug: (
         joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
     )

@@ -105,6 +105,20 @@ def a_number(rng: random.Random) -> Aggregate:
     return Aggregate(function, path, field, least, distinct)
 
 
+class Number(NamedTuple):
+    """A whole number in a location: an aggregate, or the sum of two."""
+
+    aggregates: tuple[Aggregate, ...]
+
+    def __str__(self) -> str:
+        if len(self.aggregates) == 1:
+            return str(self.aggregates[0])
+        return " + ".join(f"Coalesce({aggregate}, 0)" for aggregate in self.aggregates)
+
+    def value(self, *values: Any) -> Any:
+        return values[0] if len(values) == 1 else sum(value or 0 for value in values)
+
+
 class Lastmod(NamedTuple):
     """A declared lastmod.
 
