@@ -176,12 +176,20 @@ def add_columns(
         for name in expressions
         if query.annotations[name].contains_aggregate
     }
-    own_joins = to_many_joins(rows.query) if joins else frozenset()
-    is_alone = rows.query.group_by is None and len({*joins.values()}) == 1
+    if not joins:
+        return annotated_rows
+    own_joins = to_many_joins(rows.query)
+    if rows.query.group_by is None:
+        # A grouping by the rows makes them unique, unless a join repeats them with different annotations.
+        can_group = not (own_joins and rows.query.annotation_select)
+        is_alone = len({*joins.values()}) == 1
+    else:
+        can_group, is_alone = True, False
+    can_group = can_group and not has_window_function(rows.query)
     subqueries = {
         name: _related_aggregate(rows, name, expressions[name])
         for name, names in joins.items()
-        if not (names <= own_joins or (is_alone and own_joins <= names))
+        if not (can_group and (names <= own_joins or (is_alone and own_joins <= names)))
     }
     return annotate(**{**expressions, **subqueries}) if subqueries else annotated_rows
 
@@ -235,21 +243,16 @@ def annotate(sitemap: object, items: Any) -> Any:
 def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
     """Return whether the expressions are read for all rows of the model, instead of annotating the items.
 
-    Django cannot annotate `distinct(fields)`, and an expression can change the rows of a slice. With a
-    filter on a window, an aggregate needs all related rows. Return `False` if the expressions depend on the
-    items through an annotation or a window.
+    Django cannot annotate `distinct(fields)`, and an expression can change the rows of a slice. Return
+    `False` if the expressions depend on the items through an annotation or a window.
     """
-    query = items.query
-    is_limited = bool(query.is_sliced or query.distinct_fields)
-    if not gives_instances(items) or not (is_limited or has_window_function(query)):
+    if not gives_instances(items) or not (items.query.is_sliced or items.query.distinct_fields):
         return False
     try:
         rows = add_columns(QuerySet(items.model, using=items.db), expressions)
     except FieldError:
         return False
-    columns = [rows.query.annotations[name] for name in expressions]
-    has_window = any(column.contains_over_clause for column in columns)
-    return not has_window and (is_limited or any(column.contains_aggregate for column in columns))
+    return not any(rows.query.annotations[name].contains_over_clause for name in expressions)
 
 
 def _add_to_fetched(items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:

@@ -8,7 +8,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from django.db.models import Count, F, Min, QuerySet
+from django.db.models import Count, F, Min, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from tests.models import Article
 from tests.support.shelves import BASE
@@ -30,6 +31,9 @@ GROUPED: dict[str, Callable[[QuerySet[Article]], Any]] = {
     "by another relation": lambda rows: rows.order_by("tags__name").annotate(n=Count("tags")).filter(n=1),
     "by an expression": lambda rows: (
         rows.order_by(F("visits__at").desc(nulls_last=True)).alias(n=Count("visits")).filter(n=1)
+    ),
+    "beside a window": lambda rows: (
+        rows.order_by("tags__name", "pk").alias(w=Window(RowNumber(), order_by="slug")).filter(w__lte=7)
     ),
     "by two relations": lambda rows: (
         rows.order_by("category__slug", "tags__name").annotate(n=Count("tags")).filter(n=1)
