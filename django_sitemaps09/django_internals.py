@@ -123,6 +123,7 @@ def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
     """Return the same rows in another order. Unlike `order_by()`, this also accepts a slice."""
     rows = rows.all()
     rows.query.order_by = ordering
+    rows.query.extra_order_by = ()
     return rows
 
 

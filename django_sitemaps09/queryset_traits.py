@@ -32,6 +32,7 @@ from django_sitemaps09.django_internals import (
     is_fetched,
     iterate,
     order_columns,
+    reorder,
     to_many_aliases,
 )
 
@@ -145,6 +146,24 @@ def identifying_columns(query: Query) -> list[F]:
     """
     # Not names: the name of a relation would order by the `ordering` of the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
+
+
+def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the rows in a total order, so the separate queries for pages have the same order."""
+    query = items.query
+    last: list[Any] = []
+    if gives_instances(items):
+        # Django cannot order a union by the name of a composite key.
+        last += [field.attname for field in query.get_meta().pk_fields]
+    if not last or query.combinator or repeats_rows(query):
+        # Only these columns distinguish rows of `values()`, or the same row with other annotations.
+        last += identifying_columns(query)
+    ordering: Any = query.extra_order_by or query.order_by
+    if query.default_ordering and query.group_by is None:
+        ordering = ordering or tuple(query.get_meta().ordering or ())
+    ordering = ordering or query.distinct_fields
+    # The order of the rows does not change. Additional columns only separate equal rows.
+    return reorder(items, *ordering, *last)
 
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:

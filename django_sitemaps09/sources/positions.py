@@ -12,16 +12,14 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import gives_instances, reorder
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.expressions import annotate, column, separate_rows
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
     can_reorder,
     count_rows,
-    identifying_columns,
+    in_total_order,
     pin_database,
-    repeats_rows,
     stream_items,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
@@ -59,7 +57,7 @@ class PositionSource(UnrangedSource, CompiledSource):
             items = list(items)
             return cls(items, len(items), declaration, limit, columns)
         if not isinstance(declaration.sitemap, NewsSitemap):
-            items = _in_total_order(items)
+            items = in_total_order(items.order_by() if can_reorder(items) else items)
         return cls(items, count_rows(items), declaration, limit, columns)
 
     @property
@@ -144,26 +142,6 @@ class PositionSource(UnrangedSource, CompiledSource):
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
-
-
-def _in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the rows in a total order, so the separate queries for pages have the same order."""
-    query = items.query
-    last: list[Any] = []
-    if gives_instances(items):
-        # Django cannot order a union by the name of a composite key.
-        last += [field.attname for field in query.get_meta().pk_fields]
-    if not last or query.combinator or repeats_rows(query):
-        # Only these columns distinguish rows of `values()`, or the same row with other annotations.
-        last += identifying_columns(query)
-    if can_reorder(items):
-        return items.order_by(*last)
-    ordering: Any = query.order_by
-    if query.default_ordering and query.group_by is None:
-        ordering = ordering or tuple(query.get_meta().ordering or ())
-    ordering = ordering or query.distinct_fields
-    # The order of the rows does not change. Additional columns only separate equal rows.
-    return reorder(items, *ordering, *last)
 
 
 def _position(key: Key | None) -> int:
