@@ -120,14 +120,23 @@ def count_rows(items: QuerySet[Any]) -> int:
     if query.combinator and query.is_sliced:
         return len(items)
     if not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields):
-        try:
-            ordered_query, columns = order_columns(items)
-        except (EmptyResultSet, FullResultSet):
-            return items.count()
-        many_aliases = to_many_aliases(ordered_query)
-        if many_aliases and any(column.alias in many_aliases for column in columns):
-            return items[:maxsize].count()
+        return items[:maxsize].count() if order_repeats_rows(items) else items.count()
     return items.count()
+
+
+def order_repeats_rows(items: QuerySet[Any]) -> bool:
+    """Return whether the order follows a multi-valued relation, so it repeats rows or divides groups."""
+    return bool(_order_joins(items))
+
+
+def _order_joins(items: QuerySet[Any]) -> set[str]:
+    """Return the aliases of the tables that the order reaches over a multi-valued relation."""
+    try:
+        ordered_query, columns = order_columns(items)
+    except (EmptyResultSet, FullResultSet):
+        return set()
+    many_aliases = to_many_aliases(ordered_query)
+    return {column.alias for column in columns if column.alias in many_aliases} if many_aliases else set()
 
 
 def key_names(model: type[Model]) -> list[str]:
@@ -146,6 +155,25 @@ def identifying_columns(query: Query) -> list[F]:
     """
     # Not names: the name of a relation would order by the `ordering` of the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
+
+
+def in_page_order(items: Any) -> Any:
+    """Return items for Django's paginator, which counts them and reads each page in separate queries.
+
+    Rows of a model lose an order that would list them several times, since Django counts them only once.
+    """
+    if not isinstance(items, QuerySet) or is_fetched(items):
+        return items
+    query = items.query
+    if query.combinator and query.is_sliced:
+        return items
+    if can_reorder(items) and query.group_by is None:
+        # The order repeats rows of a filtered relation no further. DISTINCT includes the columns of the order.
+        own_joins = set() if query.distinct else to_many_aliases(query)
+        lists_annotations = repeats_rows(query) and (query.annotation_select or query.extra_select)
+        if not lists_annotations and _order_joins(items) - own_joins:
+            items = items.order_by()
+    return in_total_order(items)
 
 
 def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
