@@ -168,7 +168,7 @@ def in_page_order(items: Any) -> Any:
     if query.combinator and query.is_sliced:
         return items
     if can_reorder(items) and query.group_by is None:
-        # The order repeats rows of a filtered relation no further. DISTINCT includes the columns of the order.
+        # The order does not repeat rows of a relation again. But DISTINCT includes its columns.
         own_joins = set() if query.distinct else to_many_aliases(query)
         lists_annotations = repeats_rows(query) and (query.annotation_select or query.extra_select)
         if not lists_annotations and _order_joins(items) - own_joins:

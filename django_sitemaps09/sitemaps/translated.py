@@ -29,7 +29,7 @@ class TranslatedItems(Sequence[Any]):
     ) -> None:
         self._item_languages = item_languages
         self._codes = codes if can_reorder(items) else None
-        self._items = items if hasattr(items, "query") else list(items)
+        self._items: Any = items if hasattr(items, "query") else list(items)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
         return self._pairs(self._items)
