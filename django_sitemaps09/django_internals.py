@@ -24,6 +24,7 @@ from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query as Query
 from django.db.models.sql.where import AND, WhereNode
 from django.http import HttpRequest
+from django.template import Context, Engine, Variable
 from django.urls import URLResolver, reverse
 from django.urls.resolvers import get_ns_resolver
 from django.utils.functional import Promise
@@ -122,6 +123,7 @@ def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
     """Return the same rows in another order. Unlike `order_by()`, this also accepts a slice."""
     rows = rows.all()
     rows.query.order_by = ordering
+    rows.query.extra_order_by = ()
     return rows
 
 
@@ -306,6 +308,24 @@ def evaluate_lazy(value: Promise) -> Any:
     """Return the result of a lazy function, such as `reverse_lazy()`, without converting it to `str`."""
     _, (function, args, kwargs, *_) = value.__reduce__()  # type: ignore[misc]
     return function(*args, **kwargs)
+
+
+# Templates.
+
+_EMPTY_TEMPLATE = Engine().from_string("")
+
+
+def template_value(value: Any) -> Any:
+    """Return a value as a template uses it: a callable is called without arguments.
+
+    The result is an empty string for a callable that needs arguments, or that has `alters_data`.
+    """
+    if not callable(value):
+        return value
+    context = Context({"value": value})
+    # Templates look up what replaces an invalid value in the engine of their context.
+    with context.bind_template(_EMPTY_TEMPLATE):
+        return Variable("value").resolve(context)
 
 
 # Requests.

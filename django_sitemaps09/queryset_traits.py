@@ -32,6 +32,7 @@ from django_sitemaps09.django_internals import (
     is_fetched,
     iterate,
     order_columns,
+    reorder,
     to_many_aliases,
 )
 
@@ -128,12 +129,26 @@ def count_rows(items: QuerySet[Any]) -> int:
 
 def order_repeats_rows(items: QuerySet[Any]) -> bool:
     """Return whether the order follows a multi-valued relation, so it repeats rows or divides groups."""
+    return bool(_order_joins(items))
+
+
+def needs_order(items: QuerySet[Any]) -> bool:
+    """Return whether another order would select other rows.
+
+    Django groups by the columns of the order. A window function counts the rows that its joins repeat.
+    """
+    query = items.query
+    return (query.group_by is not None or has_window_function(query)) and order_repeats_rows(items)
+
+
+def _order_joins(items: QuerySet[Any]) -> set[str]:
+    """Return the aliases of the tables that the order reaches over a multi-valued relation."""
     try:
         ordered_query, columns = order_columns(items)
     except (EmptyResultSet, FullResultSet):
-        return False
+        return set()
     many_aliases = to_many_aliases(ordered_query)
-    return bool(many_aliases) and any(column.alias in many_aliases for column in columns)
+    return {column.alias for column in columns if column.alias in many_aliases} if many_aliases else set()
 
 
 def key_names(model: type[Model]) -> list[str]:
@@ -152,6 +167,43 @@ def identifying_columns(query: Query) -> list[F]:
     """
     # Not names: the name of a relation would order by the `ordering` of the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
+
+
+def in_page_order(items: Any) -> Any:
+    """Return items for Django's paginator, which counts them and reads each page in separate queries.
+
+    Rows of a model lose an order that would list them several times, since Django counts them only once.
+    """
+    if not isinstance(items, QuerySet) or is_fetched(items):
+        return items
+    query = items.query
+    if query.combinator and query.is_sliced:
+        return items
+    if can_reorder(items) and not needs_order(items):
+        # The order does not repeat rows of a relation again. But DISTINCT includes its columns.
+        own_joins = set() if query.distinct else to_many_aliases(query)
+        lists_annotations = repeats_rows(query) and (query.annotation_select or query.extra_select)
+        if not lists_annotations and _order_joins(items) - own_joins:
+            items = items.order_by()
+    return in_total_order(items)
+
+
+def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the rows in a total order, so the separate queries for pages have the same order."""
+    query = items.query
+    last: list[Any] = []
+    if gives_instances(items):
+        # Django cannot order a union by the name of a composite key.
+        last += [field.attname for field in query.get_meta().pk_fields]
+    if not last or query.combinator or repeats_rows(query):
+        # Only these columns distinguish rows of `values()`, or the same row with other annotations.
+        last += identifying_columns(query)
+    ordering: Any = query.extra_order_by or query.order_by
+    if query.default_ordering and query.group_by is None:
+        ordering = ordering or tuple(query.get_meta().ordering or ())
+    ordering = ordering or query.distinct_fields
+    # The order of the rows does not change. Additional columns only separate equal rows.
+    return reorder(items, *ordering, *last)
 
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:

@@ -292,3 +292,9 @@ def test_skip_cache_update(rf: Any) -> None:
             internals.skip_cache_update(request)
         middleware.process_response(request, HttpResponse())
         assert (middleware.process_request(rf.get(f"/{skips}")) is None) == skips
+
+
+def test_template_value() -> None:
+    assert internals.template_value("text") == "text"
+    assert internals.template_value(lambda: "called") == "called"
+    assert internals.template_value(lambda item: "not called") == ""

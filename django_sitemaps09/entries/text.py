@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import date
+from numbers import Number
 from reprlib import Repr
+from typing import Any
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,8 +21,26 @@ _MAX_QUOTED = 100
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
+# The default `repr()` of an object, with its address in memory.
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+
 #: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
+
+
+def check_text(value: Any) -> Any:
+    """Return a string, a number or a date unchanged, and another object as a string.
+
+    Raise `ValueError` for an object whose `str()` is only its `repr()`.
+    """
+    if isinstance(value, (date, Number)):
+        return value
+    method: Any = type(value).__str__
+    is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)
+    text = value if isinstance(value, str) or not is_text else str(value)
+    if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
+        raise ValueError(f"{short_repr(value)} is neither text nor a number nor a date")
+    return text
 
 
 def excerpt(text: object, most: int = MAX_SHOWN) -> str:

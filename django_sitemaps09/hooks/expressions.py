@@ -15,8 +15,8 @@ from django_sitemaps09.routes import Route, is_expression
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (
-    "has an aggregate over a multi-valued relation that the queryset does not join, and needs annotations "
-    "of the queryset. A further join would change its rows or its other aggregates.",
+    "has an aggregate over a multi-valued relation that the queryset does not join, and depends on its "
+    "annotations or groups. A further join would change the rows or their other annotations.",
     "Annotate the queryset with the aggregate as a Subquery(), and declare F() with the name of this "
     "annotation.",
 )
@@ -168,30 +168,29 @@ def add_columns(
     would repeat rows for other aggregates, it becomes a subquery over all related rows. Raise
     `ImproperlyConfigured` if that subquery would need annotations of the queryset.
     """
-    annotate: Any = rows.annotate if is_selected else rows.alias
-    annotated_rows: QuerySet[Any] = annotate(**expressions)
-    query = annotated_rows.query
+    add: Any = rows.annotate if is_selected else rows.alias
+    annotated_rows: QuerySet[Any] = add(**expressions)
+    annotations = annotated_rows.query.annotations
     joins = {
-        name: to_many_joins(query, columns_in([query.annotations[name]]))
+        name: to_many_joins(annotated_rows.query, columns_in([annotations[name]]))
         for name in expressions
-        if query.annotations[name].contains_aggregate
+        if annotations[name].contains_aggregate
     }
     if not joins:
         return annotated_rows
-    own_joins = to_many_joins(rows.query)
-    if rows.query.group_by is None:
-        # A grouping by the rows makes them unique, unless a join repeats them with different annotations.
-        can_group = not (own_joins and rows.query.annotation_select)
-        is_alone = len({*joins.values()}) == 1
-    else:
-        can_group, is_alone = True, False
-    can_group = can_group and not has_window_function(rows.query)
+    query, own_joins = rows.query, to_many_joins(rows.query)
+    is_grouped = query.group_by is not None
+    # Grouping by the rows would list dicts once that are equal, and rows that a join repeats with different
+    # annotations. A window function would rank groups.
+    keeps_rows = is_grouped or (gives_instances(rows) and not (own_joins and query.annotation_select))
+    keeps_rows = keeps_rows and not has_window_function(query)
+    is_alone = not is_grouped and len({*joins.values()}) == 1
     subqueries = {
         name: _related_aggregate(rows, name, expressions[name])
         for name, names in joins.items()
-        if not (can_group and (names <= own_joins or (is_alone and own_joins <= names)))
+        if not (keeps_rows and (names <= own_joins or (is_alone and own_joins <= names)))
     }
-    return annotate(**{**expressions, **subqueries}) if subqueries else annotated_rows
+    return add(**{**expressions, **subqueries}) if subqueries else annotated_rows
 
 
 class _RelatedAggregate(Subquery):
@@ -206,6 +205,8 @@ def _related_aggregate(rows: QuerySet[Any], name: str, expression: Any) -> _Rela
     keys = [field.attname for field in rows.model._meta.pk_fields]
     row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
     try:
+        if rows.query.group_by is not None and not gives_instances(rows):
+            raise FieldError("The groups of values() have no primary key.")
         # Without an order, GROUP BY has only the key.
         values = row.order_by().values(*keys).annotate(**{name: expression}).values(name)
     except FieldError as error:
@@ -235,7 +236,7 @@ def annotate(sitemap: object, items: Any) -> Any:
     if items.query.combinator or _is_read_apart(items, expressions):
         return items
     if is_fetched(items):
-        _add_to_fetched(items, expressions)
+        _add_to_fetched(sitemap, items, expressions)
         return items
     return add_columns(items, expressions)
 
@@ -255,22 +256,29 @@ def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool
     return not any(rows.query.annotations[name].contains_over_clause for name in expressions)
 
 
-def _add_to_fetched(items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
+def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
     """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
 
     Dicts of `values()` need the primary key.
     """
     key = items.model._meta.pk.attname
-    rows = add_columns(items.all(), expressions).values_list("pk", *expressions)
+    values: dict[Any, Any] = {}
     try:
-        values = {pk: columns for pk, *columns in rows}
+        for pk, *columns in add_columns(items.all(), expressions).values_list("pk", *expressions):
+            if values.setdefault(pk, columns) != columns:
+                raise ImproperlyConfigured(
+                    f"The evaluated queryset from {type(sitemap).__qualname__}.items() has the row {pk!r} "
+                    "several times, with different values of the declared expressions. Return a queryset "
+                    "that is not evaluated, or define the hooks as methods that take the item."
+                )
     except UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return
     for item in items:
-        pk = item.get(key, item.get("pk")) if isinstance(item, dict) else getattr(item, "pk", None)
-        columns = dict(zip(expressions, values.get(pk, ()), strict=False))
-        (item if isinstance(item, dict) else vars(item)).update(columns)
+        if isinstance(item, dict):
+            item.update(zip(expressions, values.get(item.get(key, item.get("pk")), ()), strict=False))
+        elif isinstance(item, Model):
+            vars(item).update(zip(expressions, values.get(item.pk, ()), strict=False))
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:

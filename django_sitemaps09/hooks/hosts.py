@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import NOT_TEXTS, short_repr
+from django_sitemaps09.entries import check_text, short_repr
 from django_sitemaps09.hooks.expressions import declared_expressions
 from django_sitemaps09.protocol import Base
 
@@ -103,7 +103,7 @@ class AllowedHosts:
         If the bases have different schemes, the result for a URL without a scheme begins with the colon:
         `://example.org/`. The code that joins it to a base adds the scheme of the base.
         """
-        text = _text(value)
+        text = str(check_text(value))
         if not text.startswith("//"):
             return self.uri(text)
         # Browsers read a reference that begins with two slashes as a URL without a scheme.
@@ -116,7 +116,7 @@ class AllowedHosts:
 
         A value that is not a path and has no scheme is relative to `MEDIA_URL`.
         """
-        text = _text(value)
+        text = str(check_text(value))
         if text[:1].isspace() or text[-1:].isspace():
             raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
         relative = text[:1] != "/" and _SCHEME.match(text) is None
@@ -127,16 +127,10 @@ class AllowedHosts:
 
         Raise `ValueError` if the value is invalid or too long.
         """
-        text = protocol.uri(_text(value))
+        text = protocol.uri(str(check_text(value)))
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if self.is_limited and len(text) > most:
             raise ValueError(
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
             )
         return f"{self.bases[0]}{text}" if self.joins_paths and text[0] == "/" else text
-
-
-def _text(value: object) -> str:
-    if isinstance(value, NOT_TEXTS):
-        raise ValueError(f"{short_repr(value)} is not text")
-    return str(value)

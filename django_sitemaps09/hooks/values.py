@@ -13,7 +13,8 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, excerpt, reason_of, short_repr
+from django_sitemaps09.django_internals import template_value
+from django_sitemaps09.entries import ItemError, check_text, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
 
 #: Marks a value that could not be computed; `None` is a valid value.
@@ -82,6 +83,16 @@ def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Seque
 def texts(name: str, values: Sequence[Any], items: Items) -> list[str | None]:
     """Return the values of an optional element as a column of strings, with `None` for missing values."""
     return items.each(CONVERTERS[name], values, name, failed=None)
+
+
+def entry_value(value: Any) -> Any:
+    """Return a value of an entry dict as the template of `django.contrib.sitemaps` uses it.
+
+    Return `None` for all values that the template writes as nothing, such as a method that needs the item.
+    Raise `ValueError` for a value that `check_text()` refuses.
+    """
+    value = template_value(value)
+    return check_text(value) if value else None
 
 
 def lastmod_text(value: object) -> str | None:

@@ -37,6 +37,7 @@ from django_sitemaps09.queryset_traits import (
     chunks,
     count_rows,
     has_window_function,
+    in_page_order,
     iterate_unordered,
     pin_database,
     repeats_rows,
@@ -195,8 +196,11 @@ class Sitemap(_Base[ItemT]):
         if not isinstance(items, QuerySet):
             return Paginator(items, self.limit)
         paginator = _Paginator(items, self.limit)
-        has_columns = declared_expressions(self) and not (is_fetched(items) or repeats_rows(items.query))
-        paginator.counted_items = pin_database(self.items(), items.db) if has_columns else items
+        can_drop_columns = declared_expressions(self) and not (
+            is_fetched(items) or repeats_rows(items.query)
+        )
+        counted_items = in_page_order(self.items()) if can_drop_columns else items
+        paginator.counted_items = pin_database(counted_items, items.db)
         return paginator
 
     def get_languages_for_item(self, item: ItemT) -> Sequence[str]:
@@ -219,7 +223,7 @@ class Sitemap(_Base[ItemT]):
         return super()._languages()
 
     def _items(self) -> Any:
-        return list(_translated_items(self)) if self.i18n else annotate(self, self.items())
+        return list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(self.items()))
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
@@ -246,7 +250,7 @@ class Sitemap(_Base[ItemT]):
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
-    items = pin_database(annotate(sitemap, sitemap.items()))
+    items = pin_database(annotate(sitemap, in_page_order(sitemap.items())))
     is_uniform = (
         has_same_languages(sitemap)
         and not is_expression(sitemap.item_language)

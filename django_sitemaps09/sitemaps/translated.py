@@ -13,7 +13,6 @@ from django_sitemaps09.queryset_traits import (
     chunks,
     count_rows,
     iterate_unordered,
-    key_names,
 )
 
 
@@ -29,13 +28,8 @@ class TranslatedItems(Sequence[Any]):
         self, items: Any, codes: list[str] | None, item_languages: Callable[[Any], Sequence[str]]
     ) -> None:
         self._item_languages = item_languages
-        self._codes = codes
-        if self._codes and can_reorder(items) and items.ordered and not items.query.extra_order_by:
-            # Each page is a separate query. Rows with equal values need the same order in all queries.
-            ordering = items.query.order_by or items.query.get_meta().ordering
-            self._items = items.order_by(*ordering, *key_names(items.model))
-        else:
-            self._items, self._codes = items if hasattr(items, "query") else list(items), None
+        self._codes = codes if can_reorder(items) else None
+        self._items: Any = items if hasattr(items, "query") else list(items)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
         return self._pairs(self._items)

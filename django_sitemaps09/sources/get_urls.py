@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.django_internals import template_value
 from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, News, excerpt
 from django_sitemaps09.hooks import extensions, links, values
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
@@ -200,6 +201,12 @@ def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
     return location
 
 
+def _texts(name: str, urls: Sequence[Any], items: Items) -> list[str | None]:
+    """Return an optional element of each entry as a column of strings."""
+    column = items.each(lambda url: values.entry_value(url.get(name)), urls, name)
+    return values.texts(name, column, items)
+
+
 def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. In each dict, only the key `location` is required."""
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
@@ -207,10 +214,12 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     hosts = _add_own_host(declared_hosts, sitemap, base, site)
 
     def location(url: Any) -> str:
-        return _location(url["location"], hosts, is_closed=bool(declared_hosts.others))
+        value = values.entry_value(url["location"])
+        return _location("" if value is None else value, hosts, is_closed=bool(declared_hosts.others))
 
     def alternate(link: Any) -> Alternate:
-        return links.alternate((link["lang_code"], link["location"]), hosts)
+        language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
+        return links.alternate((language, target), hosts)
 
     errors: list[ItemError] = []
     locations = Items(places, errors).each(location, urls, "location")
@@ -218,13 +227,14 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     urls, places = [urls[i] for i in positions], [places[i] for i in positions]
     items = Items(places, errors)
     localizations = [Localization("", [locations[i] for i in positions])]
-    columns: dict[str, Any] = {
-        name: values.texts(name, [url.get(name) for url in urls], items) for name in values.CONVERTERS
-    }
+    columns: dict[str, Any] = {name: _texts(name, urls, items) for name in values.CONVERTERS}
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
+    link_lists = items.each(
+        lambda url: [*(template_value(url.get("alternates")) or ())], urls, "alternates", failed=()
+    )
     alternates = [
-        items.each_of(place, alternate, url.get("alternates") or (), "alternates")
-        for place, url in enumerate(urls)
+        items.each_of(place, alternate, link_list, "alternates")
+        for place, link_list in enumerate(link_lists)
     ]
     columns |= extensions.columns(extensions.results_in(urls, dict.get), localizations, hosts, items)
     return Batch(

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import gives_instances, is_fetched, reorder
+from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.expressions import annotate, column, load_columns
 from django_sitemaps09.pages import Key, Page
@@ -20,10 +20,9 @@ from django_sitemaps09.queryset_traits import (
     UNREADABLE,
     can_reorder,
     count_rows,
-    identifying_columns,
+    in_total_order,
     order_repeats_rows,
     pin_database,
-    repeats_rows,
     stream_items,
 )
 from django_sitemaps09.sitemaps import NewsSitemap
@@ -57,7 +56,8 @@ class PositionSource(UnrangedSource, CompiledSource):
             items = list(items)
             return cls(items, len(items), declaration, limit)
         if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
-            items = _in_total_order(items)
+            has_free_order = can_reorder(items) and not order_repeats_rows(items)
+            items = in_total_order(items.order_by() if has_free_order else items)
         return cls(items, count_rows(items), declaration, limit)
 
     @property
@@ -134,26 +134,6 @@ class PositionSource(UnrangedSource, CompiledSource):
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
-
-
-def _in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the rows in a total order, so the separate queries for pages have the same order."""
-    query = items.query
-    last: list[Any] = []
-    if gives_instances(items):
-        # Django cannot order a union by the name of a composite key.
-        last += [field.attname for field in query.get_meta().pk_fields]
-    if not last or query.combinator or repeats_rows(query):
-        # Only these columns distinguish rows of `values()`, or the same row with other annotations.
-        last += identifying_columns(query)
-    if can_reorder(items) and not order_repeats_rows(items):
-        return items.order_by(*last)
-    ordering: Any = query.order_by
-    if query.default_ordering and query.group_by is None:
-        ordering = ordering or tuple(query.get_meta().ordering or ())
-    ordering = ordering or query.distinct_fields
-    # The order of the rows does not change. Additional columns only separate equal rows.
-    return reorder(items, *ordering, *last)
 
 
 def _position(key: Key | None) -> int:

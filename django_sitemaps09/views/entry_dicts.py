@@ -10,7 +10,8 @@ from typing import Any
 from django.utils.safestring import SafeData
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, excerpt
+from django_sitemaps09.django_internals import template_value
+from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, check_text, excerpt
 from django_sitemaps09.hooks import extensions
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items, lastmod_text, log_skipped, priority_text
@@ -22,10 +23,13 @@ logger = logging.getLogger(__name__)
 def make_batch(urls: Sequence[Any]) -> Batch:
     """Return a batch of entries from entry dicts, or from objects with attributes instead of keys."""
     keys = [look_up(url, "item") for url in urls]
-    locations = [as_text(look_up(url, "location")) or "" for url in urls]
+    # An entry without a location is written as in Django. An entry whose location is not text is skipped.
+    locations = [as_text(look_up(url, "location"), missing="") for url in urls]
     localizations = [Localization("", locations)]
     errors: list[ItemError] = []
-    alternates = [[_alternate(link) for link in look_up(url, "alternates") or ()] for url in urls]
+    alternates = [
+        [_alternate(link) for link in template_value(look_up(url, "alternates")) or ()] for url in urls
+    ]
     columns = extensions.columns(
         extensions.results_in(urls, look_up), localizations, _hosts(locations), Items(keys, errors)
     )
@@ -41,9 +45,9 @@ def make_batch(urls: Sequence[Any]) -> Batch:
     )
 
 
-def _hosts(locations: Sequence[str]) -> AllowedHosts:
+def _hosts(locations: Sequence[str | None]) -> AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
-    for location in locations:
+    for location in filter(None, locations):
         try:
             return AllowedHosts((protocol.origin(location),), joins_paths=True)
         except ValueError:
@@ -68,11 +72,23 @@ def look_up(entry: Any, name: str) -> Any:
         return getattr(entry, name, None)
 
 
-def as_text(value: Any) -> str | None:
-    """Return a value as an unescaped string for the writer, or `None` for a false value."""
-    if not value:
+def as_text(value: Any, missing: str | None = None) -> str | None:
+    """Return a value as an unescaped string for the writer, or `missing` if a template writes nothing.
+
+    Skip a value that is neither text nor a number nor a date, and return `None`.
+    """
+    value = template_value(value)
+    text = plain_text(value) if value else missing
+    return unescape(text) if text and isinstance(value, SafeData) else text
+
+
+def plain_text(value: Any) -> str | None:
+    """Return text, a number or a date as a string. Log a warning and return `None` for other values."""
+    try:
+        return str(check_text(value))
+    except ValueError as error:
+        logger.warning("A value was skipped: %s", excerpt(error))
         return None
-    return unescape(str(value)) if isinstance(value, SafeData) else str(value)
 
 
 def priority(value: Any) -> str | None:
@@ -86,8 +102,9 @@ def priority(value: Any) -> str | None:
 
 def w3c_text(value: Any) -> str | None:
     """Return a lastmod in the W3C format. Log a warning and return `None` if it is invalid."""
+    value = template_value(value)
     try:
-        return lastmod_text(value)
+        return lastmod_text(value) if value else None
     except ValueError as error:
         logger.warning("A lastmod was skipped: %s", excerpt(error))
         return None

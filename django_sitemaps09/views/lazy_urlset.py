@@ -27,7 +27,14 @@ from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.views.deferred import preserve, with_current_state
-from django_sitemaps09.views.entry_dicts import as_text, log_errors, make_batch, priority, w3c_text
+from django_sitemaps09.views.entry_dicts import (
+    as_text,
+    log_errors,
+    make_batch,
+    plain_text,
+    priority,
+    w3c_text,
+)
 from django_sitemaps09.views.responses import as_datetime
 
 logger = logging.getLogger(__name__)
@@ -65,14 +72,13 @@ class SectionPage(NamedTuple):
                     are_dates = are_dates and isinstance(lastmod, date)
                     if are_dates and (newest is None or _is_later(lastmod, newest)):
                         newest = lastmod
-                priorities = ["" if value is None else str(value) for value in values["priority"]]
                 localizations = [Localization("", [f"{base}{path}" for path in values["location"]])]
                 yield Batch(
                     keys=items,
                     localizations=localizations,
                     lastmods=_each(w3c_text, values["lastmod"]),
                     changefreqs=_each(as_text, values["changefreq"]),
-                    priorities=_each(priority, priorities),
+                    priorities=_each(_priority, values["priority"]),
                     **self._extensions(base, items, localizations),
                 )
         if are_dates and newest:
@@ -188,6 +194,11 @@ def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
     if all(value is values[0] for value in values):
         return convert(values[0])
     return list(map(convert, values))
+
+
+def _priority(value: Any) -> str | None:
+    """Return a priority as text. Django converts it to a string, so templates do not omit zero."""
+    return None if value is None else priority(plain_text(value))
 
 
 class Urlset(list[Any]):

@@ -136,6 +136,28 @@ def test_an_aggregate_that_needs_annotations_is_refused_where_it_would_change_ro
         assert "the declared `lastmod` has an aggregate" in f"{caught.value}{caplog.text}"
 
 
+@pytest.mark.parametrize("lastmod", [Max("visits__at"), Max("updated")])
+def test_dicts_are_not_grouped_by_a_declared_aggregate(lastmod: Any, shelf: QuerySet[Article]) -> None:
+    rows = shelf.values("category__slug")
+    section = declare(rows, location=by("category__slug"), lastmod=lastmod, limit=50)
+    for way, read in WAYS.items():
+        counts = Counter(path for path, _ in read(section))
+        assert counts == {"/one/": 6, "/None/": 6}, way
+
+
+def test_an_aggregate_can_be_taken_of_the_groups_of_values(shelf: QuerySet[Article]) -> None:
+    rows = shelf.values("category__slug").annotate(n=Count("pk"))
+    section = declare(rows, location=by("category__slug"), lastmod=Max("updated"), limit=50)
+    expected = {
+        f"/{row['category__slug']}/": lastmod_text(row["at"])
+        for row in shelf.order_by().values("category__slug").annotate(at=Max("updated"))
+    }
+    for way, read in WAYS.items():
+        assert dict(read(section)) == expected, way
+    section.lastmod = Max("visits__at")
+    assert "sitemaps09.E066" in [found.id for found in checks.check_declarations([section])]
+
+
 def test_an_aggregate_of_what_the_queryset_joins_can_use_its_annotations(
     shelf: QuerySet[Article],
 ) -> None:

@@ -118,6 +118,17 @@ def test_expressions_are_read_for_dicts_with_the_primary_key(shelf: QuerySet[Art
         assert dict(read(section)) == expected, way
 
 
+def test_rows_with_several_values_of_an_expression_are_refused(
+    shelf: QuerySet[Article], caplog: Any
+) -> None:
+    rows = shelf.annotate(tag=F("tags__name"))
+    section = declare(rows, location=Route("article", slug=F("tag")))
+    for read in WAYS.values():
+        with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
+            assert read(section)
+        assert "Declared.items() has the row" in f"{caught.value}{caplog.text}"
+
+
 def test_expressions_for_dicts_without_the_primary_key_are_refused(
     shelf: QuerySet[Article], caplog: Any
 ) -> None:

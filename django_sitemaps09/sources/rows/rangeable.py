@@ -17,7 +17,7 @@ from django_sitemaps09.queryset_traits import (
     has_window_function,
     hides_columns,
     lacks_group,
-    order_repeats_rows,
+    needs_order,
     repeats_rows,
 )
 from django_sitemaps09.sitemaps import ModelSitemap
@@ -59,16 +59,12 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
             KeyColumns.from_field(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    # Django groups by the columns of the order. Without them, a filter on an aggregate or on a window could
-    # keep other rows.
-    needs_order = (
-        items.query.group_by is not None or has_window_function(items.query)
-    ) and order_repeats_rows(items)
-    rows: QuerySet[Any] = items.all() if needs_order else remove_order(items)
+    keeps_order = needs_order(items)
+    rows: QuerySet[Any] = items.all() if keeps_order else remove_order(items)
     query = rows.query
     # Rows with a primary key are distinct unless a join repeats them.
     query.distinct = False
-    if not needs_order:
+    if not keeps_order:
         if not (has_window_function(query) or repeats_rows(query)):
             return RangedRows(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
