@@ -67,7 +67,7 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
     A value can contain the text between two fields, so the URL is split at its first and its last places.
     A value can also contain escapes, so these are read both as characters and as they are.
     """
-    literals, positions = template.compiled()
+    literals, positions, _ = template.compiled()
     literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
     if literals[0][:1] != "/" or "%" in "".join(literals):
         return None
