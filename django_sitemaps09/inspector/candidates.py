@@ -78,9 +78,9 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
         for values in (_split(text, parts), backwards and [value[::-1] for value in reversed(backwards)]):
             if values is None:
                 continue
-            found = dict(zip(positions, values, strict=True))
-            conditions = {alias("location", position): found[position] for position in sorted(found)}
-            if conditions not in results and [found[position] for position in positions] == values:
+            pairs = zip(positions, values, strict=True)
+            conditions = {alias("location", position): value for position, value in pairs}
+            if conditions not in results:
                 results.append(conditions)
     return results or (None if "%" in path else [])
 
