@@ -10,8 +10,8 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesN
 from django.db.models import Expression, Max, Model, OuterRef, QuerySet, Subquery, Window
 
 from django_sitemaps09.django_internals import Col, columns_in, gives_instances, is_fetched, to_many_joins
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
-from django_sitemaps09.routes import Route, is_expression
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (
@@ -93,7 +93,7 @@ def alias(name: str, position: int = 0) -> str:
 
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
-    """Return all expressions in a sitemap's hooks by reserved alias. A `Route` can have several."""
+    """Return all expressions in a sitemap's hooks by reserved alias. A location can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
         for position, expression in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
@@ -109,7 +109,7 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
 def hook_expressions(name: str, value: Any) -> list[Any]:
     """Return the expressions in a hook. A `location` can be a dict by language."""
     values = value.values() if name == "location" and isinstance(value, Mapping) else [value]
-    parts = (part.expressions if isinstance(part, Route) else [part] for part in values)
+    parts = (part.expressions if isinstance(part, LocationTemplate) else [part] for part in values)
     return [expression for part in parts for expression in part if is_expression(expression)]
 
 
@@ -144,8 +144,8 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
     missing = sorted({str(code) for code in languages if code not in location})
     if missing:
         return f"is a dict without the languages {', '.join(missing)}"
-    if not all(isinstance(value, Route) or is_expression(value) for value in location.values()):
-        return "is a dict with values that are neither a Route nor a query expression"
+    if not all(isinstance(value, LocationTemplate) or is_expression(value) for value in location.values()):
+        return "is a dict with values that are not a Route, a PathTemplate or a query expression"
     return None
 
 
@@ -294,8 +294,8 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
-    """Return the value of a field for an item, if the field is declared as a `Route` or an expression."""
-    if isinstance(value, Route):
+    """Return the value of a field for an item, if the field is declared as expressions."""
+    if isinstance(value, LocationTemplate):
         parts = enumerate(value.expressions)
         return value.url([column(part, alias(name, i), item) for i, part in parts])
     return column(value, alias(name), item)
@@ -308,7 +308,7 @@ def localized_location(location: Mapping[str, Any], code: str | None, item: Any)
     values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]
     if any(map(is_missing, values)):
         return None
-    return value.url(values) if isinstance(value, Route) else str(values[0])
+    return value.url(values) if isinstance(value, LocationTemplate) else str(values[0])
 
 
 def column(expression: Any, name: str, item: Any) -> Any:
