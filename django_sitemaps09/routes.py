@@ -10,16 +10,11 @@ from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlcon
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import TemplateColumn
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.reverse_templates import Candidate, candidates
 
 
-def is_expression(value: object) -> bool:
-    """Return whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
-    # Look it up on the class, because a mock of a method has every attribute.
-    return hasattr(type(value), "resolve_expression")
-
-
-class Route:
+class Route(LocationTemplate):
     """The locations of items by the name of a URL pattern, such as `Route("article", slug=F("slug"))`.
 
     Query expressions become columns of the section's query, and other values are constants. Paths and
@@ -27,31 +22,19 @@ class Route:
     language, URLconf and script prefix.
     """
 
-    __slots__ = ("args", "kwargs", "viewname")
+    __slots__ = ()
 
     def __init__(self, viewname: str, /, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
                 f"Route({viewname!r}): reverse() takes positional or keyword arguments, not both."
             )
-        self.viewname = viewname
-        self.args = args
-        self.kwargs = kwargs
-
-    def __repr__(self) -> str:
-        parts = [repr(self.viewname), *map(repr, self.args)]
-        parts += [f"{name}={value!r}" for name, value in self.kwargs.items()]
-        return f"Route({', '.join(parts)})"
+        self.pattern, self.args, self.kwargs = viewname, args, kwargs
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """The arguments in order: constants and expressions."""
-        return self.args or tuple(self.kwargs.values())
-
-    @property
-    def expressions(self) -> list[Any]:
-        """The query expressions among the arguments, in the order in which `url` expects their values."""
-        return [value for value in self.values if is_expression(value)]
+    def viewname(self) -> str:
+        """The name of the URL pattern."""
+        return self.pattern
 
     def url(self, values: Iterable[object]) -> str:
         """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""

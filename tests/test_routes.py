@@ -28,7 +28,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.routes import _compiled_routes, is_expression
+from django_sitemaps09.location_templates import is_expression
+from django_sitemaps09.routes import _compiled_routes
 from tests.models import Article
 from tests.support.routes import (
     CASES,

@@ -12,7 +12,7 @@ from django_sitemaps09 import protocol, sources
 from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import data, is_code, is_strict, name_of, own_init, raw, safe_repr
 from django_sitemaps09.hooks.values import CONVERTERS
-from django_sitemaps09.routes import is_expression
+from django_sitemaps09.location_templates import is_expression
 from django_sitemaps09.sitemaps import is_contribs
 
 _NUMBERS = (int, float, Decimal)

@@ -28,6 +28,7 @@ from django_sitemaps09.django_internals import (
     reverse_names,
 )
 from django_sitemaps09.hooks.expressions import location_problem
+from django_sitemaps09.location_templates import LocationTemplate
 from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
@@ -37,8 +38,8 @@ def check_locations(subject: Any) -> Iterator[CheckMessage]:
     location = data(subject, "location")
     if isinstance(location, Mapping):
         yield from _check_languages(subject, location)
-    for route in location.values() if isinstance(location, Mapping) else [location]:
-        yield from _check_route(subject, route)
+    for value in location.values() if isinstance(location, Mapping) else [location]:
+        yield from _check_location(subject, value)
     yield from _check_viewnames(subject)
 
 
@@ -49,17 +50,17 @@ def _check_languages(subject: Any, location: Mapping[Any, Any]) -> Iterator[Chec
         return
     codes = languages if isinstance(languages, COLLECTIONS) else ()
     if problem := location_problem(location, None if is_off(i18n) else codes):
-        hint = "Set i18n = True, and give each language a Route or a query expression."
+        hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
         yield message("E024", f"{name_of(subject)}.location {problem}.", hint)
 
 
-def _check_route(subject: Any, route: Any) -> Iterator[CheckMessage]:
-    is_constant = isinstance(route, str) or (isinstance(route, Route) and not route.expressions)
+def _check_location(subject: Any, value: Any) -> Iterator[CheckMessage]:
+    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
     if issubclass(class_of(subject), ModelSitemap) and is_constant:
-        text = f"{name_of(subject)}.location is {safe_repr(route)}, which is the same URL for every row."
+        text = f"{name_of(subject)}.location is {safe_repr(value)}, which is the same URL for every row."
         yield message("E020", text, "Pass an argument as a query expression, such as slug=F('slug').")
-    if isinstance(route, Route) and (problem := _route_problem(route)):
-        text = f"{name_of(subject)}.location is {safe_repr(route)}, but {problem}."
+    if isinstance(value, Route) and (problem := _route_problem(value)):
+        text = f"{name_of(subject)}.location is {safe_repr(value)}, but {problem}."
         hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
         yield message("E021", text, hint)
 

@@ -13,7 +13,7 @@ from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
-from django_sitemaps09.routes import Route
+from django_sitemaps09.location_templates import LocationTemplate
 from django_sitemaps09.sitemaps import Sitemap
 
 #: Types that can be iterated without running a query.
@@ -80,9 +80,11 @@ def is_off(switch: object) -> bool:
 
 
 def is_strict(subject: object) -> bool:
-    """Return whether a class declares a `Route` or an expression. Django's `Sitemap` supports neither."""
+    """Return whether a class declares an expression or a `Route`. Django's `Sitemap` supports neither."""
     hooks = {name: data(subject, name) for name in FIELDS}
-    return any(isinstance(hook, Route) or hook_expressions(name, hook) for name, hook in hooks.items())
+    return any(
+        isinstance(hook, LocationTemplate) or hook_expressions(name, hook) for name, hook in hooks.items()
+    )
 
 
 def safe_repr(value: object) -> str:
@@ -91,11 +93,8 @@ def safe_repr(value: object) -> str:
     `repr()` is called only for plain values. For example, the `repr()` of a queryset would run a query.
     """
     kind = type(value)
-    if kind is Route:
-        value = cast("Route", value)
-        parts = [repr(value.viewname), *map(safe_repr, value.args)]
-        parts += [f"{name}={safe_repr(argument)}" for name, argument in value.kwargs.items()]
-        return f"Route({', '.join(parts)})"
+    if issubclass(kind, LocationTemplate):
+        return cast("LocationTemplate", value).code(safe_repr)
     if kind in (list, tuple):
         inner = ", ".join(map(safe_repr, cast("Iterable[object]", value)))
         return f"[{inner}]" if kind is list else f"({inner})"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
-from django.db.models import Expression, Max, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Expression, Max, Model, OuterRef, QuerySet, Subquery, Window
 
 from django_sitemaps09.django_internals import Col, columns_in, gives_instances, is_fetched, to_many_joins
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
-from django_sitemaps09.routes import Route, is_expression
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (
@@ -49,7 +49,11 @@ class LastmodExpression(Expression):
         return columns
 
     def get_db_converters(self, connection: Any) -> list[Any]:
-        return _converters(self.expression, connection)
+        # From Django 6.1 on, converters use the expression that is passed to them.
+        return [
+            lambda value, _, database, convert=convert: convert(value, self.expression, database)
+            for convert in self.expression.get_db_converters(connection)
+        ]
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> Any:
         return compiler.compile(self.expression)
@@ -64,15 +68,6 @@ class LastmodExpression(Expression):
         ):
             return sql, parameters
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
-
-
-def _converters(expression: Any, connection: Any) -> list[Any]:
-    """Return the converters of an expression, for another expression with the same values."""
-    # From Django 6.1 on, converters use the expression that is passed to them.
-    return [
-        lambda value, _, database, convert=convert: convert(value, expression, database)
-        for convert in expression.get_db_converters(connection)
-    ]
 
 
 class Newest(Max):
@@ -98,7 +93,7 @@ def alias(name: str, position: int = 0) -> str:
 
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
-    """Return all expressions in a sitemap's hooks by reserved alias. A `Route` can have several."""
+    """Return all expressions in a sitemap's hooks by reserved alias. A location can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
         for position, expression in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
@@ -114,7 +109,7 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
 def hook_expressions(name: str, value: Any) -> list[Any]:
     """Return the expressions in a hook. A `location` can be a dict by language."""
     values = value.values() if name == "location" and isinstance(value, Mapping) else [value]
-    parts = (part.expressions if isinstance(part, Route) else [part] for part in values)
+    parts = (part.expressions if isinstance(part, LocationTemplate) else [part] for part in values)
     return [expression for part in parts for expression in part if is_expression(expression)]
 
 
@@ -149,8 +144,8 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
     missing = sorted({str(code) for code in languages if code not in location})
     if missing:
         return f"is a dict without the languages {', '.join(missing)}"
-    if not all(isinstance(value, Route) or is_expression(value) for value in location.values()):
-        return "is a dict with values that are neither a Route nor a query expression"
+    if not all(isinstance(value, LocationTemplate) or is_expression(value) for value in location.values()):
+        return "is a dict with values that are not a Route, a PathTemplate or a query expression"
     return None
 
 
@@ -169,15 +164,16 @@ def add_columns(
     `ImproperlyConfigured` if that subquery would need annotations of the queryset.
     """
     add: Any = rows.annotate if is_selected else rows.alias
-    annotated_rows: QuerySet[Any] = add(**expressions)
-    annotations = annotated_rows.query.annotations
+    aggregates: dict[str, tuple[str, Any]] = {}
+    for name, expression in expressions.items():
+        for part in _aggregates(expression):
+            aggregates[alias("aggregate", len(aggregates))] = (name, part)
+    if not aggregates:
+        return add(**expressions)  # type: ignore[no-any-return]
+    joined_query = rows.annotate(**{key: part for key, (_, part) in aggregates.items()}).query
     joins = {
-        name: to_many_joins(annotated_rows.query, columns_in([annotations[name]]))
-        for name in expressions
-        if annotations[name].contains_aggregate
+        key: to_many_joins(joined_query, columns_in([joined_query.annotations[key]])) for key in aggregates
     }
-    if not joins:
-        return annotated_rows
     query, own_joins = rows.query, to_many_joins(rows.query)
     is_grouped = query.group_by is not None
     # Grouping by the rows would list dicts once that are equal, and rows that a join repeats with different
@@ -186,35 +182,48 @@ def add_columns(
     keeps_rows = keeps_rows and not has_window_function(query)
     is_alone = not is_grouped and len({*joins.values()}) == 1
     subqueries = {
-        name: _related_aggregate(rows, name, expressions[name])
-        for name, names in joins.items()
-        if not (keeps_rows and (names <= own_joins or (is_alone and own_joins <= names)))
+        part: _related_aggregate(rows, name, part)
+        for key, (name, part) in aggregates.items()
+        if not (keeps_rows and (joins[key] <= own_joins or (is_alone and own_joins <= joins[key])))
     }
-    return add(**{**expressions, **subqueries}) if subqueries else annotated_rows
+    return add(**{name: _replaced(part, subqueries) for name, part in expressions.items()})  # type: ignore[no-any-return]
 
 
-class _RelatedAggregate(Subquery):
-    """Aggregate over all rows that are related to a row. The converters of the aggregate convert it."""
+def _aggregates(expression: Any) -> Iterator[Any]:
+    """Yield the aggregates in an expression, except those of window functions and subqueries."""
+    # On the class, since an expression that is not resolved cannot tell what its parts contain.
+    if getattr(type(expression), "contains_aggregate", None) is True:
+        yield expression
+    elif hasattr(expression, "get_source_expressions") and not isinstance(expression, (Window, Subquery)):
+        for part in expression.get_source_expressions():
+            yield from _aggregates(part)
 
-    def get_db_converters(self, connection: Any) -> list[Any]:
-        [expression] = self.query.annotation_select.values()
-        return _converters(expression, connection)
+
+def _replaced(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
+    """Return an expression with subqueries in place of aggregates."""
+    if not any(part in subqueries for part in _aggregates(expression)):
+        return expression
+    if expression in subqueries:
+        return subqueries[expression]
+    result = expression.copy()
+    result.set_source_expressions([_replaced(p, subqueries) for p in expression.get_source_expressions()])
+    return result
 
 
-def _related_aggregate(rows: QuerySet[Any], name: str, expression: Any) -> _RelatedAggregate:
+def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subquery:
+    """Return an aggregate over all rows that are related to a row, as a subquery."""
     keys = [field.attname for field in rows.model._meta.pk_fields]
     row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
     try:
         if rows.query.group_by is not None and not gives_instances(rows):
             raise FieldError("The groups of values() have no primary key.")
         # Without an order, GROUP BY has only the key.
-        values = row.order_by().values(*keys).annotate(**{name: expression}).values(name)
+        return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
     except FieldError as error:
         hook = re.sub(r"^_sitemaps09_|_[0-9]+$", "", name)
         raise ImproperlyConfigured(
             f"{rows.model._meta.label}: the declared `{hook}` {' '.join(NEEDS_ANNOTATIONS)}"
         ) from error
-    return _RelatedAggregate(values)
 
 
 def annotate(sitemap: object, items: Any) -> Any:
@@ -261,29 +270,32 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
 
     Dicts of `values()` need the primary key.
     """
-    key = items.model._meta.pk.attname
+    keys = [field.attname for field in items.model._meta.pk_fields]
+    # GROUP BY contains selected annotations, so an aggregate could change without them.
+    names = [*items.query.annotation_select, *expressions]
+    rows = add_columns(items.all(), expressions).values_list(*keys, *names)
     values: dict[Any, Any] = {}
     try:
-        for pk, *columns in add_columns(items.all(), expressions).values_list("pk", *expressions):
-            if values.setdefault(pk, columns) != columns:
+        for row in rows:
+            columns = row[len(row) - len(expressions) :]
+            if values.setdefault(row[: len(keys)], columns) != columns:
                 raise ImproperlyConfigured(
-                    f"The evaluated queryset from {type(sitemap).__qualname__}.items() has the row {pk!r} "
-                    "several times, with different values of the declared expressions. Return a queryset "
-                    "that is not evaluated, or define the hooks as methods that take the item."
+                    f"The evaluated queryset from {type(sitemap).__qualname__}.items() has the row "
+                    f"{row[0]!r} several times, with different values of the declared expressions. Return a "
+                    "queryset that is not evaluated, or define the hooks as methods that take the item."
                 )
     except UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return
     for item in items:
-        if isinstance(item, dict):
-            item.update(zip(expressions, values.get(item.get(key, item.get("pk")), ()), strict=False))
-        elif isinstance(item, Model):
-            vars(item).update(zip(expressions, values.get(item.pk, ()), strict=False))
+        columns_by_name = item if isinstance(item, dict) else vars(item) if isinstance(item, Model) else {}
+        pk = tuple(columns_by_name.get(key, columns_by_name.get("pk")) for key in keys)
+        columns_by_name.update(zip(expressions, values.get(pk, ()), strict=False))
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
-    """Return the value of a field for an item, if the field is declared as a `Route` or an expression."""
-    if isinstance(value, Route):
+    """Return the value of a field for an item, if the field is declared as expressions."""
+    if isinstance(value, LocationTemplate):
         parts = enumerate(value.expressions)
         return value.url([column(part, alias(name, i), item) for i, part in parts])
     return column(value, alias(name), item)
@@ -296,7 +308,7 @@ def localized_location(location: Mapping[str, Any], code: str | None, item: Any)
     values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]
     if any(map(is_missing, values)):
         return None
-    return value.url(values) if isinstance(value, Route) else str(values[0])
+    return value.url(values) if isinstance(value, LocationTemplate) else str(values[0])
 
 
 def column(expression: Any, name: str, item: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -10,11 +11,16 @@ from urllib.parse import unquote
 from django.db.models import F, Model
 from django.urls import Resolver404, ResolverMatch, get_script_prefix, resolve
 from django.utils import translation
+from django.utils.encoding import iri_to_uri
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.location_templates import LocationTemplate, PathTemplate, is_expression
 from django_sitemaps09.reverse_templates import Candidate
-from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.routes import Route
+
+# The scheme and the host of an absolute URL, if a path follows.
+_ORIGIN = re.compile("^https?://[^/]+(?=/)", re.IGNORECASE)
 
 
 class ResolvedPath(NamedTuple):
@@ -39,6 +45,64 @@ def resolve_path(location: str) -> ResolvedPath:
         with translation.override(language), suppress(Resolver404):
             match = resolve(path_info)
     return ResolvedPath(path, language, match)
+
+
+def template_conditions(
+    template: LocationTemplate, resolved: ResolvedPath, url: str
+) -> list[dict[str, Any]] | None:
+    """Return conditions for the rows that can have a URL: one dict for each way to read values from it.
+
+    The list is empty if no row can have the URL. Return `None` if only the locations of all rows can tell.
+    """
+    with translation.override(resolved.language):
+        if isinstance(template, PathTemplate):
+            return path_conditions(template, url)
+        conditions = route_conditions(template, resolved) if isinstance(template, Route) else None
+        return [] if conditions is None else [conditions]
+
+
+def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | None:
+    """Return the `template_conditions()` of a path template.
+
+    A value can contain the text between two fields, so the URL is split at its first and its last places.
+    A value can also contain escapes, so these are read both as characters and as they are.
+    """
+    literals, positions, _ = template.compiled()
+    literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
+    if literals[0][:1] != "/" or "%" in "".join(literals):
+        return None
+    path = _path(url)
+    results: list[dict[str, Any]] = []
+    for text, parts in ((unquote(path), literals), (path, list(map(iri_to_uri, literals)))):
+        backwards = _split(text[::-1], [part[::-1] for part in reversed(parts)])
+        for values in (_split(text, parts), backwards and [value[::-1] for value in reversed(backwards)]):
+            if values is None:
+                continue
+            pairs = zip(positions, values, strict=True)
+            conditions = {alias("location", position): value for position, value in pairs}
+            if conditions not in results:
+                results.append(conditions)
+    return results or (None if "%" in path else [])
+
+
+def _split(text: str, literals: Sequence[str]) -> list[str] | None:
+    """Return the texts between the literals, each as short as possible; `None` if the literals differ.
+
+    A regular expression could take exponentially long.
+    """
+    first, *others = literals
+    if not others:
+        return [] if text == first else None
+    *middle, last = others
+    if not (text.startswith(first) and text[len(first) :].endswith(last)):
+        return None
+    rest, values = text[len(first) : len(text) - len(last)], []
+    for literal in middle:
+        value, separator, rest = rest.partition(literal) if literal else ("", "", rest)
+        if separator != literal:
+            return None
+        values.append(value)
+    return [*values, rest]
 
 
 def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
@@ -99,8 +163,13 @@ def column_conditions(model: type[Model], location: F, url: str) -> dict[str, An
     field = _fields(model).get(name)
     if field is None or not _has_index(field):
         return None
-    path = f"/{url.partition('://')[2].partition('/')[2]}"
+    path = _path(url)
     return {f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}
+
+
+def _path(url: str) -> str:
+    """Return the path and the query of an absolute URL."""
+    return f"/{url.partition('://')[2].partition('/')[2]}"
 
 
 def _fields(model: type[Model]) -> dict[str, Any]:

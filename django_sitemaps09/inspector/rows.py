@@ -19,11 +19,11 @@ from django_sitemaps09.inspector.candidates import (
     ResolvedPath,
     column_conditions,
     field_conditions,
-    route_conditions,
+    template_conditions,
 )
+from django_sitemaps09.location_templates import LocationTemplate
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 from django_sitemaps09.sources import FoundRow, QuerySource
 from django_sitemaps09.writer import FORMATS, elements
@@ -94,30 +94,38 @@ def look_up_row(
         plain = None if batch is None else _entry(batch, "xml", base, location.partition("?")[0])
         similar = None if plain is None else plain.location
         return SectionLookup(similar is not None, row, similar=similar)
-    is_route = isinstance(sitemap.location, Route)
-    conditions = route_conditions(sitemap.location, resolved) if is_route else None
-    if is_route and conditions is None:
+    declared = sitemap.location
+    is_template = isinstance(declared, LocationTemplate)
+    conditions = template_conditions(declared, resolved, location) if is_template else None
+    if conditions == []:
         return _NO_MATCH
+    # The values of a method or a column are a guess, and so are several ways to read values from a URL.
+    is_exact = conditions is not None and len(conditions) == 1
     if not isinstance(sitemap, ModelSitemap) and (record is None or not record.has_key_ranges):
         return _NEEDS_SEARCH
     source = sources.ranged_source(name, sitemap, base, conf.limits)
     if source is None:
         return _NEEDS_SEARCH
-    if conditions is None and isinstance(sitemap.location, F):
-        conditions = column_conditions(source.bare_rows.model, sitemap.location, location)
-    elif conditions is None and resolved.match is not None and callable(sitemap.location):
-        conditions = field_conditions(source.bare_rows.model, resolved.match)
+    guess = None
+    if isinstance(declared, F):
+        guess = column_conditions(source.bare_rows.model, declared, location)
+    elif resolved.match is not None and callable(declared):
+        guess = field_conditions(source.bare_rows.model, resolved.match)
+    if guess is not None:
+        conditions = [guess]
     if conditions is None:
         return _NEEDS_SEARCH
-    rows = list(_live_rows(name, source, conditions, location, is_exact=is_route))
+    rows = [
+        row for each in conditions for row in _live_rows(name, source, each, location, is_exact=is_exact)
+    ]
     same_rows = [row for row in rows if row.entry is None or is_same_url(row.entry.location, location)]
     same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
     others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
     return SectionLookup(
         can_match=True,
         row=same_rows[0] if same_rows else None,
-        needs_search=not is_route,
-        is_unread=callable(sitemap.location),
+        needs_search=not is_exact,
+        is_unread=callable(declared),
         similar=next(others, None),
     )
 

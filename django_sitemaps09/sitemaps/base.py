@@ -32,6 +32,7 @@ from django_sitemaps09.hooks.expressions import (
     localized_location,
 )
 from django_sitemaps09.hooks.links import spelling
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
     chunks,
@@ -42,7 +43,6 @@ from django_sitemaps09.queryset_traits import (
     pin_database,
     repeats_rows,
 )
-from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps.translated import TranslatedItems
 from django_sitemaps09.sitemaps.url_dicts import add_hook_results, filter_on_host
 
@@ -66,7 +66,13 @@ if TYPE_CHECKING:
         alternates: bool | Callable[[ItemT], Iterable[Alternate | tuple[str, str]] | None]
         x_default: bool | Callable[[ItemT], bool | str | None]
         latest_lastmod: date | None
-        location: str | Route | Combinable | Mapping[str, Route | Combinable] | Callable[[ItemT], str]
+        location: (
+            str
+            | LocationTemplate
+            | Combinable
+            | Mapping[str, LocationTemplate | Combinable]
+            | Callable[[ItemT], str]
+        )
         item_language: Combinable | None
         lastmod: date | Combinable | Callable[[ItemT], date | None] | None
         changefreq: str | Combinable | Callable[[ItemT], str | None] | None
@@ -242,7 +248,7 @@ class Sitemap(_Base[ItemT]):
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
-        if isinstance(value, Route) or is_expression(value):
+        if isinstance(value, LocationTemplate) or is_expression(value):
             return declared_value(value, name, item[0] if self.i18n else item)
         if name == "location" and self.i18n and isinstance(value, Mapping):
             return localized_location(value, get_language(), item[0])

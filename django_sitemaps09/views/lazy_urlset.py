@@ -21,9 +21,9 @@ from django_sitemaps09.hooks import extensions as extension_columns
 from django_sitemaps09.hooks.expressions import alias, column, declared_expressions, load_columns
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
 from django_sitemaps09.queryset_traits import AT_A_TIME, chunks
-from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.views.deferred import preserve, with_current_state
@@ -109,7 +109,7 @@ class SectionPage(NamedTuple):
         declared = {
             name: _declared_values(name, hook, items)
             for name, hook in hooks.items()
-            if isinstance(hook, Route) or is_expression(hook)
+            if isinstance(hook, LocationTemplate) or is_expression(hook)
         }
         callables = {
             name: hook if callable(hook) else partial(self._attribute, name)
@@ -166,18 +166,18 @@ def _with_paths(
 
 
 def _declared_values(name: str, hook: Any, items: Sequence[Any]) -> list[Any]:
-    """Return the values of a `Route` or an expression for each item."""
-    if isinstance(hook, Route):
+    """Return the values of a location template or an expression for each item."""
+    if isinstance(hook, LocationTemplate):
         columns = [
             _column(expression, alias(name, position), items)
             for position, expression in enumerate(hook.expressions)
         ]
-        route = hook.compiled()
-        urls = route.compose(columns)
+        template = hook.compiled()
+        urls = template.compose(columns)
         if urls is not None:
             return urls.texts()
         rows = zip(*columns, strict=True) if columns else [()] * len(items)
-        return [route.url(row) for row in rows]
+        return [template.url(row) for row in rows]
     return _column(hook, alias(name), items)
 
 
@@ -191,7 +191,7 @@ def _column(expression: Any, name: str, items: Sequence[Any]) -> list[Any]:
 
 def _each(convert: Callable[[Any], str | None], values: list[Any]) -> Column:
     """Convert a column of values. Return one string instead if all values are the same object."""
-    if all(value is values[0] for value in values):
+    if values and all(value is values[0] for value in values):
         return convert(values[0])
     return list(map(convert, values))
 

@@ -12,13 +12,14 @@ from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
 from django.db import connections
 from django.db.models import Count, DateTimeField, F, FloatField, Func, Max, Min, Q, Subquery, Value
-from django.db.models.functions import Cast, Coalesce, Greatest, Lower
+from django.db.models.functions import Cast, Coalesce, Lower
 from django.utils.functional import cached_property
 
 from django_sitemaps09 import (
     Extension,
     GenericSitemap,
     ModelSitemap,
+    PathTemplate,
     Route,
     Sitemap,
     StaticViewSitemap,
@@ -44,9 +45,11 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
     "limit over the protocol's": ({"location": SLUG, "limit": 50_001}, "W015"),
     "limit over the protocol's as a text": ({"location": SLUG, "limit": "50001"}, "W015"),
     "route without an expression": ({"location": Route("about")}, "E020"),
+    "a template without an expression": ({"location": PathTemplate("/a/{b}/", b=1)}, "E020"),
     "a path for all rows": ({"location": "/a/"}, "E020"),
     "unknown route": ({"location": Route("nowhere", slug=F("slug"))}, "E021"),
     "unknown namespace": ({"location": Route("no:where", slug=F("slug"))}, "E021"),
+    "a template with an unknown field": ({"location": PathTemplate("/{a}/", a=F("no"))}, "E034"),
     "unknown route argument": ({"location": Route("article", name=F("slug"))}, "E021"),
     "too many route arguments": ({"location": Route("article", F("slug"), F("pk"))}, "E021"),
     "unknown route in a language": (
@@ -419,7 +422,7 @@ def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error() -> None:
 
 def test_an_aggregate_that_needs_annotations_of_a_grouped_queryset_is_an_error() -> None:
     counted = Article.objects.annotate(n=Count("tags"), first=Min("updated"))
-    needy = Greatest(Max("visits__at"), F("first"))
+    needy = Max("visits__at", filter=Q(visits__at__gt=F("first")))
     assert ids(declaration(location=SLUG, queryset=counted, lastmod=needy)) == ["E066"]
     assert ids(declaration(location=SLUG, queryset=counted, lastmod=Max("visits__at"))) == []
     joined = counted.annotate(m=Count("visits"))

@@ -16,6 +16,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place(*QUICK_START, "python"): 3,
         Place(*QUICK_START, "xml"): 2,
         Place("docs/reference/sitemaps.md", "Classes and hooks", "python"): 1,
+        Place("docs/reference/sitemaps.md", "PathTemplate", "python"): 1,
         Place("docs/reference/commands.md", "Report", "python"): 1,
         Place("docs/reference/commands.md", "`manage.py suggest_sitemaps [section ...]`", "python"): 1,
         Place("docs/reference/signals.md", "`django_sitemaps09.signals.published`", "python"): 1,

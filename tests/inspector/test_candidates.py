@@ -13,11 +13,12 @@ from django.urls import include, path, re_path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import Route
+from django_sitemaps09 import PathTemplate, Route, protocol
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.inspector.candidates import (
     column_conditions,
     field_conditions,
+    path_conditions,
     resolve_path,
     route_conditions,
 )
@@ -108,6 +109,66 @@ def test_every_value_round_trips_through_a_route(text: str) -> None:
     location = route.url([text])
     assert unquote(location) == f"/word/{text}/"
     assert found(route, location) == {alias("location"): text}
+
+
+@pytest.mark.parametrize(
+    ("template", "path", "ways"),
+    [
+        ("/{a}/", "/x/", [["x"]]),
+        ("/{a}/", "/a%20b/", [["a b"], ["a%20b"]]),
+        ("/{a}/", "/%C3%BC/", [["ü"], ["%C3%BC"]]),
+        ("/{a}/", "/x", []),
+        ("/{a}/", "/", []),
+        ("/{a}", "/", [[""]]),
+        ("/{a}/{b}/", "/x/y/", [["x", "y"]]),
+        ("/{a}/{b}/", "/x/y/z/", [["x", "y/z"], ["x/y", "z"]]),
+        ("/{a}-{b}/", "/my-slug-7/", [["my", "slug-7"], ["my-slug", "7"]]),
+        ("/{a}/{b}/", "/x/", []),
+        ("/{b}/{a}/", "/x/y/", [["y", "x"]]),
+        ("/{a}/{a}/", "/x/x/", [["x"]]),
+        ("/{a}/{a}/", "/x/y/x/y/", [["y/x/y"], ["y"]]),
+        ("/{a}{b}/", "/xy/", [["", "xy"], ["xy", ""]]),
+        ("/page?id={a}", "/page?id=7", [["7"]]),
+        ("/ü/{a}/", "/%C3%BC/x/", [["x"]]),
+        ("/c/{c}/{a}/", "/c/d/x/", [["x"]]),
+        ("/c/{c}/{a}/", "/c/e/x/", []),
+        ("/all/", "/all/", [[]]),
+        ("/all/", "/all/x/", []),
+        ("https://www.example.com/{a}/", "/x/", [["x"]]),
+        ("https://{a}/x/", "/x/", None),
+        ("/%{a}/", "/%41/", None),
+        ("/{a}1/", "/%41/", [["%4"]]),
+        # An escape can be composed of a value and a literal.
+        ("/{a}1-/", "/%41%2D/", None),
+    ],
+)
+def test_a_path_template_extracts_its_values_from_a_url(
+    template: str, path: str, ways: list[list[str]] | None
+) -> None:
+    values = {"a": F("a"), "b": F("b"), "c": "d"}
+    used = {name: value for name, value in values.items() if f"{{{name}}}" in template}
+    conditions = path_conditions(PathTemplate(template, **used), f"https://www.example.com{path}")
+    aliases = [{alias("location", place): value for place, value in enumerate(way)} for way in ways or ()]
+    assert conditions == (None if ways is None else aliases)
+
+
+def test_a_hostile_url_is_split_in_linear_time() -> None:
+    names = "abcdefghij"
+    template = PathTemplate(f"/{'/'.join(f'{{{name}}}' for name in names)}/x", **{n: F(n) for n in names})
+    assert path_conditions(template, f"https://www.example.com{'/' * 2_000}") == []
+
+
+@given(st.text(), st.text())
+def test_every_value_round_trips_through_a_path_template(first: str, second: str) -> None:
+    template = PathTemplate("/{a}/{b}", a=F("a"), b=F("b"))
+    try:
+        location = protocol.uri(str(template.url([first, second])))
+    except ValueError:
+        return
+    ways = path_conditions(template, f"https://www.example.com{location}")
+    ambiguous = first.count("/") + second.count("/") > 1
+    expected = {alias("location", 0): first, alias("location", 1): second}
+    assert ways is None or ambiguous or "%" in first + second or expected in ways
 
 
 def test_only_fields_with_an_index_are_conditions() -> None:

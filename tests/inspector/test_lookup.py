@@ -15,7 +15,7 @@ from django.db.models.functions import Concat, RowNumber
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
+from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer
@@ -61,6 +61,59 @@ def articles(exporting: None, register: Callable[..., None]) -> None:
         ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
     register(articles=Articles)
     export()
+
+
+class ByTemplate(Articles):
+    location = PathTemplate("/{slug}-{number}/", slug=F("slug"), number=F("pk"))
+
+
+@pytest.fixture
+def templates(exporting: None, register: Callable[..., None]) -> None:
+    """An export of articles whose slugs contain the separator of the template, and escapes."""
+    for number, slug in enumerate(["plain", "two-words", "a b", "ü", "a%20b", "a/b", "x&y", "50%"], 1):
+        ArticleFactory(pk=number, slug=slug, updated=TIME)
+    register(articles=ByTemplate)
+    export()
+
+
+@pytest.mark.usefixtures("templates")
+class TestASectionWithAPathTemplate:
+    @pytest.mark.parametrize(
+        ("path", "key"),
+        [
+            *(
+                ("/plain-1/", "1"),
+                ("/two-words-2/", "2"),
+                ("/a b-3/", "3"),
+                ("/ü-4/", "4"),
+                ("/a/b-6/", "6"),
+            ),
+            *(
+                ("/%C3%BC-4/", "4"),
+                ("/a%20b-5/", "5"),
+                ("/x&y-7/", "7"),
+                ("/50%25-8/", "8"),
+                ("/50%-8/", "8"),
+            ),
+        ],
+    )
+    def test_finds_the_row_of_a_url(self, path: str, key: str) -> None:
+        answer = asked(path)
+        assert (answer.verdict, answer.key) == ("listed", key)
+        assert answer.published == answer.live
+
+    def test_shows_rows_that_are_new_filtered_out_or_missing(self) -> None:
+        ArticleFactory(pk=9, slug="new-one")
+        assert asked("/new-one-9/").verdict == "new"
+        Article.objects.filter(pk=9).update(published=False)
+        assert asked("/new-one-9/").verdict == "filtered"
+        answer = asked("/missing-10/")
+        assert answer.verdict == "absent"
+        assert "Section 'articles' has no row with the values of this URL." in answer.reasons
+        assert asked("/elsewhere/").verdict == "absent"
+
+    def test_reads_a_few_rows(self) -> None:
+        assert 1 <= len(row_queries("/two-words-2/")) <= 8
 
 
 @pytest.mark.usefixtures("articles")

@@ -117,11 +117,26 @@ def test_aggregates_over_one_relation_share_its_join(
     assert str(source.annotated_rows.query).count("SELECT") == 1
 
 
-@pytest.mark.parametrize(
-    "lastmod",
-    [Greatest(Max("visits__at"), F("first")), Max("visits__at", filter=Q(visits__at__gt=F("first")))],
-    ids=["beside", "in a filter"],
-)
+def test_aggregates_in_one_expression_do_not_multiply_each_other(shelf: QuerySet[Article]) -> None:
+    counts = Count("comments") + Count("tags")
+    section = declare(shelf, location=Route("article", slug=counts), limit=50)
+    expected = Counter(f"/articles/{row.comments.count() + row.tags.count()}/" for row in shelf)
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == expected, way
+
+
+def test_annotations_beside_an_aggregate_can_be_used(shelf: QuerySet[Article]) -> None:
+    queryset = shelf.annotate(n=Count("comments"), first=Min("updated")).filter(n=2)
+    section = declare(queryset, lastmod=Greatest(Max("visits__at"), F("first")))
+    newest = newest_visits(shelf)
+    expected = {f"/articles/{row.slug}/": newest[row.slug] for row in queryset if row.first}
+    for way, read in WAYS.items():
+        lastmods = dict(read(section))
+        assert len(lastmods) == len(queryset), way
+        assert {path: lastmods[path] for path in expected} == expected, way
+
+
+@pytest.mark.parametrize("lastmod", [Max("visits__at", filter=Q(visits__at__gt=F("first")))])
 def test_an_aggregate_that_needs_annotations_is_refused_where_it_would_change_rows(
     lastmod: Any, shelf: QuerySet[Article], caplog: Any
 ) -> None:

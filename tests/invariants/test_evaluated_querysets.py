@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
-from django.db.models import Count, F, Max, QuerySet, Window
+from django.db.models import Count, DateTimeField, F, Max, QuerySet, Value, Window
 from django.db.models.functions import RowNumber
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.sources.profiling import Cost, Costs
-from tests.models import Article
-from tests.support.shelves import BASE, LIMITS
+from tests.models import Article, Seat
+from tests.support.factories import SeatFactory
+from tests.support.shelves import BASE, LIMITS, OLD
 from tests.support.ways import WAYS, by, compatible_index
 
 pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
@@ -107,6 +108,24 @@ def test_expressions_can_use_annotations_of_the_evaluated_queryset(shelf: QueryS
     expected = Counter(f"/articles/{row.n}/" for row in rows)
     for way, read in WAYS.items():
         assert Counter(path for path, _ in read(section)) == expected, way
+
+
+def test_expressions_can_use_groups_of_the_evaluated_queryset(shelf: QuerySet[Article]) -> None:
+    """Django groups by the joined annotation."""
+    rows = shelf.annotate(tag=F("tags__name"), n=Count("comments", distinct=True)).filter(tag="a")
+    section = declare(rows, location=Route("article", slug=F("n")), limit=50)
+    expected = Counter(f"/articles/{row.n}/" for row in rows)
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == expected, way
+
+
+def test_rows_with_a_composite_key_can_be_evaluated(using: str) -> None:
+    for number in range(3):
+        SeatFactory(using=using, row="a", number=number)
+    rows = Seat.objects.using(using).distinct().order_by("-number")
+    section = declare(rows, lastmod=Value(OLD, output_field=DateTimeField()))
+    for way, read in WAYS.items():
+        assert read(section) == [(f"/word-{n}/", "2020-05-17T22:30:00Z") for n in range(3)], way
 
 
 def test_expressions_are_read_for_dicts_with_the_primary_key(shelf: QuerySet[Article]) -> None:

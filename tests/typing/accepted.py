@@ -20,6 +20,7 @@ from typing_extensions import assert_type
 from django_sitemaps09 import (
     GenericSitemap,
     ModelSitemap,
+    PathTemplate,
     Route,
     Sitemap,
     StaticViewSitemap,
@@ -103,6 +104,19 @@ class MoreExpressions(ModelSitemap[User]):
     lastmod = Max("date_joined")
     changefreq = Subquery(User.objects.filter(pk=OuterRef("pk")).values("username")[:1])
     priority = Exists(User.objects.filter(pk=OuterRef("pk")))
+
+
+class FilledPaths(ModelSitemap[User]):
+    location = PathTemplate("/{year}/{name}/", year=2026, name=Lower("username"))
+
+
+class PathsByLanguage(ModelSitemap[User]):
+    i18n = True
+    location = {
+        "en": PathTemplate("/en/{name}/", name=F("username")),
+        "de": Route("profile", name=F("username")),
+        "fr": F("username"),
+    }
 
 
 class OtherExpressions(Full):
@@ -355,6 +369,7 @@ def what_is_declared_is_known_from_outside() -> None:
     assert_type(Methods().location(User()), str)
     assert_type(Methods().lastmod(User()), datetime | None)
     assert_type(Route("profile", name=F("username")).url(["a"]), str)
+    assert_type(PathTemplate("/{name}/", name=F("username")).url(["a"]), str | None)
 
 
 # URLs: our native views and the compatibility views.

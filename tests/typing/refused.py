@@ -9,7 +9,15 @@ from django.contrib.auth.models import User
 from django.contrib.flatpages.models import FlatPage
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, register
+from django_sitemaps09 import (
+    GenericSitemap,
+    ModelSitemap,
+    PathTemplate,
+    Route,
+    Sitemap,
+    StaticViewSitemap,
+    register,
+)
 from django_sitemaps09.export import export
 
 
@@ -42,6 +50,7 @@ class Constants(ModelSitemap[User]):
 
 class RoutesElsewhere(ModelSitemap[User]):
     lastmod = Route("profile", name=F("username"))  # type: ignore[assignment]
+    changefreq = PathTemplate("/{name}/", name=F("username"))  # type: ignore[assignment]
 
 
 class OtherItems(ModelSitemap[User]):
@@ -88,6 +97,9 @@ class NoModel(ModelSitemap[str]):  # type: ignore[type-var]
 Route(7)  # type: ignore[arg-type]
 Route()  # type: ignore[call-arg]
 Route(viewname="profile")  # type: ignore[call-arg]
+PathTemplate(7)  # type: ignore[arg-type]
+PathTemplate()  # type: ignore[call-arg]
+PathTemplate("/{}/", F("username"))  # type: ignore[call-arg]
 register()  # type: ignore[call-overload]
 register(7, Views)  # type: ignore[call-overload]
 GenericSitemap[User]()  # type: ignore[call-arg]

@@ -55,6 +55,13 @@ class Things(Sitemap[str]):
         return DAY + timedelta(hours=ord(item[0]))
 
 
+class Elsewhere(Things):
+    """Section without any location that is a path."""
+
+    def location(self, item: str) -> str:
+        return f"https://elsewhere.example/{item}/"
+
+
 def request() -> HttpRequest:
     return RequestFactory().get("/")
 
@@ -588,3 +595,8 @@ class TestRows:
         (page,) = sources.page_map(source, Limits(50_000, 10**7)).pages
         found = locations(source.batches(page), "http://x")
         assert found == ["http://x/attached/"] * 7
+
+
+def test_a_page_of_items_without_a_path_is_an_empty_document() -> None:
+    document = views.sitemap(request(), {"things": Elsewhere}).render().content
+    assert ElementTree.fromstring(document).findall("*") == []  # noqa: S314 our own output

@@ -27,7 +27,8 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.django_internals import compile_query
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.formats import format_name
-from django_sitemaps09.routes import Route, is_expression
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.routes import CompiledRoute
 from django_sitemaps09.sources.columns.declaration import Declaration
 
 # A time this close to now, such as midnight today, was computed when the query was built.
@@ -105,18 +106,23 @@ def declaration_facts(declaration: Declaration) -> object:
 def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
     """Return a hook as stable values. For a `Route`, add the URL patterns that `reverse()` tries.
 
-    The patterns depend on the language. Expressions are not included, since they are part of the query.
+    These depend on the language, as the constants of a `PathTemplate` do. Expressions are not included,
+    since they are part of the query.
     """
     if isinstance(hook, Mapping):
         return [(str(code), _hook_facts(value, [str(code)])) for code, value in hook.items()]
-    if not isinstance(hook, Route):
+    if not isinstance(hook, LocationTemplate):
         return "" if is_expression(hook) else _stable_value(hook)
     arguments = ["" if is_expression(value) else _stable_value(value) for value in hook.values]
-    candidates = []
+    compiled: list[object] = []
     for language in languages or (conf.language,):
         with translation.override(language):
-            candidates += [_candidate_facts(candidate) for candidate in hook.compiled().candidates]
-    return hook.viewname, list(hook.kwargs), arguments, candidates
+            template = hook.compiled()
+        if isinstance(template, CompiledRoute):
+            compiled += map(_candidate_facts, template.candidates)
+        else:
+            compiled.append(template)
+    return hook.pattern, list(hook.kwargs), arguments, compiled
 
 
 def _candidate_facts(candidate: Any) -> object:

@@ -29,11 +29,11 @@ from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import hreflang, spelling, x_default, x_default_by_method
 from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.routes import Route, is_expression
 from django_sitemaps09.sitemaps import has_same_languages
 from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.locations import route_locations
+from django_sitemaps09.sources.columns.locations import template_locations
 from django_sitemaps09.sources.profiling import step
 
 
@@ -255,8 +255,8 @@ class Declaration:
     def _locations(self, rows: Rows, code: str | None) -> Sequence[str | None] | TemplateColumn:
         hook, names = location_in(self.sitemap.location, code)
         columns = [rows.columns[name] for name in names]
-        if isinstance(hook, Route):
-            return route_locations(hook.compiled(), columns, self.hosts, rows.keyed_items)
+        if isinstance(hook, LocationTemplate):
+            return template_locations(hook.compiled(), columns, self.hosts, rows.keyed_items)
         urls = columns[0] if is_expression(hook) else self._values("location", rows)
         return values.locations(urls, self.hosts, rows.keyed_items)
 

@@ -39,6 +39,7 @@ MOMENT = datetime(2026, 11, 19, 8, 15, tzinfo=timezone.utc)
 
 SETTINGS = ("docs/reference/settings.md", "Settings")
 CLASSES = ("docs/reference/sitemaps.md", "Classes and hooks")
+PATHS = ("docs/reference/sitemaps.md", "PathTemplate")
 ELSEWHERE = ("docs/howto/languages.md", "Link to other hosts or models")
 NEWS = ("docs/howto/media.md", "News")
 ELEMENTS = ("docs/howto/elements.md", "Elements of your own")

@@ -19,6 +19,7 @@ from tests.docs.features.project import (
     BASE,
     CLASSES,
     MOMENT,
+    PATHS,
     both,
     checked,
     declared,
@@ -91,6 +92,12 @@ def test_a_generic_sitemap_is_as_in_contrib(can: Product, tmp_path: Path) -> Non
     )
     assert page.urls == [f"{BASE}/garden/watering-can/"]
     assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+
+
+@snippet_of(PATHS)
+def test_a_path_template_fills_in_a_path(snippet: Snippet, can: Product, tmp_path: Path) -> None:
+    section = snippet.run("shop.sitemaps").GuideSitemap
+    assert both(tmp_path, "guides", section).urls == [f"{BASE}/guides/garden/watering-can/"]
 
 
 @snippet_of(CLASSES)

@@ -1,0 +1,175 @@
+"""Locations that are composed of values: the interface, and `PathTemplate`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import Formatter
+from typing import Any, NamedTuple, Protocol
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.entries import TemplateColumn
+from django_sitemaps09.reverse_templates import slugs
+
+
+def is_expression(value: object) -> bool:
+    """Return whether a value is a query expression: `F`, `Case`, `Coalesce`, ..."""
+    # Look it up on the class, because a mock of a method has every attribute.
+    return hasattr(type(value), "resolve_expression")
+
+
+class CompiledTemplate(Protocol):
+    """A `LocationTemplate` compiled for the active language."""
+
+    def url(self, values: Iterable[object]) -> str | None:
+        """Return the location for the values of a row's expressions; `None` to skip the row."""
+
+    def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
+        """Return the path of each row, as `url()` does. There is one column for each expression.
+
+        Return `None` unless all paths are known to be URIs. `url()` must then be called for each row.
+        """
+
+
+class LocationTemplate(ABC):
+    """A location that is composed of a pattern and its arguments: query expressions and constants.
+
+    Query expressions become columns of the section's query.
+    """
+
+    __slots__ = ("args", "kwargs", "pattern")
+
+    pattern: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return self.code(repr)
+
+    def code(self, show: Callable[[object], str]) -> str:
+        """Return the declaration as Python code. `show` returns the code of an argument."""
+        parts = [repr(self.pattern), *map(show, self.args)]
+        parts += [f"{name}={show(value)}" for name, value in self.kwargs.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The arguments in order: constants and expressions."""
+        return self.args or tuple(self.kwargs.values())
+
+    @property
+    def expressions(self) -> list[Any]:
+        """The query expressions among the arguments, in the order in which `url` expects their values."""
+        return [value for value in self.values if is_expression(value)]
+
+    @abstractmethod
+    def compiled(self) -> CompiledTemplate:
+        """Return the template compiled for the active language."""
+
+    def url(self, values: Iterable[object]) -> str | None:
+        """Return the location for the values of a row's expressions; `None` to skip the row."""
+        return self.compiled().url(values)
+
+
+class PathTemplate(LocationTemplate):
+    """The locations of items by a format string, such as `PathTemplate("/{slug}/", slug=F("slug"))`.
+
+    A location is the same as that of a method that returns the f-string: each field is replaced by the
+    `str()` of its value. Keyword arguments that are not query expressions are constants. An item is skipped
+    if a value is NULL. The template is a path, or an absolute URL on an allowed host.
+    """
+
+    __slots__ = ("fields",)
+
+    def __init__(self, template: str, /, **values: Any) -> None:
+        self.pattern, self.args, self.kwargs = template, (), values
+        #: Pairs of a literal, and of the name of the field after it. After the last one, there is no field.
+        self.fields = self._parse()
+        names = [name for _, name in self.fields if name]
+        if missing := [name for name in names if name not in values]:
+            raise self._error(f'{{{missing[0]}}} has no value: pass {missing[0]}=F("...")')
+        if unused := [name for name in values if name not in names]:
+            raise self._error(f"remove the argument {unused[0]}, or add {{{unused[0]}}} to the template")
+        if nulls := [name for name, value in values.items() if value is None]:
+            raise self._error(f"the argument {nulls[0]} is None; pass a query expression or a constant")
+        if not template.lower().startswith(("/", "https://", "http://")):
+            raise self._error("begin the template with a slash, or with https:// and a host")
+
+    def _parse(self) -> list[tuple[str, str | None]]:
+        if not isinstance(self.pattern, str):
+            raise self._error("the template must be a string, such as '/{slug}/'")
+        try:
+            parts = list(Formatter().parse(self.pattern))
+        except ValueError as error:
+            raise self._error(f"{error}; write a brace as {{{{ or }}}}") from error
+        for _, name, specification, conversion in parts:
+            if name is not None and (not name.isidentifier() or specification or conversion):
+                field = f"{name}{'!' if conversion else ''}{conversion or ''}"
+                field += f":{specification}" if specification else ""
+                raise self._error(
+                    f"{{{field}}} is not a plain field such as {{slug}}, with its value as a keyword. "
+                    "For an attribute or a format, pass a query expression, or define a method"
+                )
+        return [(literal, name) for literal, name, _, _ in parts]
+
+    def _error(self, problem: str) -> ValueError:
+        return ValueError(f"PathTemplate({self.pattern!r}): {problem}.")
+
+    def compiled(self) -> CompiledPath:
+        """Return the template with its constants as text, which can depend on the active language."""
+        names = [name for name, value in self.kwargs.items() if is_expression(value)]
+        literals, positions = [""], []
+        for literal, name in self.fields:
+            literals[-1] += literal
+            if name in names:
+                literals.append("")
+                positions.append(names.index(name))
+            elif name:
+                literals[-1] += str(self.kwargs[name])
+        text_format = "%s".join(literal.replace("%", "%%") for literal in literals)
+        return CompiledPath(literals, positions, text_format)
+
+
+class CompiledPath(NamedTuple):
+    """A `PathTemplate` as literals, with the index of the expression between each two of them.
+
+    `text_format` has `%s` between the literals.
+    """
+
+    literals: Sequence[str]
+    positions: Sequence[int]
+    text_format: str
+
+    def url(self, values: Iterable[object]) -> str | None:
+        """Return the location for the values of a row's expressions, or `None` if one of them is NULL."""
+        row = tuple(values)
+        for value in row:
+            if value is None:
+                return None
+        return self.text_format % tuple([row[position] for position in self.positions])
+
+    def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
+        """Return the path of each row, or `None` unless all are known to be URIs without changes."""
+        if not (columns and columns[0] and self.literals[0].startswith("/") and _are_plain(self.literals)):
+            return None
+        texts = [text for column in columns if (text := _plain_texts(column)) is not None]
+        if len(texts) < len(columns):
+            return None
+        return TemplateColumn(self.literals, [texts[position] for position in self.positions])
+
+
+def _are_plain(texts: Sequence[str]) -> bool:
+    """Return whether a URI can contain all texts as they are, between any others."""
+    return protocol.are_plain(texts, "", protocol.MAX_LOCATION)
+
+
+def _plain_texts(column: Sequence[object]) -> Sequence[str] | None:
+    """Return a column as text; `None` if a value is NULL, or is changed in a URI."""
+    kinds = {*map(type, column)}
+    if type(None) in kinds:
+        return None
+    try:
+        texts: Any = column if kinds == {str} else [*map(str, column)]
+    except Exception:  # noqa: BLE001 url() raises the same error for the row
+        return None
+    return slugs(texts) or (texts if _are_plain(texts) else None)
