@@ -62,6 +62,21 @@ class LastmodExpression(Expression):
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
 
 
+class _UniqueExpression(LastmodExpression):
+    """Expression that is not equal to another one, such as a column of the model or a declared expression.
+
+    If a query filters by a window function that it does not select, Django drops all but one of equal
+    columns, and then finds too few columns in each row.
+    """
+
+    def __init__(self, expression: Any, name: str) -> None:
+        super().__init__(expression)
+        self.name = name
+
+    def as_mysql(self, compiler: Any, connection: Any, **_: Any) -> Any:
+        return self.as_sql(compiler, connection)
+
+
 class Newest(Max):
     """Maximum of a column. The converters of `expression` convert it."""
 
@@ -160,6 +175,8 @@ def annotate(sitemap: object, items: Any) -> Any:
     # Django cannot annotate a union.
     if items.query.combinator or separate_rows(items, expressions) is not None:
         return items
+    if items.query.where.contains_over_clause:
+        expressions = {name: _UniqueExpression(part, name) for name, part in expressions.items()}
     return items.annotate(**expressions)
 
 
