@@ -12,6 +12,7 @@ from django.db.models import Model, OuterRef, QuerySet, Subquery, Window
 from django_sitemaps09.django_internals import columns_in, gives_instances, is_fetched, to_many_joins
 from django_sitemaps09.hooks.expressions import (
     LastmodExpression,
+    UniqueExpression,
     alias,
     declared_expressions,
     hook_expressions,
@@ -39,6 +40,8 @@ def add_columns(
     would repeat rows for other aggregates, it becomes a subquery over all related rows. Raise
     `ImproperlyConfigured` if that subquery would need annotations of the queryset.
     """
+    if rows.query.where.contains_over_clause:
+        expressions = {name: UniqueExpression(part, name) for name, part in expressions.items()}
     add: Any = rows.annotate if is_selected else rows.alias
     aggregates: dict[str, tuple[str, Any]] = {}
     for name, expression in expressions.items():

@@ -61,6 +61,21 @@ class LastmodExpression(Expression):
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
 
 
+class UniqueExpression(LastmodExpression):
+    """Expression that is not equal to another one, such as a column of the model or a declared expression.
+
+    If a query filters by a window function that it does not select, Django drops all but one of equal
+    columns, and then finds too few columns in each row.
+    """
+
+    def __init__(self, expression: Any, name: str) -> None:
+        super().__init__(expression)
+        self.name = name
+
+    def as_mysql(self, compiler: Any, connection: Any, **_: Any) -> Any:
+        return self.as_sql(compiler, connection)
+
+
 class Newest(Max):
     """Maximum of a column. The converters of `expression` convert it."""
 
