@@ -21,13 +21,8 @@ from django.db.models.query import RawQuerySet
 
 from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import data, name_of
-from django_sitemaps09.hooks.expressions import (
-    FIELDS,
-    NEEDS_ANNOTATIONS,
-    add_columns,
-    alias,
-    hook_expressions,
-)
+from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns
+from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
 
 

@@ -20,17 +20,14 @@ from django.utils.translation import get_language
 
 from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
-from django_sitemaps09.hooks.expressions import (
-    ITEM_LANGUAGE,
-    Newest,
-    alias,
+from django_sitemaps09.hooks.annotations import (
     annotate,
     column,
-    declared_expressions,
     declared_value,
     load_columns,
     localized_location,
 )
+from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
 from django_sitemaps09.hooks.links import spelling
 from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import (

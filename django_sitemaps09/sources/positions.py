@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.expressions import annotate, column, load_columns
+from django_sitemaps09.hooks.annotations import annotate, column, load_columns
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
     UNREADABLE,

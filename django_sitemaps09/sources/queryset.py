@@ -16,7 +16,8 @@ from django_sitemaps09.conf import site_locale
 from django_sitemaps09.django_internals import compile_query, fetches_plainly
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.hooks.expressions import Newest, add_columns, alias
+from django_sitemaps09.hooks.annotations import add_columns
+from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future

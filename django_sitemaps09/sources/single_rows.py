@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import add_condition, remove_order
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.expressions import add_columns
+from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.pages import Key
 from django_sitemaps09.queryset_traits import group_by_key
 from django_sitemaps09.sources.queryset import QuerySource

@@ -18,7 +18,8 @@ from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, excerpt, short_repr
 from django_sitemaps09.hooks import extensions as extension_columns
-from django_sitemaps09.hooks.expressions import alias, column, declared_expressions, load_columns
+from django_sitemaps09.hooks.annotations import column, load_columns
+from django_sitemaps09.hooks.expressions import alias, declared_expressions
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.location_templates import LocationTemplate, is_expression

@@ -17,15 +17,8 @@ from django.urls import NoReverseMatch
 from django.utils.functional import lazystr
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from django_sitemaps09.hooks.expressions import (
-    FIELDS,
-    LastmodExpression,
-    alias,
-    annotate,
-    column,
-    declared_expressions,
-    declared_value,
-)
+from django_sitemaps09.hooks.annotations import annotate, column, declared_value
+from django_sitemaps09.hooks.expressions import FIELDS, LastmodExpression, alias, declared_expressions
 from tests.models import Article, Recent
 from tests.support.declarations import UPDATED, declare
 

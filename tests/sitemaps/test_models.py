@@ -11,13 +11,8 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.functional import lazystr
 
 from django_sitemaps09 import GenericSitemap, StaticViewSitemap
-from django_sitemaps09.hooks.expressions import (
-    LastmodExpression,
-    alias,
-    annotate,
-    declared_expressions,
-    declared_value,
-)
+from django_sitemaps09.hooks.annotations import annotate, declared_value
+from django_sitemaps09.hooks.expressions import LastmodExpression, alias, declared_expressions
 from tests.models import Article, Recent, Seat
 from tests.support.declarations import UPDATED, declare
 from tests.support.factories import ArticleFactory, SeatFactory

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import copy_loading, is_fetched, remove_order
-from django_sitemaps09.hooks.expressions import add_columns
+from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,

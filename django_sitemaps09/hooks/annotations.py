@@ -1,0 +1,236 @@
+"""Declared expressions as columns of a query, and their values for a row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
+from django.db.models import Model, OuterRef, QuerySet, Subquery, Window
+
+from django_sitemaps09.django_internals import columns_in, gives_instances, is_fetched, to_many_joins
+from django_sitemaps09.hooks.expressions import (
+    LastmodExpression,
+    UniqueExpression,
+    alias,
+    declared_expressions,
+    hook_expressions,
+    is_missing,
+    location_in,
+)
+from django_sitemaps09.location_templates import LocationTemplate
+from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
+
+#: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
+NEEDS_ANNOTATIONS = (
+    "has an aggregate over a multi-valued relation that the queryset does not join, and depends on its "
+    "annotations or groups. A further join would change the rows or their other annotations.",
+    "Annotate the queryset with the aggregate as a Subquery(), and declare F() with the name of this "
+    "annotation.",
+)
+
+
+def add_columns(
+    rows: QuerySet[Any], expressions: Mapping[str, Any], *, is_selected: bool = True
+) -> QuerySet[Any]:
+    """Return rows annotated with declared expressions. The rows and their other annotations do not change.
+
+    An aggregate covers the rows that the queryset joins. If it needs a further multi-valued join, which
+    would repeat rows for other aggregates, it becomes a subquery over all related rows. Raise
+    `ImproperlyConfigured` if that subquery would need annotations of the queryset.
+    """
+    if rows.query.where.contains_over_clause:
+        expressions = {name: UniqueExpression(part, name) for name, part in expressions.items()}
+    add: Any = rows.annotate if is_selected else rows.alias
+    aggregates: dict[str, tuple[str, Any]] = {}
+    for name, expression in expressions.items():
+        for part in _aggregates(expression):
+            aggregates[alias("aggregate", len(aggregates))] = (name, part)
+    if not aggregates:
+        return add(**expressions)  # type: ignore[no-any-return]
+    joined_query = rows.annotate(**{key: part for key, (_, part) in aggregates.items()}).query
+    joins = {
+        key: to_many_joins(joined_query, columns_in([joined_query.annotations[key]])) for key in aggregates
+    }
+    query, own_joins = rows.query, to_many_joins(rows.query)
+    is_grouped = query.group_by is not None
+    # Grouping by the rows would list dicts once that are equal, and rows that a join repeats with different
+    # annotations. A window function would rank groups.
+    keeps_rows = is_grouped or (gives_instances(rows) and not (own_joins and query.annotation_select))
+    keeps_rows = keeps_rows and not has_window_function(query)
+    is_alone = not is_grouped and len({*joins.values()}) == 1
+    subqueries = {
+        part: _related_aggregate(rows, name, part)
+        for key, (name, part) in aggregates.items()
+        if not (keeps_rows and (joins[key] <= own_joins or (is_alone and own_joins <= joins[key])))
+    }
+    return add(**{name: _replaced(part, subqueries) for name, part in expressions.items()})  # type: ignore[no-any-return]
+
+
+def _aggregates(expression: Any) -> Iterator[Any]:
+    """Yield the aggregates in an expression, except those of window functions and subqueries."""
+    # On the class, since an expression that is not resolved cannot tell what its parts contain.
+    if getattr(type(expression), "contains_aggregate", None) is True:
+        yield expression
+    elif hasattr(expression, "get_source_expressions") and not isinstance(expression, (Window, Subquery)):
+        for part in expression.get_source_expressions():
+            yield from _aggregates(part)
+
+
+def _replaced(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
+    """Return an expression with subqueries in place of aggregates."""
+    if not any(part in subqueries for part in _aggregates(expression)):
+        return expression
+    if expression in subqueries:
+        return subqueries[expression]
+    result = expression.copy()
+    result.set_source_expressions([_replaced(p, subqueries) for p in expression.get_source_expressions()])
+    return result
+
+
+def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subquery:
+    """Return an aggregate over all rows that are related to a row, as a subquery."""
+    keys = [field.attname for field in rows.model._meta.pk_fields]
+    row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
+    try:
+        if rows.query.group_by is not None and not gives_instances(rows):
+            raise FieldError("The groups of values() have no primary key.")
+        # Without an order, GROUP BY has only the key.
+        return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
+    except FieldError as error:
+        hook = re.sub(r"^_sitemaps09_|_[0-9]+$", "", name)
+        raise ImproperlyConfigured(
+            f"{rows.model._meta.label}: the declared `{hook}` {' '.join(NEEDS_ANNOTATIONS)}"
+        ) from error
+
+
+def annotate(sitemap: object, items: Any) -> Any:
+    """Return items with the values of the declared expressions, if Django can annotate these items.
+
+    Rows that the project has fetched stay the same objects. For all other items, `load_columns` reads the
+    values.
+    """
+    expressions = declared_expressions(sitemap)
+    if not expressions:
+        return items
+    if not isinstance(items, QuerySet):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
+            "queryset. Return one, or define the hooks as methods that take the item."
+        )
+    items = pin_database(items)
+    # Django cannot annotate a union.
+    if items.query.combinator or _is_read_apart(items, expressions):
+        return items
+    if is_fetched(items):
+        _add_to_fetched(sitemap, items, expressions)
+        return items
+    return add_columns(items, expressions)
+
+
+def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
+    """Return whether the expressions are read for all rows of the model, instead of annotating the items.
+
+    Django cannot annotate `distinct(fields)`, and an expression can change the rows of a slice. Return
+    `False` if the expressions depend on the items through an annotation or a window.
+    """
+    if not gives_instances(items) or not (items.query.is_sliced or items.query.distinct_fields):
+        return False
+    try:
+        rows = add_columns(QuerySet(items.model, using=items.db), expressions)
+    except FieldError:
+        return False
+    return not any(rows.query.annotations[name].contains_over_clause for name in expressions)
+
+
+def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
+    """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
+
+    Dicts of `values()` need the primary key.
+    """
+    keys = [field.attname for field in items.model._meta.pk_fields]
+    # GROUP BY contains selected annotations, so an aggregate could change without them.
+    names = [*items.query.annotation_select, *expressions]
+    rows = add_columns(items.all(), expressions).values_list(*keys, *names)
+    values: dict[Any, Any] = {}
+    try:
+        for row in rows:
+            columns = row[len(row) - len(expressions) :]
+            if values.setdefault(row[: len(keys)], columns) != columns:
+                raise ImproperlyConfigured(
+                    f"The evaluated queryset from {type(sitemap).__qualname__}.items() has the row "
+                    f"{row[0]!r} several times, with different values of the declared expressions. Do not "
+                    "evaluate the queryset, or define the hooks as methods that take the item."
+                )
+    except UNREADABLE:
+        # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
+        return
+    for item in items:
+        columns_by_name = item if isinstance(item, dict) else vars(item) if isinstance(item, Model) else {}
+        pk = tuple(columns_by_name.get(key, columns_by_name.get("pk")) for key in keys)
+        columns_by_name.update(zip(expressions, values.get(pk, ()), strict=False))
+
+
+def declared_value(value: Any, name: str, item: Any) -> Any:
+    """Return the value of a field for an item, if the field is declared as expressions."""
+    if isinstance(value, LocationTemplate):
+        parts = enumerate(value.expressions)
+        return value.url([column(part, alias(name, i), item) for i, part in parts])
+    return column(value, alias(name), item)
+
+
+def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
+    """Return the location of an item in a language, from a dict `location`; `None` without a location."""
+    value, names = location_in(location, code)
+    parts = hook_expressions("location", value)
+    values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]
+    if any(map(is_missing, values)):
+        return None
+    return value.url(values) if isinstance(value, LocationTemplate) else str(values[0])
+
+
+def column(expression: Any, name: str, item: Any) -> Any:
+    """Return the value of an expression for a row, from its annotation or else from another query."""
+    if isinstance(item, dict) and name in item:
+        return item[name]
+    if not hasattr(item, name):
+        # Rows lack the annotation if the project paginates `items()` itself.
+        expression = LastmodExpression(expression) if name == alias("lastmod") else expression
+        if not load_columns({name: expression}, [item]):
+            raise ObjectDoesNotExist(f"{type(item).__name__} {item.pk!r} has been deleted.")
+    return getattr(item, name)
+
+
+def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequence[int]:
+    """Read the values of the expressions that rows lack, with one query for the rows of a model.
+
+    Return the positions of the items, without those whose rows have been deleted.
+    """
+    names = [*expressions]
+    lacking = [
+        item
+        for item in items
+        if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
+    ]
+    rows_by_model: dict[Any, list[Any]] = {}
+    for item in lacking:
+        if not isinstance(item, Model):
+            raise ImproperlyConfigured(
+                f"Query expressions need model instances, not {type(item).__name__} objects. Return "
+                "instances, or values() with the primary key, from items(), or define the hooks as methods "
+                "that take the item."
+            )
+        rows_by_model.setdefault((type(item), item._state.db), []).append(item)
+    deleted = set()
+    for (model, using), instances in rows_by_model.items():
+        rows = add_columns(QuerySet(model, using=using), expressions).filter(
+            pk__in=[item.pk for item in instances]
+        )
+        values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
+        for item in instances:
+            if item.pk in values:
+                vars(item).update(zip(names, values[item.pk], strict=True))
+            else:
+                deleted.add(id(item))
+    return [place for place, item in enumerate(items) if id(item) not in deleted]

@@ -1,0 +1,66 @@
+"""Querysets that filter by a window function, with declared expressions that are also columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db.models import Count, F, Max, QuerySet, Window
+from django.db.models.functions import Concat, RowNumber, Trunc
+
+from django_sitemaps09 import Route
+from django_sitemaps09.hooks.expressions import LastmodExpression
+from django_sitemaps09.hooks.values import lastmod_text
+from tests.invariants.test_querysets_as_written import WAYS, compatible_index, declare
+from tests.models import Article
+from tests.support.shelves import BASE
+
+
+@pytest.fixture(autouse=True)
+def options(settings: Any) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+
+
+def rank() -> Window:
+    return Window(RowNumber(), partition_by="published", order_by="slug")
+
+
+QUERYSETS: dict[str, Callable[[QuerySet[Article]], Any]] = {
+    "an alias": lambda rows: rows.alias(rank=rank()).filter(rank__lte=4),
+    "an annotation": lambda rows: rows.annotate(rank=rank()).filter(rank__lte=4),
+    "an order": lambda rows: rows.alias(rank=rank()).filter(rank__lte=4).order_by("-published", "-slug"),
+    "an order over a relation": lambda rows: (
+        rows.annotate(rank=rank()).filter(rank__lte=4).order_by("category__slug")
+    ),
+    "an aggregate": lambda rows: rows.alias(rank=rank()).annotate(n=Count("comments")).filter(rank__lte=4),
+}
+HOOKS: dict[str, dict[str, Any]] = {
+    "one column": {"lastmod": F("updated")},
+    "a date": {"lastmod": F("day"), "location": Route("article", slug=Concat("slug", "slug"))},
+    "the same column twice": {"location": Route("article", slug=F("slug")), "changefreq": F("slug")},
+    "an aggregate": {"lastmod": Max("visits__at")},
+    "a conversion": {"lastmod": Trunc("day", "month"), "priority": F("weight")},
+    "a method": {"location": lambda _, item: f"/articles/{item.slug}/", "lastmod": F("updated")},
+}
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("name", QUERYSETS)
+def test_expressions_beside_a_filter_on_a_window_have_their_own_values(
+    name: str, hooks: str, shelf: QuerySet[Article]
+) -> None:
+    section = declare(QUERYSETS[name](shelf), **HOOKS[hooks])
+    hook = section.lastmod if hasattr(section, "lastmod") else None
+    rows = {row.pk: row for row in shelf.annotate(last=LastmodExpression(hook))} if hook else {}
+    doubled = 2 if hooks == "a date" else 1
+    expected = Counter(
+        (f"/articles/{item.slug * doubled}/", lastmod_text(rows[item.pk].last) if rows else None)
+        for item in section.queryset.all()
+    )
+    assert expected.total() == 8
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == expected, way
+    lastmods = [lastmod for _, lastmod in expected]
+    assert compatible_index(section) == (None if None in lastmods else max(lastmods))
