@@ -151,11 +151,13 @@ def check(case: Case) -> str:
         if not errors and case.form == "queryset":
             raise Differences({"checks": f"no check for {error}"}) from error
         return f"refused {' '.join(errors) or error}"
-    problems = {"checks": f"{errors} are no errors"} if errors else {}
-    problems |= dict(read(case, section, source, expected(case, items)))
-    if case.change and case.chain.fields and "native ImproperlyConfigured" in problems:
-        # Rows that code of the project has read are known only then.
-        return f"refused {problems['native ImproperlyConfigured']}"
+    problems = dict(read(case, section, source, expected(case, items)))
+    refusals = [problems.get(f"native {name}") for name in ("ImproperlyConfigured", "FieldError")]
+    if any(refusals) and (errors or case.chain.fields):
+        # What values() returns, and rows that code of the project has read, are known only then.
+        return f"refused late {' '.join(errors)} {refusals}"
+    if errors and items:
+        problems["checks"] = f"{errors} are no errors"
     if problems:
         raise Differences(problems)
     return type(source).__name__
