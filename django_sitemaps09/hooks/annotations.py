@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
@@ -208,11 +210,16 @@ def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequen
     Return the positions of the items, without those whose rows have been deleted.
     """
     names = [*expressions]
-    lacking = [
-        item
-        for item in items
-        if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
-    ]
+    try:
+        for name in names:
+            deque(map(attrgetter(name), items), maxlen=0)
+        return range(len(items))
+    except AttributeError:
+        lacking = [
+            item
+            for item in items
+            if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
+        ]
     rows_by_model: dict[Any, list[Any]] = {}
     for item in lacking:
         if not isinstance(item, Model):
