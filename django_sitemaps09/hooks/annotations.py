@@ -22,7 +22,14 @@ from django_sitemaps09.hooks.expressions import (
     location_in,
 )
 from django_sitemaps09.location_templates import LocationTemplate
-from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
+from django_sitemaps09.queryset_traits import (
+    UNREADABLE,
+    can_reorder,
+    has_window_function,
+    key_names,
+    order_repeats_rows,
+    pin_database,
+)
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (
@@ -128,7 +135,12 @@ def annotate(sitemap: object, items: Any) -> Any:
     if is_fetched(items):
         _add_to_fetched(sitemap, items, expressions)
         return items
-    return add_columns(items, expressions)
+    rows = add_columns(items, expressions)
+    is_grouped_here = items.query.group_by is None and rows.query.group_by is not None
+    if is_grouped_here and can_reorder(items) and order_repeats_rows(items):
+        # Django would also group by the columns of the order.
+        rows = rows.order_by(*key_names(items.model))
+    return rows
 
 
 def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:

@@ -37,6 +37,7 @@ from django_sitemaps09.queryset_traits import (
     has_window_function,
     in_page_order,
     iterate_unordered,
+    needs_order,
     pin_database,
     repeats_rows,
 )
@@ -169,10 +170,11 @@ class Sitemap(_Base[ItemT]):
                     return max((hook(item) for chunk in batches for item in chunk), default=None)
             except TypeError:
                 return None
-        rows, name = annotate(self, self.items()), alias("lastmod")
+        rows, name = annotate(self, in_page_order(self.items())), alias("lastmod")
         query = rows.query
         is_limited = query.is_sliced or query.distinct_fields
-        if is_fetched(rows) or is_limited or name not in query.annotations:
+        # aggregate() drops the order.
+        if is_fetched(rows) or is_limited or name not in query.annotations or needs_order(rows):
             expressions = {name: declared_expressions(self)[name]}
             lastmods = [
                 column(hook, name, chunk[place])
