@@ -28,7 +28,7 @@ from django_sitemaps09.hooks.annotations import (
     localized_location,
 )
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
-from django_sitemaps09.hooks.links import spelling
+from django_sitemaps09.hooks.links import language_problem, spelling
 from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
@@ -262,7 +262,9 @@ def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
         and not isinstance(sitemap.location, Mapping)
     )
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
-    return TranslatedItems(items, codes, partial(_listed_languages, sitemap))
+    return TranslatedItems(
+        items, codes, partial(_listed_languages, sitemap), partial(_language_problem, sitemap)
+    )
 
 
 def _listed_languages(sitemap: Sitemap[Any], item: Any) -> Sequence[str]:
@@ -277,6 +279,14 @@ def _in_item_language(sitemap: Sitemap[Any], item: Any, codes: Sequence[str]) ->
         return codes
     own = spelling(column(sitemap.item_language, ITEM_LANGUAGE, item), codes)
     return [code for code in codes if code == own]
+
+
+def _language_problem(sitemap: Sitemap[Any], item: Any) -> str | None:
+    """Return why the language that an expression declares for an item is not listed, or `None`."""
+    if not is_expression(sitemap.item_language):
+        return None
+    languages = sitemap._languages()  # noqa: SLF001 contrib's hook
+    return language_problem(column(sitemap.item_language, ITEM_LANGUAGE, item), languages)
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]
