@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
+from django.core.cache import cache
 from django.db.models import F
 from django.test import RequestFactory
 
@@ -19,6 +21,8 @@ from tests.support.shelves import BASE
 
 #: The path of each entry and its lastmod.
 Entries = list[tuple[str, str | None]]
+#: The entries of each page, with the lastmod of the page in the index.
+Pages = list[tuple[str | None, Entries]]
 
 
 def entries(document: bytes) -> Entries:
@@ -29,30 +33,62 @@ def entries(document: bytes) -> Entries:
     ]
 
 
-def native(section: Any) -> Entries:
+def native_pages(section: Any) -> Pages:
+    # No page map of another section with this name.
+    cache.clear()
     request, declared = RequestFactory().get("/sitemap.xml"), {"s": section}
-    found: Entries = []
-    for path, _ in entries(views.sitemap_index(request, sitemaps=declared).content):
+    found = []
+    for path, lastmod in entries(views.sitemap_index(request, sitemaps=declared).content):
         number = path.rpartition("-")[2].partition(".")[0]
-        found += entries(views.page(request, section="s", page=number, sitemaps=declared).content)
+        document = views.page(request, section="s", page=number, sitemaps=declared).content
+        found.append((lastmod, entries(document)))
     return found
 
 
-def exported(section: Any) -> Entries:
+def exported_pages(section: Any, *, again: bool = False) -> Pages:
+    """Export a section without skipped items. With `again`, a second run must write nothing."""
+    declared: Any = {"s": section}
     with quick_folder() as folder:
-        report = export(sitemaps={"s": section}, output=folder)
-        assert not report.failures
+        report = export(sitemaps=declared, output=folder)
+        assert not report.failures, report.failures
+        if not (folder / "sitemap.xml").exists():
+            return []
+        lastmods = [lastmod for _, lastmod in entries((folder / "sitemap.xml").read_bytes())]
         documents = [plain((folder / name).read_bytes(), compressed=False) for name in pages(folder)]
-    return [entry for document in documents for entry in entries(document)]
+        assert not (again and export(sitemaps=declared, output=folder, changed_only=True).written)
+    return list(zip(lastmods, map(entries, documents), strict=True))
+
+
+def native(section: Any) -> Entries:
+    return [entry for _, page in native_pages(section) for entry in page]
+
+
+def exported(section: Any) -> Entries:
+    return [entry for _, page in exported_pages(section) for entry in page]
 
 
 def compatible(section: Any) -> Entries:
     """The pages of the compatibility views."""
     found: Entries = []
-    for number in range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1):
+    for number in _numbers(section):
         response = compat.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
         found += entries(response.render().content)
     return found
+
+
+def url_dicts(section: Any) -> Entries:
+    """The entries of `get_urls()`."""
+    site: Any = SimpleNamespace(domain=BASE.domain, name=BASE.domain)
+    sitemap = section() if isinstance(section, type) else section
+    return [
+        (url["location"].removeprefix(str(BASE)), lastmod_text(url["lastmod"]))
+        for number in _numbers(section)
+        for url in sitemap.get_urls(page=number, site=site, protocol=BASE.scheme)
+    ]
+
+
+def _numbers(section: Any) -> range:
+    return range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1)
 
 
 def compatible_index(section: Any) -> str | None:

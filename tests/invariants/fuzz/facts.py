@@ -7,14 +7,14 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from tests.invariants.fuzz import models
 
 UTC = timezone.utc
-ROWS = 24
+ROWS = 12
 #: A model for each kind of key, with the function that converts a number to a key.
 KINDS: dict[str, tuple[type[models.Thing], Any]] = {
     # With growing gaps, and several below 0.
@@ -29,7 +29,19 @@ KINDS: dict[str, tuple[type[models.Thing], Any]] = {
 WORDS = "abc"
 
 
-@dataclass
+class Note(NamedTuple):
+    word: str
+    score: int | None
+    at: datetime | None
+
+
+class Tag(NamedTuple):
+    name: str
+    rank: int | None
+    at: datetime | None
+
+
+@dataclass(eq=False)
 class Fact:
     """A row. Times are naive: in UTC if `USE_TZ` is on, else in `TIME_ZONE`."""
 
@@ -41,32 +53,55 @@ class Fact:
     group: int | None
     group_at: datetime | None
     parent: Fact | None
-    notes: list[tuple[str, int, datetime]] = field(default_factory=list)
+    notes: list[Note]
+    tags: list[Tag]
+    children: list[Fact] = field(default_factory=list)
+
+    def related(self, path: str) -> list[Any]:
+        """Return the rows at the end of a path of relations, as often as joins would repeat them."""
+        rows: list[Any] = [self]
+        for name in path.split("__"):
+            found = [getattr(row, name) for row in rows]
+            rows = [row for part in found for row in (part if isinstance(part, list) else [part]) if row]
+        return rows
 
 
 def facts(kind: str, seed: object) -> list[Fact]:
     """Return rows, the same ones for the same seed."""
     rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
     groups = [moment(rng) for _ in range(3)]
+    tags = [Tag(word, rng.choice([None, 1, 2, 3]), _maybe(moment(rng), rng)) for word in WORDS]
     found: list[Fact] = []
     for number in range(ROWS):
         group = rng.choice([None, 0, 1, 2])
-        found.append(
-            Fact(
-                slug=f"s{number * 7 % ROWS:02}",
-                flag=rng.random() < 0.5,
-                weight=rng.choice([None, 1, 2, 3, 4]),
-                at=None if rng.random() < 0.15 else moment(rng),
-                day=None if rng.random() < 0.15 else moment(rng).date(),
-                group=group,
-                group_at=None if group is None else groups[group],
-                parent=rng.choice([None, *found[:6]]) if kind != "composite" else None,
-                notes=[]
-                if kind == "composite"
-                else [(rng.choice(WORDS), rng.randrange(5), moment(rng)) for _ in range(rng.randrange(4))],
-            )
+        made = Fact(
+            slug=f"s{number * 5 % ROWS:02}",
+            flag=rng.random() < 0.5,
+            weight=rng.choice([None, 1, 2, 3, 4]),
+            at=_maybe(moment(rng), rng),
+            day=_maybe(moment(rng).date(), rng),
+            group=group,
+            group_at=None if group is None else groups[group],
+            parent=None,
+            notes=[],
+            tags=[],
         )
+        if kind != "composite":
+            made.parent = rng.choice([None, *found[:4]])
+            made.notes = [_note(rng) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4]))]
+            made.tags = rng.sample(tags, rng.choice([0, 1, 1, 2, 3]))
+        if made.parent is not None:
+            made.parent.children.append(made)
+        found.append(made)
     return found
+
+
+def _note(rng: random.Random) -> Note:
+    return Note(rng.choice(WORDS), rng.choice([None, 0, 1, 2, 2, 3, 4]), _maybe(moment(rng), rng))
+
+
+def _maybe(value: Any, rng: random.Random) -> Any:
+    return None if rng.random() < 0.15 else value
 
 
 def moment(rng: random.Random) -> datetime:
@@ -85,7 +120,7 @@ def write(kind: str, known: list[Fact], using: str) -> None:
     model, key = KINDS[kind]
     groups = {fact.group: fact.group_at for fact in known if fact.group is not None}
     models.Group.objects.using(using).bulk_create(
-        models.Group(id=_group(kind, n), name=f"g{n}", at=stored(at)) for n, at in groups.items()
+        models.Group(id=_own(kind, n), name=f"g{n}", at=stored(at)) for n, at in groups.items()
     )
     if kind == "relation":
         models.Anchor.objects.using(using).bulk_create(
@@ -97,7 +132,7 @@ def write(kind: str, known: list[Fact], using: str) -> None:
         made[fact.slug] = model(
             slug=fact.slug,
             number=(number * 5) % 29,
-            group_id=None if fact.group is None else _group(kind, fact.group),
+            group_id=None if fact.group is None else _own(kind, fact.group),
             flag=fact.flag,
             weight=fact.weight,
             at=stored(fact.at),
@@ -107,13 +142,31 @@ def write(kind: str, known: list[Fact], using: str) -> None:
         )
     model._base_manager.using(using).bulk_create(made.values())
     if kind != "composite":
-        note: Any = model._meta.get_field("notes").related_model
-        note.objects.using(using).bulk_create(
-            note(thing=made[fact.slug], word=word, score=score, at=stored(at))
-            for fact in known
-            for word, score, at in fact.notes
-        )
+        _write_related(kind, known, made, using)
 
 
-def _group(kind: str, number: int) -> int:
+def _write_related(kind: str, known: list[Fact], made: dict[str, Any], using: str) -> None:
+    model: Any = KINDS[kind][0]
+    note: Any = model._meta.get_field("notes").related_model
+    note.objects.using(using).bulk_create(
+        note(thing=made[fact.slug], word=word, score=score, at=stored(at))
+        for fact in known
+        for word, score, at in fact.notes
+    )
+    names = {tag.name: tag for fact in known for tag in fact.tags}
+    tags = {
+        name: models.Tag(id=_own(kind, WORDS.index(name)), name=name, rank=tag.rank, at=stored(tag.at))
+        for name, tag in names.items()
+    }
+    models.Tag.objects.using(using).bulk_create(tags.values())
+    through = model.tags.through
+    through.objects.using(using).bulk_create(
+        through(**{model._meta.model_name: made[fact.slug], "tag": tags[tag.name]})
+        for fact in known
+        for tag in fact.tags
+    )
+
+
+def _own(kind: str, number: int) -> int:
+    """Return an id that no other kind uses."""
     return [*KINDS].index(kind) * 10 + number + 1

@@ -10,6 +10,12 @@ class Group(models.Model):
     at = models.DateTimeField()
 
 
+class Tag(models.Model):
+    name = models.CharField(max_length=5)
+    rank = models.IntegerField(null=True)
+    at = models.DateTimeField(null=True)
+
+
 class Anchor(models.Model):
     """The target of a key that is a relation."""
 
@@ -35,64 +41,85 @@ class Thing(models.Model):
         abstract = True
 
 
-class Note(models.Model):
-    """One of many notes of a row."""
+class Related(Thing):
+    """A row with three multi-valued relations: `notes`, `children` and `tags`."""
 
-    word = models.CharField(max_length=5)
-    score = models.IntegerField()
-    at = models.DateTimeField()
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+    tags = models.ManyToManyField(Tag, related_name="+")
 
     class Meta:
         abstract = True
 
 
-class Whole(Thing):
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+class Note(models.Model):
+    """One of many notes of a row."""
+
+    word = models.CharField(max_length=5)
+    score = models.IntegerField(null=True)
+    at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Whole(Related):
+    pass
 
 
 class WholeNote(Note):
     thing = models.ForeignKey(Whole, on_delete=models.CASCADE, related_name="notes")
 
 
-class Random(Thing):
+class WholeByNotes(Whole):
+    """Rows in an order that can repeat them."""
+
+    class Meta:
+        proxy = True
+        ordering = ["-notes__at"]
+
+
+class WholeByGroup(Whole):
+    """Rows in an order with ties."""
+
+    class Meta:
+        proxy = True
+        ordering = ["group__name"]
+
+
+class Random(Related):
     id = models.UUIDField(primary_key=True)
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
 
 class RandomNote(Note):
     thing = models.ForeignKey(Random, on_delete=models.CASCADE, related_name="notes")
 
 
-class Texted(Thing):
+class Texted(Related):
     code = models.CharField(max_length=20, primary_key=True)
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
 
 class TextedNote(Note):
     thing = models.ForeignKey(Texted, on_delete=models.CASCADE, related_name="notes")
 
 
-class Daily(Thing):
+class Daily(Related):
     on = models.DateField(primary_key=True)
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
 
 class DailyNote(Note):
     thing = models.ForeignKey(Daily, on_delete=models.CASCADE, related_name="notes")
 
 
-class Priced(Thing):
+class Priced(Related):
     price = models.DecimalField(max_digits=12, decimal_places=3, primary_key=True)
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
 
 class PricedNote(Note):
     thing = models.ForeignKey(Priced, on_delete=models.CASCADE, related_name="notes")
 
 
-class Anchored(Thing):
+class Anchored(Related):
     anchor = models.OneToOneField(Anchor, primary_key=True, on_delete=models.CASCADE)
-    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
 
 class AnchoredNote(Note):

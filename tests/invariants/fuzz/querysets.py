@@ -1,247 +1,295 @@
-"""Random querysets, each with the code that creates it again."""
+"""Random querysets, as source code."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, Window
-from django.db.models.functions import DenseRank, Lower, Now, Rank
-
+from tests.invariants.fuzz.declared import RELATIONS, a_number, a_time
 from tests.invariants.fuzz.facts import KINDS
 
 Rng = random.Random
-Build = Callable[[QuerySet[Any]], Any]
 
 
-class Made(NamedTuple):
-    """A queryset. With `fields`, its rows are dicts or tuples, and groups with a `last` slug."""
+class Chain(NamedTuple):
+    """A queryset as a model with steps. A step calls a method, or combines the queryset with another one.
 
-    text: str
-    rows: Any
+    `numbers`, `times` and `texts` are names of annotations. With `fields`, rows are dicts or tuples.
+    """
+
+    model: str
+    kind: str
+    steps: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     fields: str = ""
 
+    def __str__(self) -> str:
+        text = f"{self.model}._base_manager.using(using)"
+        for step in self.steps:
+            text = f"{text}{step}" if step[0] in ".[" else f"({text} {step})"
+        # The caller must not share the cache of a queryset.
+        return f"{text}" if self.steps else f"{text}.all()"
 
-def queryset(rng: Rng, kind: str, using: str) -> Made:
-    """`Exception` of Django's where it does not admit what came by chance."""
-    rows = KINDS[kind][0]._base_manager.using(using)
-    return _ended(rng, kind, _combined(rng, kind, rows))
+    def then(self, *steps: str) -> Chain:
+        return self._replace(steps=(*self.steps, *steps))
+
+    @property
+    def is_related(self) -> bool:
+        return self.kind != "composite"
 
 
-def _plain(rng: Rng) -> tuple[str, Q]:
-    name, value = rng.choice(
+def queryset(rng: Rng, kind: str, using: str) -> Chain:
+    """Return any queryset. Django may refuse it."""
+    model = KINDS[kind][0].__name__
+    if kind == "integer" and rng.random() < 0.2:
+        model = rng.choice(["WholeByNotes", "WholeByGroup"])
+    return _ended(rng, _combined(rng, Chain(model, kind)), using)
+
+
+def _plain(rng: Rng) -> str:
+    return rng.choice(
         [
-            ("flag", True),
-            ("weight__gt", rng.randrange(4)),
-            ("weight__isnull", rng.random() < 0.5),
-            ("slug__gte", f"s{rng.randrange(24):02}"),
-            ("group__name", "g1"),
-            ("group__isnull", False),
-            ("at__lt", Now()),
-            ("at__year__gte", 2022),
-            ("day__isnull", False),
-            ("number__in", [*range(0, 29, rng.randrange(1, 4))]),
+            "flag=True",
+            f"weight__gt={rng.randrange(4)}",
+            f"weight__isnull={rng.random() < 0.5}",
+            f"slug__gte='s{rng.randrange(10):02}'",
+            "group__name='g1'",
+            "group__isnull=False",
+            "at__lt=Now()",
+            "at__year__gte=2022",
+            "day__isnull=False",
+            f"number__in={[*range(0, 29, rng.randrange(1, 4))]}",
         ]
     )
-    return f"{name}={value!r}", Q(**{name: value})
 
 
-def _related(rng: Rng) -> tuple[str, Q]:
-    name, value = rng.choice(
+def _related(rng: Rng) -> str:
+    return rng.choice(
         [
-            ("notes__word", rng.choice("abc")),
-            ("notes__score__gt", rng.randrange(4)),
-            ("notes__isnull", rng.random() < 0.3),
-            ("parent__notes__word", rng.choice("abc")),
-            ("parent__flag", True),
-            ("parent__group__name", "g2"),
-            ("parent__isnull", rng.random() < 0.5),
-            ("children__flag", rng.random() < 0.5),
-            ("children__notes__score", 2),
+            f"notes__word='{rng.choice('abc')}'",
+            f"notes__score__gt={rng.randrange(3)}",
+            f"notes__isnull={rng.random() < 0.3}",
+            f"tags__name='{rng.choice('abc')}'",
+            f"tags__rank__gt={rng.randrange(3)}",
+            f"parent__notes__word='{rng.choice('abc')}'",
+            "parent__flag=True",
+            "parent__group__name='g2'",
+            f"parent__isnull={rng.random() < 0.5}",
+            f"children__flag={rng.random() < 0.5}",
+            "children__notes__score=2",
+            f"children__weight__gte={rng.randrange(4)}",
         ]
     )
-    return f"{name}={value!r}", Q(**{name: value})
 
 
-def _predicate(rng: Rng, kind: str) -> tuple[str, Q]:
-    text, found = _related(rng) if kind != "composite" and rng.random() < 0.5 else _plain(rng)
+def _on_annotation(rng: Rng, chain: Chain) -> str:
+    name = rng.choice([*chain.numbers, *chain.times, *chain.texts])
+    if name in chain.times:
+        return f"{name}__isnull={rng.random() < 0.2}"
+    if name in chain.texts:
+        return f"{name}__gt='{rng.choice('aab')}'"
+    return f"{name}{rng.choice(['', '__gte', '__gt', '__lt'])}={rng.choice([0, 1, 1, 2, 2, 3])}"
+
+
+def _condition(rng: Rng, chain: Chain) -> str:
+    """Return the arguments of `filter()` or `exclude()`."""
+    named, chance = (*chain.numbers, *chain.times, *chain.texts), rng.random()
+    if named and chance < 0.35:
+        one = _on_annotation(rng, chain)
+    else:
+        one = _related(rng) if chain.is_related and chance < 0.7 else _plain(rng)
     shape = rng.random()
-    if shape < 0.15:
-        other, q = _predicate(rng, kind)
-        return f"Q({text}) | Q({other})", found | q
-    if shape < 0.25:
-        other, q = _predicate(rng, kind)
-        return f"Q({text}) & ~Q({other})", found & ~q
-    return f"Q({text})", found
-
-
-def _steps(kind: str) -> dict[str, Callable[[Rng], Iterator[tuple[str, Build]]]]:
-    """Return the steps that build a queryset, weighted by frequency."""
-
-    def step(text: str, build: Build) -> Iterator[tuple[str, Build]]:
-        yield text, build
-
-    def filtered(rng: Rng) -> Iterator[tuple[str, Build]]:
-        text, q = _predicate(rng, kind)
-        return step(f"filter({text})", lambda rows: rows.filter(q))
-
-    def excluded(rng: Rng) -> Iterator[tuple[str, Build]]:
-        text, q = _predicate(rng, kind)
-        return step(f"exclude({text})", lambda rows: rows.exclude(q))
-
-    def counted(rng: Rng) -> Iterator[tuple[str, Build]]:
-        _, q = _related(rng)
-        kwargs: dict[str, Any] = {"filter": q} if rng.random() < 0.5 else {}
-        kwargs |= {"distinct": True} if rng.random() < 0.5 else {}
-        yield f"annotate(n=Count('notes', **{kwargs!r}))", lambda r: r.annotate(n=Count("notes", **kwargs))
-        if rng.random() < 0.6:
-            least = rng.randrange(3)
-            yield f"filter(n__gte={least})", lambda rows: rows.filter(n__gte=least)
-
-    def aggregated(rng: Rng) -> Iterator[tuple[str, Build]]:
-        made = rng.choice(
-            [Max("notes__at"), Min("notes__score"), Sum("notes__score"), Max("children__day")]
-        )
-        method = rng.choice(["annotate", "alias"])
-        yield f"{method}(m={made!r})", lambda rows: getattr(rows, method)(m=made)
-        if rng.random() < 0.4:
-            yield "filter(m__isnull=False)", lambda rows: rows.filter(m__isnull=False)
-
-    def existing(rng: Rng) -> Iterator[tuple[str, Build]]:
-        note: Any = KINDS[kind][0]._meta.get_field("notes").related_model
-        some = note._base_manager.filter(thing=OuterRef("pk"), score__gt=rng.randrange(4))
-        return step("filter(Exists(notes))", lambda rows: rows.filter(Exists(some)))
-
-    def ranked(rng: Rng) -> Iterator[tuple[str, Build]]:
-        # A join can repeat a row, and the numbers of the two rows would then be random.
-        made = Window(rng.choice([DenseRank, Rank])(), partition_by="group", order_by="slug")
-        method = rng.choice(["annotate", "alias"])
-        yield f"{method}(rank={made!r})", lambda rows: getattr(rows, method)(rank=made)
-        most = rng.randrange(1, 5)
-        yield f"filter(rank__lte={most})", lambda rows: rows.filter(rank__lte=most)
-
-    def joined(rng: Rng) -> Iterator[tuple[str, Build]]:
-        name = rng.choice(["word", "score"])
-        return step(f"annotate(one=F('notes__{name}'))", lambda r: r.annotate(one=F(f"notes__{name}")))
-
-    def extra(rng: Rng) -> Iterator[tuple[str, Build]]:
-        table, most = KINDS[kind][0]._meta.db_table, rng.randrange(5, 29)
-        where = [f"{table}.number < {most}"]
-        return step(f"extra(where={where!r})", lambda rows: rows.extra(where=where))  # noqa: S610
-
-    def shown(rng: Rng) -> Iterator[tuple[str, Build]]:
-        return rng.choice(
-            [
-                step("distinct()", lambda rows: rows.distinct()),
-                step("order_by('-slug')", lambda rows: rows.order_by("-slug")),
-                step("order_by('group__name', 'slug')", lambda r: r.order_by("group__name", "slug")),
-                step("reverse()", lambda rows: rows.reverse()),
-                step("select_related('group')", lambda rows: rows.select_related("group")),
-                step("only('slug')", lambda rows: rows.only("slug")),
-                step("defer('day')", lambda rows: rows.defer("day")),
-                step("annotate(low=Lower('slug'))", lambda rows: rows.annotate(low=Lower("slug"))),
-            ]
-        )
-
-    found: dict[str, Callable[[Rng], Iterator[tuple[str, Build]]]] = {
-        "filtered": filtered,
-        "excluded": excluded,
-        "shown": shown,
-        "ranked": ranked,
-        "extra": extra,
-    }
-    if kind != "composite":
-        found |= {"counted": counted, "aggregated": aggregated, "existing": existing, "joined": joined}
-    return found
-
-
-_WEIGHTS = {
-    "filtered": 8,
-    "excluded": 3,
-    "shown": 5,
-    "ranked": 1,
-    "extra": 0.5,
-    "counted": 2,
-    "aggregated": 2,
-    "existing": 1,
-    "joined": 0.5,
-}
-
-
-def _simple(rng: Rng, kind: str, rows: Any) -> Made:
-    steps = _steps(kind)
-    text = "rows"
-    for name in rng.choices([*steps], [_WEIGHTS[name] for name in steps], k=rng.randrange(4)):
-        for step, build in steps[name](rng):
-            rows = build(rows)
-            text += f".{step}"
-    return Made(text, rows.all())
-
-
-def _combined(rng: Rng, kind: str, rows: Any) -> Made:
-    one = _simple(rng, kind, rows)
-    if rng.random() < 0.6:
+    if shape > 0.25:
         return one
-    other = _simple(rng, kind, rows)
-    if one.rows.query.distinct != other.rows.query.distinct:
-        one = Made(f"{one.text}.distinct()", one.rows.distinct())
-        other = Made(f"{other.text}.distinct()", other.rows.distinct())
+    other = _condition(rng, chain)
+    other = other if other.startswith(("Q(", "~Q(")) else f"Q({other})"
+    return f"Q({one}) {'|' if shape < 0.15 else rng.choice(['& ~', '| ~'])} ({other})".replace("~ ", "~")
+
+
+def _filtered(rng: Rng, chain: Chain) -> Chain:
+    return chain.then(f".{rng.choice(['filter', 'filter', 'filter', 'exclude'])}({_condition(rng, chain)})")
+
+
+def _method(rng: Rng) -> str:
+    return "alias" if rng.random() < 0.2 else "annotate"
+
+
+def _numbered(chain: Chain, method: str, prefix: str, source: str, kind: str) -> Chain:
+    """Annotate a queryset. The name is known to later steps, and if selected, to the section."""
+    number = len(chain.numbers) + len(chain.times) + len(chain.texts) + 1
+    name = f"{prefix}{number}"
+    made = chain.then(f".{method}({name}={source})")
+    return made._replace(**{kind: (*getattr(made, kind), name)})
+
+
+def _aggregated(rng: Rng, chain: Chain) -> Chain:
+    method = _method(rng)
     if rng.random() < 0.7:
-        return Made(f"({one.text}) | ({other.text})", one.rows | other.rows)
-    return Made(f"({one.text}) & ({other.text})", one.rows & other.rows)
+        made = a_number(rng)
+        chain = _numbered(chain, method, "n", str(made), "numbers")
+        name, least = chain.numbers[-1], rng.choice([0, 1, 1, 2, 2, 3])
+        conditions = [
+            f"{name}={least}",
+            f"{name}__gte={least}",
+            f"{name}__gt={least}",
+            f"{name}__lt={least}",
+        ]
+    else:
+        chain = _numbered(chain, method, "m", str(a_time(rng)), "times")
+        conditions = [f"{chain.times[-1]}__isnull=False"]
+    if rng.random() < 0.6:
+        chain = chain.then(f".filter({rng.choice(conditions)})")
+    return chain
 
 
-def _values(rng: Rng, kind: str, made: Made) -> Made:
-    """In an order that can repeat rows, in none, or of a union."""
-    text, rows, names = made.text, made.rows, ("slug", "at")
-    fields = rng.choice(["values", "values_list"])
-    order = rng.choice([["slug"], ["flag"], [], ["-notes__word"] if kind != "composite" else ["-flag"]])
-    text, rows = f"({text}).order_by(*{order!r}).{fields}{names!r}", rows.order_by(*order)
-    found = getattr(rows, fields)(*names)
+def _joined(rng: Rng, chain: Chain) -> Chain:
+    path = rng.choice(["notes", "tags", "children"])
+    number, _, text = RELATIONS[path]
     if rng.random() < 0.5:
-        other = _combined(rng, kind, KINDS[kind][0]._base_manager.using(rows.db))
-        found = found.order_by().union(getattr(other.rows.order_by(), fields)(*names))
-        text = f"{text}.order_by().union(({other.text}).order_by().{fields}{names!r})"
-    return Made(text, found, fields)
+        chain = _numbered(chain, _method(rng), "j", f"F('{path}__{number}')", "numbers")
+        condition = f"{chain.numbers[-1]}__gt={rng.randrange(2)}"
+    else:
+        chain = _numbered(chain, _method(rng), "x", f"F('{path}__{text}')", "texts")
+        condition = f"{chain.texts[-1]}__gt='a'"
+    return chain.then(f".filter({condition})") if rng.random() < 0.5 else chain
 
 
-def _columns(rows: Any) -> Any:
-    """Return what a queryset selects, which must be the same for all parts of a union."""
-    return rows.query.deferred_loading, [*rows.query.annotation_select]
+def _annotated(rng: Rng, chain: Chain) -> Chain:
+    """Annotate a queryset without joining a multi-valued relation."""
+    found = [
+        ("l", "Lower('slug')", "texts"),
+        ("c", "Coalesce('weight', 0)", "numbers"),
+        ("t", "Coalesce('at', old())", "times"),
+        ("c", "Case(When(flag=True, then=1), default=2)", "numbers"),
+    ]
+    if chain.is_related:
+        notes = "notes().filter(thing=OuterRef('pk'))"
+        count = ".order_by().values('thing').annotate(n=Count('pk')).values('n')"
+        found += [
+            ("s", f"Subquery({notes}.filter(at__isnull=False).order_by('-at').values('at')[:1])", "times"),
+            ("s", f"Coalesce(Subquery({notes}{count}), 0)", "numbers"),
+            ("e", f"Case(When(Exists({notes}), then=1), default=0)", "numbers"),
+        ]
+    prefix, source, kind = rng.choice(found)
+    return _numbered(chain, _method(rng), prefix, source, kind)
 
 
-def _ended(rng: Rng, kind: str, made: Made) -> Made:
+def _existing(rng: Rng, chain: Chain) -> Chain:
+    least = rng.randrange(3)
+    return chain.then(
+        f".filter({rng.choice(['', '~'])}Exists(notes().filter(thing=OuterRef('pk'), score__gt={least})))"
+    )
+
+
+def _ranked(rng: Rng, chain: Chain) -> Chain:
+    # A join can repeat a row, and the numbers of the two rows would then be random.
+    rank, order = rng.choice(["DenseRank", "Rank"]), rng.choice(["slug", "-slug", "weight"])
+    source = f"Window({rank}(), partition_by={rng.choice(['group', 'flag'])!r}, order_by={order!r})"
+    chain = _numbered(chain, _method(rng), "w", source, "numbers")
+    if rng.random() < 0.6:
+        chain = chain.then(f".filter({chain.numbers[-1]}__lte={rng.randrange(1, 4)})")
+    return chain
+
+
+def _extra(rng: Rng, chain: Chain) -> Chain:
+    table = KINDS[chain.kind][0]._meta.db_table
+    return chain.then(f".extra(where=['{table}.number < {rng.randrange(5, 29)}'])")
+
+
+def _ordered(rng: Rng, chain: Chain) -> Chain:
+    named = [*chain.numbers, *chain.times, *chain.texts]
+    orders = [
+        "'-slug'",
+        "'flag'",
+        "'group__name', 'slug'",
+        "'-group__name'",
+        "F('weight').desc(nulls_last=True)",
+    ]
+    if chain.is_related:
+        orders += [
+            "'-notes__at'",
+            "'notes__score'",
+            "'tags__name', 'pk'",
+            "'-tags'",
+            "'children__weight', 'slug'",
+            "'parent__slug'",
+            "'-parent__notes__score'",
+        ]
+    if named:
+        orders += [f"'{rng.choice(named)}'", f"'-{rng.choice(named)}', 'pk'"] * 2
+    return chain.then(f".order_by({rng.choice(orders)})")
+
+
+def _shown(rng: Rng, chain: Chain) -> Chain:
+    steps = [".distinct()"] * 3 + [
+        ".reverse()",
+        ".select_related('group')",
+        ".only('slug')",
+        ".defer('day')",
+    ]
+    if chain.is_related:
+        steps.append(".prefetch_related('notes')")
+    return chain.then(rng.choice(steps))
+
+
+def _simple(rng: Rng, chain: Chain) -> Chain:
+    steps = {_filtered: 7, _ordered: 4, _shown: 3, _annotated: 3, _ranked: 1, _extra: 0.4}
+    if chain.is_related:
+        steps |= {_aggregated: 6, _joined: 2, _existing: 1}
+    for step in rng.choices([*steps], [*steps.values()], k=rng.choice([0, 1, 2, 2, 3, 3, 4])):
+        chain = step(rng, chain)
+    return chain
+
+
+def _combined(rng: Rng, chain: Chain) -> Chain:
+    one = _simple(rng, chain)
+    if rng.random() < 0.85:
+        return one
+    other = _simple(rng, chain)
+    if (".distinct()" in one.steps) != (".distinct()" in other.steps):
+        one, other = one.then(".distinct()"), other.then(".distinct()")
+    return one.then(f"{rng.choice('||&')} {other}")
+
+
+def _values(rng: Rng, chain: Chain) -> Chain:
+    """In an order that can repeat rows, in none, or of a union."""
+    names, fields = ["slug", "at", *chain.numbers[:1]], rng.choice(["values", "values_list"])
+    order = rng.choice(["'slug'", "'flag'", "", "'-notes__word'" if chain.is_related else "'-flag'"])
+    values = f".{fields}({', '.join(map(repr, names))})"
+    made = chain.then(f".order_by({order})", values)
+    if rng.random() < 0.3:
+        other = _combined(rng, chain._replace(steps=(), numbers=(), times=(), texts=()))
+        if not chain.numbers:
+            made = chain.then(".order_by()", values, f".union({other.then('.order_by()', values)})")
+    elif rng.random() < 0.3:
+        made = made.then(".distinct()")
+    return made._replace(fields=fields, numbers=chain.numbers[:1], times=("at",), texts=())
+
+
+def _ended(rng: Rng, chain: Chain, using: str) -> Chain:
     """Mostly as it is; a slice, a union or values of it now and then, in an order without ties."""
     chance = rng.random()
-    text, rows = made.text, made.rows
-    if chance < 0.1:
-        start, stop = rng.randrange(4), rng.choice([6, 12, 30])
-        return Made(f"({text}).order_by('slug')[{start}:{stop}]", rows.order_by("slug")[start:stop])
+    if chance < 0.08:
+        start, stop = rng.randrange(3), rng.choice([5, 8, 30])
+        return chain.then(".order_by('slug')", f"[{start}:{stop}]")
+    if chance < 0.15:
+        return _values(rng, chain)
     if chance < 0.18:
-        return _values(rng, kind, made)
-    if chance < 0.22:
-        found = rows.order_by().values("flag", "weight").annotate(last=Max("slug"))
-        text = f"({text}).order_by().values('flag', 'weight').annotate(last=Max('slug'))"
+        made = chain.then(".order_by()", ".values('flag', 'weight')", ".annotate(last=Max('slug'))")
         if rng.random() < 0.3:
-            text, found = f"{text}.order_by('last')[1:9]", found.order_by("last")[1:9]
-        return Made(text, found, "groups")
-    if chance < 0.3:
+            made = made.then(".order_by('last')", "[1:9]")
+        return made._replace(fields="groups", numbers=(), times=(), texts=())
+    if chance < 0.24:
+        other = _combined(rng, Chain(chain.model, chain.kind))
         method = rng.choice(["union", "intersection", "difference"])
-        other = _combined(rng, kind, KINDS[kind][0]._base_manager.using(rows.db))
-        if _columns(rows) != _columns(other.rows):
-            # SQLite treats a date as a number there, and so does Django.
-            return made
-        found = getattr(rows.order_by(), method)(other.rows.order_by())
-        text = f"({text}).{method}({other.text})"
+        made = chain.then(".order_by()", f".{method}({other.then('.order_by()')})")
         if rng.random() < 0.5:
-            text, found = f"{text}.order_by('slug')", found.order_by("slug")
+            made = made.then(".order_by('slug')")
             if rng.random() < 0.3:
-                text, found = f"{text}[1:9]", found[1:9]
-        return Made(text, found)
-    if chance < 0.34 and rows.db == "postgresql":
-        return Made(
-            f"({text}).order_by('group', 'slug').distinct('group')",
-            rows.order_by("group", "slug").distinct("group"),
-        )
-    return made
+                made = made.then("[1:9]")
+        return made
+    if chance < 0.27 and using == "postgresql":
+        return chain.then(".order_by('group', 'slug')", ".distinct('group')")
+    return chain
