@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import reduce
 from inspect import getattr_static
-from typing import Any
+from operator import or_
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Concat, Length, Substr
 from django.http import HttpRequest
 from django.http.request import split_domain_port
@@ -46,20 +48,28 @@ class WagtailPageSitemap(ModelSitemap[Any]):
     exclude: Sequence[type[Any]] = ()
 
     def for_host(self, domain: str) -> WagtailPageSitemap:
-        """Return the sitemap for the Wagtail site that serves a host."""
+        """Return the sitemap for the Wagtail sites that serve a host."""
         self._check_page_classes()
-        site, sitemap = _find_site(_request(domain)), copy(self)
-        roots = _root_pages(site)
-        sitemap.queryset = _listed_pages(roots).not_type(*self.exclude)
-        rows = sitemap.get_queryset()
-        if len(roots) == 1:
-            sitemap.location = _location(roots[0])
+        sites, sitemap = _find_sites(domain), copy(self)
+        roots, others = _roots(sites)
+        sitemap.queryset = _listed_pages(roots, others).not_type(*self.exclude)
+        if len(sites) > 1:
+            sitemap.hosts = [*self.hosts, *(site.root_url for site in sites)]
+        roots_by_language: dict[str, list[_Root]] = {}
+        for root in roots:
+            code = root.page.locale.language_code if _is_translated() else conf.language
+            roots_by_language.setdefault(code, []).append(root)
+        if len(roots_by_language) == 1:
+            sitemap.location = _location(roots)
             return sitemap
+        rows = sitemap.get_queryset()
         sitemap.i18n = sitemap.alternates = True
         sitemap.item_language = Case(
-            *(When(path__startswith=root.path, then=Value(root.locale.language_code)) for root in roots)
+            *(When(root.is_above, then=Value(root.page.locale.language_code)) for root in roots)
         )
-        sitemap.location = {root.locale.language_code: _translated_location(root, rows) for root in roots}
+        sitemap.location = {
+            code: _translated_location(group, rows) for code, group in roots_by_language.items()
+        }
         return sitemap
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -90,73 +100,114 @@ class WagtailSpecificPageSitemap(Sitemap):  # type: ignore[misc]
     #: Page classes that are listed, with their subclasses. Default: all.
     models: Sequence[type[Any]] = ()
 
+    _sites: Sequence[Any] = ()
+
     def for_host(self, domain: str) -> WagtailSpecificPageSitemap:
-        """Return the sitemap for the Wagtail site that serves a host."""
-        return type(self)(_request(domain))
+        """Return the sitemap for the Wagtail sites that serve a host."""
+        sites = _find_sites(domain)
+        sitemap = type(self)(_request(domain, sites[0].port))
+        sitemap._sites = sites  # noqa: SLF001 of the same class
+        return sitemap
 
     def items(self) -> QuerySet[Any]:
-        pages = _listed_pages(_root_pages(self.get_wagtail_site()))
+        pages = _listed_pages(*_roots(self._sites or [self.get_wagtail_site()]))
         rows: Any = pages.type(*self.models) if self.models else pages
         return rows.order_by("path").defer_streamfields().specific()  # type: ignore[no-any-return]
 
 
-def _request(domain: str) -> HttpRequest:
+class _Root(NamedTuple):
+    """Root page of a site in one locale, and the scheme and host of its pages, or an empty string."""
+
+    page: Any
+    url: str = ""
+
+    @property
+    def is_above(self) -> Q:
+        return Q(path__startswith=self.page.path)
+
+
+def _request(domain: str, port: object) -> HttpRequest:
     """Return a request for a host, by which Wagtail finds its site."""
     request = HttpRequest()
-    name, port = split_domain_port(domain)
-    if not port:
-        # Other ports of the host can belong to other sites, so the port of the scheme must be exact.
-        port = "443" if Site.objects.filter(hostname=name, port=443).exists() else "80"
-    request.META = {"HTTP_HOST": domain, "SERVER_NAME": domain, "SERVER_PORT": port}
+    request.META = {"HTTP_HOST": domain, "SERVER_NAME": domain, "SERVER_PORT": str(port)}
     return request
 
 
-def _find_site(request: HttpRequest) -> Any:
-    site = Site.find_for_request(request)
+def _find_sites(domain: str) -> list[Any]:
+    """Return the sites of a host: one, or two if HTTPS and HTTP have different sites."""
+    name, port = split_domain_port(domain)
+    # Other ports of the host can belong to other sites, so the port of the scheme must be exact.
+    sites = Site.objects.filter(hostname=name, port__in=[port] if port else [443, 80])
+    found_sites = list(sites.select_related("root_page").order_by("-port"))
+    if found_sites:
+        return found_sites
+    site = Site.find_for_request(_request(domain, port or 80))
     if site is None:
         raise ImproperlyConfigured(
-            f"No Wagtail site has the host name {request.META['HTTP_HOST']}, and none is the default. Add "
-            "the site, or serve and export the host of a site."
+            f"No Wagtail site has the host name {domain}, and none is the default. Add the site, or serve "
+            "and export the host of a site."
         )
-    return site
+    return [site]
 
 
-def _root_pages(site: Any) -> list[Any]:
-    """Return the root pages of a site in all locales, the deepest first.
+def _roots(sites: Sequence[Any]) -> tuple[list[_Root], list[str]]:
+    """Return the root pages of a host's sites, the deepest first, and the paths of those of other sites.
 
-    A translation that is the root page of another site belongs to that site. Wagtail serves no page below a
-    translation that is a draft, or whose locale is not a content language.
+    A site has a root page in each locale. A translation that is the root page of another site belongs to
+    that site. Wagtail serves no page below a translation that is a draft, or whose locale is not a content
+    language.
     """
-    if not _is_translated():
-        return [site.root_page]
-    pages = site.root_page.get_translations(inclusive=True).select_related("locale")
-    is_served = Q(live=True, sites_rooted_here=None, locale__language_code__in=get_content_languages())
-    # Several sites can have the same root page, which the join would repeat.
-    own_pages = pages.filter(Q(pk=site.root_page_id) | is_served).distinct()
-    return list(own_pages.order_by("-depth", "path"))
+    is_root = Q(has_site=True)
+    if _is_translated():
+        is_root |= Q(
+            live=True,
+            locale__language_code__in=get_content_languages(),
+            translation_key__in=Site.objects.values("root_page__translation_key"),
+        )
+    pages = Page.objects.annotate(has_site=Exists(Site.objects.filter(root_page=OuterRef("pk"))))
+    own_roots: list[_Root] = []
+    others: list[str] = []
+    for page in pages.filter(is_root).select_related("locale").order_by("-depth", "path"):
+        for site in sites:
+            is_translation = page.translation_key == site.root_page.translation_key and not page.has_site
+            if page.pk == site.root_page_id or (_is_translated() and is_translation):
+                own_roots.append(_Root(page, site.root_url if len(sites) > 1 else ""))
+                break
+        else:
+            others.append(page.path)
+    return own_roots, others
 
 
 def _is_translated() -> bool:
     return bool(getattr(settings, "WAGTAIL_I18N_ENABLED", False))
 
 
-def _listed_pages(roots: Sequence[Any]) -> Any:
-    """Return the live, public pages below the root pages."""
-    below_roots = Q()
+def _listed_pages(roots: Sequence[_Root], others: Sequence[str]) -> Any:
+    """Return the live, public pages below the root pages, without those below the root of another site."""
+    is_listed = Q()
     for root in roots:
-        below_roots |= Q(path__startswith=root.path)
-    return Page.objects.filter(below_roots).live().public()
+        # The path of a page begins with the path of its parent.
+        nested = [path for path in others if path.startswith(root.page.path)]
+        is_listed |= root.is_above & ~Q(*(Q(path__startswith=path) for path in nested), _connector=Q.OR)
+    return Page.objects.filter(is_listed).live().public()
 
 
-def _location(root: Any) -> Any:
-    """Return the expression for the path of a page below a root page, as in `Page.get_url_parts()`."""
-    with translation.override(_url_language(root)):
-        prefix = reverse("wagtail_serve", args=("",))
-    start = len(root.url_path) + 1
+def _location(roots: Sequence[_Root], default: Any = None) -> Any:
+    """Return the expression for the location of a page below one of the root pages, or `default`."""
+    if len(roots) == 1 and default is None:
+        return _location_below(roots[0])
+    return Case(*(When(root.is_above, then=_location_below(root)) for root in roots), default=default)
+
+
+def _location_below(root: _Root) -> Any:
+    """Return the expression for the location of a page below a root page, as in `Page.get_url_parts()`."""
+    with translation.override(_url_language(root.page)):
+        prefix = root.url + reverse("wagtail_serve", args=("",))
+    start = len(root.page.url_path) + 1
     if WAGTAIL_APPEND_SLASH:
         return Concat(Value(prefix), Substr("url_path", start))
     path = Substr("url_path", start, Length("url_path") - start)
-    home = When(url_path=root.url_path, then=Value(prefix.rstrip("/") or "/"))
+    home = When(url_path=root.page.url_path, then=Value(prefix.rstrip("/") or "/"))
     return Case(home, default=Concat(Value(prefix), path))
 
 
@@ -173,9 +224,9 @@ def _url_language(root: Any) -> str:
     return conf.language if is_variant else code
 
 
-def _translated_location(root: Any, rows: QuerySet[Any]) -> Case:
-    """Return the expression for the path of a page or of its translation below a root page."""
-    location = _location(root)
-    translations = rows.filter(path__startswith=root.path, translation_key=OuterRef("translation_key"))
-    urls = translations.annotate(url=location).order_by("path").values("url")[:1]
-    return Case(When(path__startswith=root.path, then=location), default=Subquery(urls))
+def _translated_location(roots: Sequence[_Root], rows: QuerySet[Any]) -> Any:
+    """Return the expression for the location of a page, or of its translation, below root pages."""
+    is_below = reduce(or_, (root.is_above for root in roots))
+    translations = rows.filter(is_below, translation_key=OuterRef("translation_key"))
+    urls = translations.annotate(url=_location(roots)).order_by("path").values("url")[:1]
+    return _location(roots, Subquery(urls))

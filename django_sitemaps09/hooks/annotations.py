@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
@@ -20,7 +22,14 @@ from django_sitemaps09.hooks.expressions import (
     location_in,
 )
 from django_sitemaps09.location_templates import LocationTemplate
-from django_sitemaps09.queryset_traits import UNREADABLE, has_window_function, pin_database
+from django_sitemaps09.queryset_traits import (
+    UNREADABLE,
+    can_reorder,
+    has_window_function,
+    key_names,
+    order_repeats_rows,
+    pin_database,
+)
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (
@@ -126,7 +135,12 @@ def annotate(sitemap: object, items: Any) -> Any:
     if is_fetched(items):
         _add_to_fetched(sitemap, items, expressions)
         return items
-    return add_columns(items, expressions)
+    rows = add_columns(items, expressions)
+    is_grouped_here = items.query.group_by is None and rows.query.group_by is not None
+    if is_grouped_here and can_reorder(items) and order_repeats_rows(items):
+        # Django would also group by the columns of the order.
+        rows = rows.order_by(*key_names(items.model))
+    return rows
 
 
 def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
@@ -208,11 +222,16 @@ def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequen
     Return the positions of the items, without those whose rows have been deleted.
     """
     names = [*expressions]
-    lacking = [
-        item
-        for item in items
-        if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
-    ]
+    try:
+        for name in names:
+            deque(map(attrgetter(name), items), maxlen=0)
+        return range(len(items))
+    except AttributeError:
+        lacking = [
+            item
+            for item in items
+            if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
+        ]
     rows_by_model: dict[Any, list[Any]] = {}
     for item in lacking:
         if not isinstance(item, Model):

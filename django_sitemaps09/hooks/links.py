@@ -11,7 +11,7 @@ from django.urls import get_urlconf
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Localization, TemplateColumn
+from django_sitemaps09.entries import Alternate, Localization, TemplateColumn, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import FAILED, Items
 
@@ -29,6 +29,13 @@ def spelling(code: Any, languages: Sequence[str]) -> Any:
     if code in languages or not (language := hreflang(code)):
         return code
     return next((other for other in languages if hreflang(other) == language), code)
+
+
+def language_problem(code: Any, languages: Sequence[str]) -> str | None:
+    """Return why an item with this `item_language` is not listed, or `None` if it is listed."""
+    if spelling(code, languages) in languages:
+        return None
+    return f"{short_repr(code)} is not one of the languages {', '.join(languages)}"
 
 
 def x_default(localization: Localization, code: str) -> Localization:

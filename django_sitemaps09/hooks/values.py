@@ -19,8 +19,8 @@ from django_sitemaps09.hooks.hosts import AllowedHosts
 
 #: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()
-# The maximum number of errors logged for one response.
-_LOGGED = 20
+#: Maximum number of errors logged for one response.
+MAX_LOGGED = 20
 
 
 class Items(NamedTuple):
@@ -67,10 +67,10 @@ def log_skipped(
 
     A hook that fails for every item must not log thousands of lines for each request.
     """
-    for error in islice(errors, _LOGGED):
+    for error in islice(errors, MAX_LOGGED):
         logger.warning("%s %s", where, error)
-    if count > _LOGGED:
-        logger.warning("%s %d more", where, count - _LOGGED)
+    if count > MAX_LOGGED:
+        logger.warning("%s %d more", where, count - MAX_LOGGED)
 
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:

@@ -28,7 +28,7 @@ from django_sitemaps09.hooks.annotations import (
     localized_location,
 )
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
-from django_sitemaps09.hooks.links import spelling
+from django_sitemaps09.hooks.links import language_problem, spelling
 from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
@@ -37,6 +37,7 @@ from django_sitemaps09.queryset_traits import (
     has_window_function,
     in_page_order,
     iterate_unordered,
+    needs_order,
     pin_database,
     repeats_rows,
 )
@@ -169,10 +170,11 @@ class Sitemap(_Base[ItemT]):
                     return max((hook(item) for chunk in batches for item in chunk), default=None)
             except TypeError:
                 return None
-        rows, name = annotate(self, self.items()), alias("lastmod")
+        rows, name = annotate(self, in_page_order(self.items())), alias("lastmod")
         query = rows.query
         is_limited = query.is_sliced or query.distinct_fields
-        if is_fetched(rows) or is_limited or name not in query.annotations:
+        # aggregate() drops the order.
+        if is_fetched(rows) or is_limited or name not in query.annotations or needs_order(rows):
             expressions = {name: declared_expressions(self)[name]}
             lastmods = [
                 column(hook, name, chunk[place])
@@ -260,7 +262,9 @@ def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
         and not isinstance(sitemap.location, Mapping)
     )
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
-    return TranslatedItems(items, codes, partial(_listed_languages, sitemap))
+    return TranslatedItems(
+        items, codes, partial(_listed_languages, sitemap), partial(_language_problem, sitemap)
+    )
 
 
 def _listed_languages(sitemap: Sitemap[Any], item: Any) -> Sequence[str]:
@@ -275,6 +279,14 @@ def _in_item_language(sitemap: Sitemap[Any], item: Any, codes: Sequence[str]) ->
         return codes
     own = spelling(column(sitemap.item_language, ITEM_LANGUAGE, item), codes)
     return [code for code in codes if code == own]
+
+
+def _language_problem(sitemap: Sitemap[Any], item: Any) -> str | None:
+    """Return why the language that an expression declares for an item is not listed, or `None`."""
+    if not is_expression(sitemap.item_language):
+        return None
+    languages = sitemap._languages()  # noqa: SLF001 contrib's hook
+    return language_problem(column(sitemap.item_language, ITEM_LANGUAGE, item), languages)
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]

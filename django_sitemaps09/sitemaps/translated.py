@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any
 
+from django_sitemaps09.entries import ItemError, excerpt
+from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
 from django_sitemaps09.queryset_traits import (
     AT_A_TIME,
     can_reorder,
@@ -15,19 +18,27 @@ from django_sitemaps09.queryset_traits import (
     iterate_unordered,
 )
 
+logger = logging.getLogger(__name__)
+
 
 class TranslatedItems(Sequence[Any]):
     """A sequence of `(item, language)` pairs as in `django.contrib.sitemaps`, for a paginator.
 
     If all items have the same languages, these are `codes`. Then the database counts the rows of most
     querysets, and only the rows of a page are read. Otherwise, counting and slicing iterate over all items,
-    and call `item_languages` for each of them.
+    and call `item_languages` for each of them. If an item has no languages by mistake, `problem` returns
+    the reason.
     """
 
     def __init__(
-        self, items: Any, codes: list[str] | None, item_languages: Callable[[Any], Sequence[str]]
+        self,
+        items: Any,
+        codes: list[str] | None,
+        item_languages: Callable[[Any], Sequence[str]],
+        problem: Callable[[Any], str | None],
     ) -> None:
         self._item_languages = item_languages
+        self._problem = problem
         self._codes = codes if can_reorder(items) else None
         self._items: Any = items if hasattr(items, "query") else list(items)
 
@@ -41,10 +52,19 @@ class TranslatedItems(Sequence[Any]):
                     yield item, code
 
     def __len__(self) -> int:
-        if self._codes is None:
-            with closing(iterate_unordered(self._items, AT_A_TIME)) as batches:
-                return sum(len(self._item_languages(item)) for chunk in batches for item in chunk)
-        return len(self._codes) * count_rows(self._items)
+        if self._codes is not None:
+            return len(self._codes) * count_rows(self._items)
+        count, unlisted, errors = 0, 0, []
+        with closing(iterate_unordered(self._items, AT_A_TIME)) as batches:
+            for item in (item for chunk in batches for item in chunk):
+                codes = self._item_languages(item)
+                count += len(codes)
+                if not codes and (reason := self._problem(item)):
+                    unlisted += 1
+                    if unlisted <= MAX_LOGGED:
+                        errors.append(ItemError(excerpt(item), "item_language", reason))
+        log_skipped(logger, errors, unlisted)
+        return count
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):

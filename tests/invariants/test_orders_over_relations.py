@@ -8,12 +8,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from django.db.models import Count, F, Min, QuerySet, Window
+from django.db.models import Count, F, Max, Min, QuerySet, Window
 from django.db.models.functions import RowNumber
 
+from django_sitemaps09.hooks.values import lastmod_text
 from tests.models import Article
 from tests.support.shelves import BASE
-from tests.support.ways import WAYS, by, declare, listed
+from tests.support.ways import WAYS, by, compatible, compatible_index, declare, listed
 
 pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
 
@@ -52,6 +53,27 @@ def test_rows_that_a_grouped_order_lists_are_listed(name: str, shelf: QuerySet[A
         paths = [path for path, _ in read(section)]
         assert set(paths) == expected, way
         assert way == "compatible" or len(paths) == len(expected), way
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_the_index_has_the_lastmod_of_the_rows_that_a_grouped_order_lists(
+    name: str, shelf: QuerySet[Article]
+) -> None:
+    rows = shelf.filter(updated__isnull=False)
+    section = declare(GROUPED[name](rows), lastmod=F("updated"))
+    assert compatible_index(section) == max(at for _, at in compatible(section) if at)
+
+
+def test_an_order_of_a_filtered_relation_does_not_divide_declared_aggregates(
+    shelf: QuerySet[Article],
+) -> None:
+    rows = shelf.filter(visits__at__gt=DAY)
+    section = declare(rows.order_by("visits__at"), lastmod=Max("visits__at"))
+    expected = {
+        f"/articles/{r.slug}/": lastmod_text(r.newest) for r in rows.annotate(newest=Max("visits__at"))
+    }
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == Counter(expected.items()), way
 
 
 @pytest.mark.parametrize("name", GROUPED)

@@ -27,7 +27,13 @@ from django_sitemaps09.hooks.expressions import (
 from django_sitemaps09.hooks.extensions import columns as extension_columns
 from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.links import hreflang, spelling, x_default, x_default_by_method
+from django_sitemaps09.hooks.links import (
+    hreflang,
+    language_problem,
+    spelling,
+    x_default,
+    x_default_by_method,
+)
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import Base
@@ -130,6 +136,7 @@ class Declaration:
         with translation.override(conf.language):
             columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
             localizations = self._localizations(rows)
+            self._report_languages(rows, localizations)
             rows, localizations, columns = _drop_unlocated(rows, localizations, columns)
             results = extensions.results(self.sitemap, rows.items or (), rows.keyed_items)
             if self.is_linked:
@@ -171,6 +178,17 @@ class Declaration:
         ranks = {code: rank for rank, code in enumerate(self.languages)}
         languages = sorted(positions_by_code, key=lambda code: (ranks.get(code, len(ranks)), code))
         return [part for code in languages for part in self._localized(code, positions_by_code[code], rows)]
+
+    def _report_languages(self, rows: Rows, localizations: Sequence[Localization]) -> None:
+        """Report the items that have no entry because their language is not one of the sitemap's."""
+        codes = rows.columns.get(ITEM_LANGUAGE, ())
+        unknown = {
+            code: reason for code in {*codes} if (reason := language_problem(code, self.languages or ()))
+        }
+        texts = [part.texts() for part in localizations if unknown and part.is_listed]
+        for i, code in enumerate(codes):
+            if code in unknown and not any(column[i] for column in texts):
+                rows.keyed_items.skip(i, "item_language", unknown[code])
 
     def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
         """Return localizations in one language for items at these positions. Skip items without a location.

@@ -298,6 +298,63 @@ def test_another_site_on_another_port_of_the_host_changes_nothing(sites: SimpleN
     assert sitemaps.PageSitemap().for_host(f"{SHOP}:8443").get_queryset().count() == 9
 
 
+def each_way(folder: Path, *hosts: str) -> dict[str, list[str]]:
+    """Return the URLs of each host, which must be the same live, exported and by the methods of pages."""
+    methods = {"pages": ours.WagtailSpecificPageSitemap}
+    urls = {host: sorted(entry.url for entry in live(host)) for host in hosts}
+    for name, declared in (("columns", None), ("methods", methods)):
+        for host, entries in exported(folder / name, *hosts, sitemaps=declared).items():
+            assert sorted(entry.url for entry in entries) == urls[host], (name, host)
+    return urls
+
+
+def test_pages_of_a_site_below_another_site_are_only_on_their_own(
+    sites: SimpleNamespace, tmp_path: Path
+) -> None:
+    nested = "news.example.com"
+    Site.objects.create(hostname=nested, port=443, root_page=sites.news)
+    Site.clear_site_root_paths_cache()
+    urls = each_way(tmp_path, WWW, nested)
+    assert not [url for url in urls[WWW] if "/news" in url]
+    assert f"https://{WWW}/en/draft/below-a-draft/" in urls[WWW]
+    # Translations of the nested root page belong to the nested site, too.
+    assert urls[nested] == sorted(
+        f"https://{nested}/{path}"
+        for path in ("en/", "en/item-0/", "en/item-1/", "en/item-3/", "fr/", "fr/item-1-fr/")
+    )
+    # Without a request, Wagtail returns the URL on the innermost site.
+    pages = Page.objects.filter(url_path__contains="/news").live().public()
+    assert {page.full_url for page in pages} == {*urls[nested]}
+
+
+@pytest.mark.parametrize("locales", [True, False])
+def test_sites_on_both_ports_of_a_host_are_listed_at_their_own_addresses(
+    locales: bool, sites: SimpleNamespace, settings: Any, tmp_path: Path
+) -> None:
+    settings.WAGTAIL_I18N_ENABLED = locales
+    Site.objects.create(hostname=SHOP, port=80, root_page=sites.news)
+    Site.clear_site_root_paths_cache()
+    urls = each_way(tmp_path, SHOP)[SHOP]
+    shop = {url for url in urls if url.startswith(f"https://{SHOP}/")}
+    news = {url for url in urls if url.startswith(f"http://{SHOP}/")}
+    assert len(shop) + len(news) == len(urls) == len({*urls})
+    pages = Page.objects.filter(url_path__contains="/news").live().public()
+    pages = pages if locales else pages.filter(path__startswith=sites.news.path)
+    assert news == {page.full_url for page in pages}
+    assert len(news) == (6 if locales else 4)
+    assert len(shop) == 4
+
+
+def test_sites_on_both_ports_with_the_same_root_page_list_it_once(
+    sites: SimpleNamespace, tmp_path: Path
+) -> None:
+    Site.objects.create(hostname=SHOP, port=80, root_page=sites.shop)
+    Site.clear_site_root_paths_cache()
+    urls = each_way(tmp_path, SHOP)[SHOP]
+    assert len(urls) == len({*urls}) == 4
+    assert all(url.startswith(f"https://{SHOP}/") for url in urls)
+
+
 def test_without_a_default_site_an_unknown_host_is_refused() -> None:
     Site.objects.update(is_default_site=False)
     with pytest.raises(

@@ -270,7 +270,7 @@ class TestAlternatesOfAMethod:
             ),
             ([("en", "/b/"), ("de", "other/")], "neither a path"),
             ([("en", "/b/"), ("de", "")], "is empty"),
-            ([("en", "/b/"), ("de", None)], "neither a path"),
+            ([("en", "/b/"), ("de", None)], "neither text"),
             ([("en", "/b/"), ("de", "ftp://de.example/")], "neither a path"),
             ([("en", "/b/"), ("de", "https://u:p@de.example/")], "a user name or a backslash"),
             ([("en", "/b/"), ("de", "https://de.example/#a")], "contains a fragment"),

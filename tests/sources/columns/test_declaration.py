@@ -53,7 +53,7 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         ("", "is empty"),
         ("/a#b", "contains a fragment"),
         ("https://user@www.example.com/a", "contains a user name or a backslash"),
-        (None, "neither a path"),
+        (None, "neither text"),
         ("?page=2", "neither a path"),
         ("ftp://www.example.com/a", "neither a path"),
         ("javascript:alert(1)", "neither a path"),

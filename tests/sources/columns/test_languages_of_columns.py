@@ -199,6 +199,29 @@ def test_compatibility_views_list_a_row_in_one_language_once_too() -> None:
 
 
 @pytest.mark.usefixtures("translations")
+def test_a_row_in_another_language_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """The section lists English and German: neither a French row nor one without a language."""
+    Article.objects.create(slug="none", weight=0.4, published=True)
+    [french, none] = page_of(by_row()).written.errors
+    assert (french.field, none.field) == ("item_language", "item_language")
+    assert french.reason == "'fr' is not one of the languages en, de"
+    assert none.reason == "None is not one of the languages en, de"
+    caplog.clear()
+    assert len(entries(by_contrib(by_row()))) == 4
+    messages = [record.getMessage() for record in caplog.records]
+    assert len([message for message in messages if "item_language: 'fr' is not one of" in message]) == 1
+    assert len([message for message in messages if "item_language: None is not one of" in message]) == 1
+
+
+@pytest.mark.usefixtures("translations")
+def test_a_row_that_has_no_location_in_its_language_is_not_reported() -> None:
+    location = {"en": Route("article", slug=F("code")), "de": Route("article", slug=F("slug"))}
+    page = page_of(by_row(location=location))
+    assert page.locations == [f"{BASE}/de/articles/{slug}/" for slug in ("eins", "drei")]
+    assert [error.reason for error in page.written.errors] == ["'fr' is not one of the languages en, de"]
+
+
+@pytest.mark.usefixtures("translations")
 @pytest.mark.parametrize("x_default", [True, lambda self, item: True], ids=["constant", "method"])
 def test_translations_of_a_row_share_its_default(x_default: Any) -> None:
     found = links(page_of(by_row(x_default=x_default)).text)
