@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from inspect import getattr_static
 from typing import Any, cast
 
 from django.conf import settings
-from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db import DatabaseError, connections, transaction
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
 from django.db.models import Model, QuerySet
+from django.utils import timezone
 
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
@@ -24,16 +27,18 @@ from django_sitemaps09.export.options import export_base
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import has_same_languages
+from django_sitemaps09.sitemaps import GenericSitemap, has_same_languages
 from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.suggestions.class_code import class_code
+from django_sitemaps09.suggestions.other_inputs import other_inputs
 from django_sitemaps09.suggestions.places import UntraceableError
 from django_sitemaps09.suggestions.proof import DifferenceError, Pair
+from django_sitemaps09.suggestions.recordings import Rows
 from django_sitemaps09.suggestions.samples import parts, sample_keys
 from django_sitemaps09.suggestions.tracing import Trace, without_saving
-from django_sitemaps09.suggestions.values import Constant, Value
+from django_sitemaps09.suggestions.values import Constant, RouteValue, TemplateValue, Value
 
 #: The default number of items on which declarations are compared.
 SAMPLE = 1_000
@@ -79,11 +84,16 @@ def suggest(
     base = export_base(base_url)
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):
+        section = declared_sections[name]
         in_place = _is_edited_in_place(declared_sections, name)
+        is_generic = issubclass(type(section), GenericSitemap)
+        arguments = "" if isinstance(section, type) else "({...})" if is_generic else "(...)"
         with site_locale(), without_saving(), _rolled_back():
             try:
-                sitemap = sections.bind(declared_sections[name], base.domain)
-                suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
+                sitemap = sections.bind(section, base.domain)
+                suggestions.append(
+                    _suggestion(name, sitemap, base, sample, in_place=in_place, arguments=arguments)
+                )
             except UntraceableError as error:
                 suggestions.append(Suggestion(name, notes=(f"A hook {error}.",)))
             except ImproperlyConfigured as error:
@@ -115,7 +125,9 @@ def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> 
     )
 
 
-def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool) -> Suggestion:
+def _suggestion(
+    name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool, arguments: str
+) -> Suggestion:
     if not is_compiled(sitemap):
         return Suggestion(name, notes=opaque_reason(sitemap))
     methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
@@ -130,23 +142,43 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
     values, notes = proof.values(methods)
     if not values:
         return Suggestion(name, notes=notes)
-    notes += _needs_items(sitemap) if len(values) == len(methods) else ()
-    pair = proof.pair(values, proof.sample_parts)
+    with_items = [f"{hook}()" for hook in methods if hook not in values] + _other_methods(sitemap)
+    reason = f"model instances are still created for {' and '.join(with_items)}"
+    if with_items and not any(map(_is_faster, values.values())):
+        codes = " and ".join(f"{hook} = {value.code}" for hook, value in values.items())
+        return Suggestion(name, notes=(*notes, f"No gain by itself: {codes}, because {reason}."))
+    if len(with_items) > len(methods) - len(values):
+        notes += (f"{reason[0].upper()}{reason[1:]}.",)
     try:
-        items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        items_compared = proof.pair(values, [None] if sample is None else proof.sample_parts).compare()
     except DifferenceError as error:
         return Suggestion(name, notes=(*notes, f"The columns cannot replace the methods: {error}."))
-    code = class_code(name, sitemap, values, in_place=in_place)
-    return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+    code = class_code(name, sitemap, values, proof.comments(values), in_place=in_place)
+    if code.subclass and (arguments or code.subclass != type(sitemap).__name__):
+        notes += (f'The entry of the section becomes "{name}": {code.subclass}{arguments}.',)
+    microseconds = proof.timed(values)
+    if microseconds and microseconds[1] >= microseconds[0]:
+        notes += ("No gain by itself, as measured.",)
+    return Suggestion(name, code.text, tuple(values), items_compared, microseconds, notes)
 
 
-def _needs_items(sitemap: Any) -> tuple[str, ...]:
-    """Return a note about the hooks that need model instances, if there are any."""
+def _is_faster(value: Value) -> bool:
+    """Return whether a value saves time, even if model instances are still created.
+
+    It saves calls to `reverse()`, checks of locations, or queries for related objects.
+    """
+    return isinstance(value, (RouteValue, TemplateValue)) or any(
+        "__" in column.path for column in value.fields()
+    )
+
+
+def _other_methods(sitemap: Any) -> list[str]:
+    """Return the names of the hooks that need model instances, and that cannot be columns."""
     names = [f"{name}()" for name in extensions.hooks(sitemap)]
     names += ["extensions"] * bool(extensions.project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
-    return (f"Model instances are still created for {' and '.join(names)}.",) if names else ()
+    return names
 
 
 @contextmanager
@@ -173,28 +205,24 @@ class _Proof:
         self.base = base
         self.size = sample or SAMPLE
         self.sample_parts: list[Callable[[], Any] | None] = [None]
+        self.traces: dict[Field, Trace] = {}
 
     def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
         """Return the values of the hooks that can be declared, and notes about all others."""
         values: dict[Field, Value] = {}
         notes: list[str] = []
-        traces = {}
         row = next(iter(self.items.all()[:1]), None)
         if row is None or type(row) is not self.items.model:
             return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
-        annotations = frozenset(self.items.query.annotation_select)
         for hook in methods:
-            method = getattr(copy(self.sitemap), hook)
-            trace = Trace(
-                method, self.items.model, annotations, frozenset(vars(row)) - annotations, self._languages()
-            )
+            trace = Trace(getattr(copy(self.sitemap), hook), self._rows(row), self._languages())
             try:
                 values[hook] = _checked(hook, trace)
-                traces[hook] = trace
+                self.traces[hook] = trace
             except UntraceableError as error:
                 notes.append(f"{hook} stays a method: {error}.")
         if values:
-            self.sample_parts = self._sample_parts(traces.values(), values.values())
+            self.sample_parts = self._sample_parts(values.values())
         for hook in list(values):
             # One hook at a time, so that a difference concerns only this hook.
             pair = self.pair({hook: values[hook]}, self.sample_parts)
@@ -203,15 +231,44 @@ class _Proof:
                 with transaction.atomic(using=self.items.db):
                     if not pair.compare():
                         raise DifferenceError("there is no item to compare")
-            except (DifferenceError, FieldError, DatabaseError) as error:
-                code = values.pop(hook).code
-                notes.append(f"{hook} stays a method: {code} cannot replace it: {error}.")
-                continue
-            if hook == "location":
-                notes += [
-                    _FAILING.format(key) for key in sorted(traces[hook].failing) if self._lacks_null(key)
-                ]
+            except Exception as error:  # noqa: BLE001 the error concerns only this hook
+                problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
+                notes.append(
+                    f"{hook} stays a method: {values.pop(hook).code} cannot replace it: {problem}."
+                )
+        if isinstance(values.get("location"), RouteValue):
+            nulls = sorted(self.traces["location"].failing)
+            notes += [_FAILING.format(key) for key in nulls if self._lacks_null(key)]
+        if values and (overridden := sorted(self._overridden(values))):
+            notes.append(_OVERRIDDEN.format(" and ".join(overridden)))
         return values, tuple(notes)
+
+    def _rows(self, row: Any) -> Rows:
+        """Return what is known about the rows. `row` is one of them."""
+        annotations = frozenset(self.items.query.annotation_select)
+        zone = connections[self.items.db].timezone_name if settings.USE_TZ else ""
+        return Rows(self.items.model, annotations, frozenset(vars(row)) - annotations, zone)
+
+    def _overridden(self, values: Iterable[Field]) -> set[str]:
+        """Return the methods of models that run when an instance is created."""
+        return {
+            f"{model.__name__}.{name}()"
+            for hook in values
+            for model in self.traces[hook].models
+            for name in ("__init__", "from_db")
+            if getattr_static(model, name) is not getattr_static(Model, name)
+        }
+
+    def comments(self, values: Iterable[Field]) -> dict[Field, str]:
+        """Return a comment for each hook whose declaration can be another one at another time."""
+        time = timezone.now().astimezone(datetime.timezone.utc)
+        comments = {}
+        for hook in values:
+            trace = self.traces[hook]
+            inputs = other_inputs(trace.hook, {type(self.sitemap), *trace.models})
+            if use := next(inputs, None):
+                comments[hook] = f"As it was at {time:%Y-%m-%d %H:%M} UTC, because {use}."
+        return comments
 
     def _lacks_null(self, key: str) -> bool:
         """Return whether no item has NULL in a field or a relation."""
@@ -225,26 +282,50 @@ class _Proof:
             codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
         return list(dict.fromkeys([conf.language, *codes]))
 
-    def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
+    def _sample_parts(self, values: Iterable[Value]) -> Any:
         if not can_filter(self.items):
             return [None]
-        nullable = {key for trace in traces for key in trace.nullable}
+        nullable = {key for trace in self.traces.values() for key in trace.nullable}
         paths = {column.path for value in values for column in value.fields()}
         keys = sample_keys(self.items, self.size, nullable, paths)
         return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
 
     def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
-        """Return the sitemap and a copy that declares these values."""
+        """Return the sitemap and a copy that declares these values.
+
+        Both lack the other methods. These can return anything, such as the time, and are not compared.
+        """
+        others: dict[str, Any] = {
+            hook: None
+            for hook in FIELDS
+            if hook != "location" and hook not in values and callable(getattr(self.sitemap, hook, None))
+        }
+        declared: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
+        return self._pair(self._with(others), self._with({**others, **declared}), items)
+
+    def timed(self, values: Mapping[Field, Value]) -> tuple[float, float] | None:
+        """Return the microseconds per URL of the sitemap and of the declaration, with all their hooks."""
+        declared = self._with({hook: value.declaration for hook, value in values.items()})
+        try:
+            return self._pair(self.sitemap, declared, self.sample_parts).microseconds()
+        except UntraceableError:
+            # Another method saves rows.
+            return None
+
+    def _with(self, attributes: Mapping[str, Any]) -> Any:
+        """Return a copy of the sitemap with other hooks."""
         kind: Any = type(self.sitemap)
-        attributes: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
         declared = copy(self.sitemap)
         # A hook can be a property, or an attribute of the instance.
         declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
         for hook in attributes:
             vars(declared).pop(hook, None)
+        return declared
+
+    def _pair(self, sitemap: Any, declared: Any, items: Sequence[Callable[[], Any] | None]) -> Pair:
         # Items that cannot be filtered are only compared up to the size of the sample.
         most = self.size if items is self.sample_parts and not can_filter(self.items) else None
-        return Pair(self.name, self.sitemap, declared, self.base, items, most)
+        return Pair(self.name, sitemap, declared, self.base, items, most)
 
 
 _LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
@@ -255,11 +336,21 @@ _FAILING = (
 )
 
 
+_OVERRIDDEN = "Columns do not run {}, which can change the values of instances."
+
+
 def _checked(hook: Field, trace: Trace) -> Value:
-    """Return the value of a hook. Raise `UntraceableError` for a constant that is certainly unintended."""
+    """Return the value of a hook. Raise `UntraceableError` for a value that a hook cannot declare."""
     value = trace.value()
+    problem = None
     if isinstance(value, Constant) and (
         hook == "location" or (hook == "lastmod" and value.value is not None)
     ):
-        raise UntraceableError(f"{trace.start()}: returns {value.code} for an item without values")
+        problem = f"returns {value.code} for an item without values"
+    if isinstance(value, TemplateValue) and hook != "location":
+        problem = "creates a string from several parts"
+    elif isinstance(value, TemplateValue) and not value.template.startswith(("/", "https://", "http://")):
+        problem = "returns a string that does not begin with a slash"
+    if problem:
+        raise UntraceableError(f"{trace.start()}: {problem}")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -215,8 +216,8 @@ class NotAllRows(Manager[Any]):
 
 
 def is_public(self: Any, item: Any) -> float:
-    # The code cannot see that the value is not known.
-    return 0.9 if item.public is True else 0.1
+    # The code recognizes the stand-in.
+    return 0.9 if type(item) is Entry and item.public else 0.1
 
 
 class TestTheProof:
@@ -370,7 +371,7 @@ class TestSideEffects:
 
         Counting.lastmod = lastmod  # type: ignore[method-assign, assignment]
         found = suggestion(Counting)
-        assert found.hooks == ("lastmod",)
+        assert "lastmod = F(" in found.notes[-1]
         assert Label.objects.get().name == "first"
 
     def test_changes_in_items_are_rolled_back(self) -> None:
@@ -393,22 +394,33 @@ class TestSideEffects:
             def location(self, item: Entry) -> str:
                 return f"{root()}{item.slug}/"
 
-        assert suggestion(Rooted).code is None
+        code = str(suggestion(Rooted).code)
+        assert 'location = PathTemplate("/entries/root/{slug}/", slug=F("slug"))' in code
+        # The function is not the project's own, so it can return anything.
+        assert re.search("# As it was at .+ UTC, because .+, uses `root`", code)
         assert root() == reverse("entry", kwargs={"slug": "root"})
         assert root.cache_info().misses == 1
 
-    def test_a_hook_that_saves_a_row_ends_the_proof(self) -> None:
+    def test_a_hook_that_saves_rows_is_not_called_for_other_hooks(self) -> None:
         class Saving(ModelSitemap[Entry]):
             model = Entry
-            location = SLUG
-
-            def lastmod(self, item: Entry) -> Any:
-                return item.updated
 
             def priority(self, item: Entry) -> float:
                 if item.number:
                     item.save()
                 return 0.5
+
+        found = suggestion(Saving)
+        assert found.hooks == ("location",)
+        [note] = found.notes
+        assert note.endswith("depends on the value of `item.number`.")
+
+    def test_a_location_that_saves_rows_ends_the_proof(self) -> None:
+        class Saving(BlogSitemap):
+            def location(self, item: Entry) -> str:
+                if item.number:
+                    item.save()
+                return item.get_absolute_url()
 
         found = suggestion(Saving)
         assert found.code is None
