@@ -5,9 +5,11 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Collection, Iterator
+from enum import Enum
 from types import CodeType
 from typing import Any
 
+from django.contrib.sitemaps import Sitemap
 from django.db.models import Model
 from django.shortcuts import resolve_url
 from django.urls import reverse, reverse_lazy
@@ -15,7 +17,7 @@ from django.urls import reverse, reverse_lazy
 from django_sitemaps09.suggestions.places import describe, is_foreign
 
 _FIXED = (str, bytes, int, float, bool, tuple, frozenset, type(None))
-_FIXED_CLASSES = (Model, BaseException)
+_FIXED_CLASSES = (Model, Sitemap, Enum, BaseException)
 _FIXED_FUNCTIONS = (reverse, reverse_lazy, resolve_url)
 _FIXED_MODULES = ("django.urls", "django.shortcuts", "django.db.models")
 

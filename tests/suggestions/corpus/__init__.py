@@ -13,7 +13,10 @@ CASES: list[Case] = []
 
 @dataclass(frozen=True)
 class Case:
-    """A method in a form such as `Reverse`, with the suggested code or the reason for its refusal."""
+    """A method in a form such as `Reverse`, with the suggested code or the reason for its refusal.
+
+    The command says that a suggestion is only right if `assumed` is never NULL.
+    """
 
     form: str
     name: str
@@ -21,14 +24,15 @@ class Case:
     method: Callable[[Any], Any]
     code: str | None
     reason: str
+    assumed: str = ""
 
     def __str__(self) -> str:
         return f"{self.form}.{self.name}"
 
 
-def declares(code: str) -> Callable[[Callable[..., Any]], Any]:
+def declares(code: str, *, assumed: str = "") -> Callable[[Callable[..., Any]], Any]:
     """Expect a declaration."""
-    return lambda method: (method, code, "")
+    return lambda method: (method, code, "", assumed)
 
 
 def refuses(reason: str) -> Callable[[Callable[..., Any]], Any]:

@@ -133,7 +133,7 @@ class Reverse(Form):
     def two_relations(self: Any) -> Any:
         return reverse("team-entry", kwargs={"team": self.author.team.slug, "pk": self.pk})
 
-    @declares('Route("section-entry", F("section__slug"), F("slug"))')
+    @declares('Route("section-entry", F("section__slug"), F("slug"))', assumed="section")
     def nullable_relation(self: Any) -> Any:
         return reverse("section-entry", args=[self.section.slug, self.slug])
 
@@ -216,6 +216,12 @@ class Formats(Form):
     @declares('PathTemplate("/{section}/{slug}/", section=F("section__slug"), slug=F("slug"))')
     def relation_or_none(self: Any) -> Any:
         if self.section is None:
+            return None
+        return f"/{self.section.slug}/{self.slug}/"
+
+    @declares('PathTemplate("/{section}/{slug}/", section=F("section__slug"), slug=F("slug"))')
+    def relation_guarded_by_its_key(self: Any) -> Any:
+        if self.section_id is None:
             return None
         return f"/{self.section.slug}/{self.slug}/"
 
