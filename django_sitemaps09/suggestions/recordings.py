@@ -81,7 +81,7 @@ class Recording:
 
     def text(self, symbol: Any, name: str) -> str:
         """Return a string that stands for a symbol. End the call if the code does more than pass it on."""
-        callee = ""
+        callee = None
         for frame, line in callers(sys._getframe(1), self.entry):
             if is_ours(frame):
                 continue
@@ -93,7 +93,7 @@ class Recording:
                 if callee:
                     self.refuse(problem, describe(frame.f_code, line))
                 self.refuse_use(name, problem)
-            callee = frame.f_code.co_name
+            callee = frame.f_code
         mark = self.mark(len(self.texts))
         self.texts[mark] = Text(symbol, self.place(), name)
         self.unused.add(mark)

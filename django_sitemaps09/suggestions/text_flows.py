@@ -12,20 +12,22 @@ import linecache
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from types import FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 from django.shortcuts import resolve_url
 from django.urls import reverse, reverse_lazy
 
+# Functions that can read all variables.
+_READERS = ("locals", "vars", "eval", "exec")
 _ENDS = (reverse, reverse_lazy, resolve_url)
 _Function = ast.FunctionDef | ast.Lambda
 
 
-def passes_on(frame: FrameType, line: int, callee: str) -> bool | None:
+def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | None:
     """Return whether the result of a call in a line of a frame is only passed on.
 
-    `callee` is the name of the called function. It is empty if the line itself creates a string. Return
+    `callee` is the code of the called function, or `None` if the line itself creates a string. Return
     `None` if there is no source.
     """
     code = frame.f_code
@@ -70,7 +72,7 @@ class _Flow:
         }
         self.variables: set[str] = set()
 
-    def passes_on(self, line: int, callee: str) -> bool:
+    def passes_on(self, line: int, callee: CodeType | None) -> bool:
         """Return whether all strings that can come from a call in a line are only passed on."""
         statements = [
             node
@@ -81,27 +83,31 @@ class _Flow:
         start = max((node.lineno for node in statements), default=0)
         if any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in ast.walk(self.function)):
             return False
-        creates = callee in ("", "__str__", "__format__")
-        callees = {"str", "format"} if creates else {callee}
         strings = [
             node
             for statement in statements
             if statement.lineno == start
-            for node in self._strings(statement, callees)
+            for node in self._strings(statement, callee)
         ]
         return bool(strings) and all(map(self._is_passed_on, strings))
 
-    def _strings(self, statement: ast.AST, callees: set[str]) -> Iterator[ast.AST]:
+    def _strings(self, statement: ast.AST, callee: CodeType | None) -> Iterator[ast.AST]:
         """Yield the nodes that can be a string: calls, properties, and what creates a string."""
+        is_created = callee is None or callee.co_name in ("__str__", "__format__")
+        callees = ("str", "format") if is_created or callee is None else (callee.co_name,)
         for node in ast.walk(statement):
             match node:
                 case ast.Name(id=name) | ast.Attribute(attr=name) if name in callees:
                     parent, field = self.parents[node]
                     yield parent if field == "func" else node
-                case ast.JoinedStr() | ast.BinOp(op=ast.Mod() | ast.Add()) if "str" in callees:
+                case ast.Call(func=ast.Name(id=name)) if _code(self.names.get(name)) is callee is not None:
+                    yield node
+                case ast.JoinedStr() | ast.BinOp(op=ast.Mod() | ast.Add()) if is_created:
                     # A format such as `02d` is passed to the value, which refuses it.
                     if self.parents.get(node, (None, ""))[1] != "format_spec":
                         yield node
+                case ast.AugAssign(op=ast.Add(), value=value) if is_created:
+                    yield value
 
     def _is_passed_on(self, node: ast.AST) -> bool:
         parent, field = self.parents.get(node, (None, ""))
@@ -133,10 +139,13 @@ class _Flow:
         if name in self.variables:
             return True
         self.variables.add(name)
-        return all(
-            self._is_passed_on(node)
+        loads = [
+            node
             for node in ast.walk(self.function)
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        ]
+        return not any(node.id in _READERS for node in loads) and all(
+            self._is_passed_on(node) for node in loads if node.id == name
         )
 
     def _ends(self, function: ast.expr) -> bool:
@@ -153,3 +162,8 @@ class _Flow:
             case ast.Attribute(value=ast.Name(id=name), attr="format"):
                 return type(self.names.get(name)) is str
         return False
+
+
+def _code(value: object) -> CodeType | None:
+    """Return the code of a function in a variable, such as the one that a decorator calls."""
+    return value.__code__ if type(value) in (FunctionType, MethodType) else None  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,16 @@ class Form:
             for name, value in vars(cls).items()
             if name[0] != "_" and isinstance(value, tuple)
         )
+
+
+def kept(method: Any) -> Any:
+    """Decorate a method without an effect."""
+
+    @functools.wraps(method)
+    def wrapper(*args: Any) -> Any:
+        return method(*args)
+
+    return wrapper
 
 
 class Post(Entry, metaclass=Proxy):

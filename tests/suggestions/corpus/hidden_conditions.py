@@ -1,9 +1,10 @@
 """Methods with conditions that no operator of a field can see: in strings, in caches, in identities."""
 
-# ruff: noqa: UP031, PTH110, E701
+# ruff: noqa: S307, F841, UP031, PTH110, E701
 from __future__ import annotations
 
 import fnmatch
+import functools
 import json
 import operator
 import os
@@ -24,6 +25,15 @@ VIEWS = {"news-view": "number"}
 MOVED = {"/posts/old/": "/posts/new/"}
 DIGITS = re.compile(r"^\d")
 MORE = "for more than its result"
+
+
+def moved(method: Any) -> Any:
+    @functools.wraps(method)
+    def wrapper(item: Any) -> Any:
+        path = method(item)
+        return MOVED.get(path, path)
+
+    return wrapper
 
 
 def is_moved(path: str) -> bool:
@@ -311,6 +321,21 @@ class HiddenInText(Form):
     def text_that_is_not_used(self: Any) -> Any:
         kind = "note" if "".join(map(str, [self.kind])) == "note" else "post"
         return f"/{kind}/{self.slug}/"
+
+    @refuses(MORE)
+    @moved
+    def decorated(self: Any) -> Any:
+        return f"/posts/{self.slug}/"
+
+    @refuses(MORE)
+    def all_variables(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return path if locals()["path"] != "/posts/draft/" else "/"
+
+    @refuses(MORE)
+    def evaluated(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return eval("path if path != '/posts/draft/' else '/'")
 
     @refuses(MORE)
     def counted(self: Any) -> Any:

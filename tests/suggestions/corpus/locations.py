@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 from django.utils.text import slugify
 
-from tests.suggestions.corpus import Form, declares, refuses
+from tests.suggestions.corpus import Form, declares, kept, refuses
 
 PATTERN = "/posts/%s/"
 TEMPLATE = "/posts/{slug}/"
@@ -302,6 +302,23 @@ class Formats(Form):
         path = "/posts/%s" % self.slug
         path += "/print/"
         return path
+
+    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
+    def appended_field(self: Any) -> Any:
+        path = "/posts/"
+        path += self.slug
+        path += "/"
+        return path
+
+    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
+    def names_of_variables(self: Any) -> Any:
+        slug = self.slug
+        return "/posts/%(slug)s/" % locals()
+
+    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
+    @kept
+    def decorated(self: Any) -> Any:
+        return f"/posts/{self.slug}/"
 
     @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
     def method(self: Any) -> Any:
