@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from threading import get_ident
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
 from django.db.models import Model
-from django.db.models.signals import m2m_changed, pre_delete, pre_save
 from django.urls import NoReverseMatch, get_urlconf
 from django.utils import translation
 from django.utils.functional import Promise
@@ -23,6 +18,7 @@ from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, inter
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
 from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text
+from django_sitemaps09.suggestions.side_effects import active, without_queries
 from django_sitemaps09.suggestions.stand_ins import StandIn
 from django_sitemaps09.suggestions.symbols import Symbol
 from django_sitemaps09.suggestions.values import (
@@ -73,7 +69,7 @@ class Trace:
 
     def value(self) -> Value:
         """Return the value in all languages. Raise `UntraceableError` if there is no such value."""
-        with _without_queries():
+        with without_queries():
             values = []
             for code in self.languages:
                 with translation.override(code):
@@ -172,7 +168,7 @@ class Trace:
     ) -> tuple[Value, Recording]:
         recording = Recording(self.rows, nulls, mark, sys._getframe())
         item = StandIn(recording, self.rows.model, "", ())
-        token = _active.set(recording)
+        token = active.set(recording)
         try:
             with intercepted_reverse(lambda call: answer(recording, call)):
                 value = self._declared(self.hook(item), recording)
@@ -187,7 +183,7 @@ class Trace:
                 raise UntraceableError(f"{place}: needs the value of a field") from error
             raise RaisedError(f"{place}: {reason_of(error)}") from error
         finally:
-            _active.reset(token)
+            active.reset(token)
         if recording.failure:
             raise recording.failure
         for unused in recording.unused:
@@ -202,9 +198,6 @@ class Trace:
         if value is None:
             raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
         return value
-
-
-_active: ContextVar[Recording | None] = ContextVar("sitemaps09_recording", default=None)
 
 
 def _value_of(result: Any, recording: Recording) -> Value | None:
@@ -258,45 +251,3 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
     count = len(call.args)
     url = RouteValue(call.viewname, values[:count], tuple(zip(call.kwargs, values[count:], strict=True)))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")
-
-
-def _refuse(problem: str) -> NoReturn:
-    if (recording := _active.get()) is not None:
-        recording.refuse(problem)
-    raise UntraceableError(problem)
-
-
-@contextmanager
-def _without_queries() -> Iterator[None]:
-    """Refuse all queries of this thread inside the block."""
-
-    def refuse_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> NoReturn:
-        _refuse("queries the database")
-
-    with ExitStack() as wrappers:
-        for alias in connections:
-            try:
-                wrappers.enter_context(connections[alias].execute_wrapper(refuse_query))
-            except (ImproperlyConfigured, ImportError):
-                # The driver of the database is missing, so no hook can query it.
-                continue
-        yield
-
-
-@contextmanager
-def without_saving() -> Iterator[None]:
-    """Refuse to save or delete objects inside the block. Other threads are not affected."""
-    thread = get_ident()
-
-    def refuse_change(signal: Any, sender: Any, **kwargs: Any) -> None:
-        if get_ident() == thread:
-            _refuse(f"saves or deletes {sender.__name__} objects")
-
-    signals = (pre_save, pre_delete, m2m_changed)
-    for signal in signals:
-        signal.connect(refuse_change, weak=False)
-    try:
-        yield
-    finally:
-        for signal in signals:
-            signal.disconnect(refuse_change)

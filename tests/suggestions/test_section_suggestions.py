@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import samples, section_suggestions, suggest
+from django_sitemaps09.suggestions import samples, section_proof, suggest
 from django_sitemaps09.suggestions.proof import Pair
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Author, Entry, Label
@@ -316,7 +316,7 @@ class TestTheProof:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(samples, "_PARTS", 2)
-        monkeypatch.setattr(section_suggestions, "SAMPLE", 4)
+        monkeypatch.setattr(section_proof, "SAMPLE", 4)
         Entry.objects.update(public=False)
         different = Entry.objects.order_by("pk")[10]
         Entry.objects.filter(pk=different.pk).update(public=True)
