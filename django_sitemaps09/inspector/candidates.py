@@ -67,7 +67,7 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
     A value can contain the text between two fields, so the URL is split at its first and its last places.
     A value can also contain escapes, so these are read both as characters and as they are.
     """
-    literals, positions = template.compiled()
+    literals, positions, _ = template.compiled()
     literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
     if literals[0][:1] != "/" or "%" in "".join(literals):
         return None
@@ -78,9 +78,9 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
         for values in (_split(text, parts), backwards and [value[::-1] for value in reversed(backwards)]):
             if values is None:
                 continue
-            found = dict(zip(positions, values, strict=True))
-            conditions = {alias("location", position): found[position] for position in sorted(found)}
-            if conditions not in results and [found[position] for position in positions] == values:
+            pairs = zip(positions, values, strict=True)
+            conditions = {alias("location", position): value for position, value in pairs}
+            if conditions not in results:
                 results.append(conditions)
     return results or (None if "%" in path else [])
 

@@ -32,6 +32,7 @@ from django_sitemaps09.protocol.urls import (
     join,
     origin,
     parse_base,
+    quote_all,
     uri,
 )
 from django_sitemaps09.protocol.words import (
@@ -78,6 +79,7 @@ __all__ = [
     "origin",
     "parse_base",
     "priority_text",
+    "quote_all",
     "uri",
     "w3c",
     "w3c_texts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote
@@ -21,6 +22,8 @@ _PLAIN = (
     b":/?@!$&'()*+,;=%\n"  # reserved, the start of an escape, and the separator between URLs
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# The characters that are percent-encoded, unlike those that make a location invalid.
+_QUOTABLE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff#A-Za-z0-9_.~:/?@!$&'()*+,;=%-]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]+)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]{0,4})?)?")
@@ -126,6 +129,24 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
     if "[" in start and not content.count("[") == content.count("]") == len(locations):
         return False
     return "%" not in content or _BARE_PERCENT.search(content) is None
+
+
+def quote_all(locations: Sequence[str]) -> list[str] | None:
+    """Return a column with the percent-encoding of `uri()`, but without its checks.
+
+    Return `None` for a string with a line ending, and for one that is too long. Quoting the joined column
+    takes a fifth of the time that quoting each location would take.
+    """
+    if max(map(len, locations), default=0) > MAX_LOCATION:
+        return None
+    content = _BARE_PERCENT.sub("%25", "\n".join(locations))
+    results = _QUOTABLE.sub(lambda match: _quote_run(match[0]), content).split("\n")
+    return results if len(results) == len(locations) else None
+
+
+@lru_cache(4096)
+def _quote_run(run: str) -> str:
+    return quote(run, safe="")
 
 
 def _uri_problem(text: str) -> str | None:

@@ -126,7 +126,7 @@ def test_every_value_round_trips_through_a_route(text: str) -> None:
         ("/{a}/{b}/", "/x/", []),
         ("/{b}/{a}/", "/x/y/", [["y", "x"]]),
         ("/{a}/{a}/", "/x/x/", [["x"]]),
-        ("/{a}/{a}/", "/x/y/", []),
+        ("/{a}/{a}/", "/x/y/x/y/", [["y/x/y"], ["y"]]),
         ("/{a}{b}/", "/xy/", [["", "xy"], ["xy", ""]]),
         ("/page?id={a}", "/page?id=7", [["7"]]),
         ("/ü/{a}/", "/%C3%BC/x/", [["x"]]),

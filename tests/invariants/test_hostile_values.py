@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route, sources
+from django_sitemaps09 import ModelSitemap, PathTemplate, Route, sources
 from django_sitemaps09.entries import (
     Alternate,
     Extension,
@@ -247,12 +247,18 @@ def test_no_value_takes_longer_than_the_reference(field: str) -> None:
     assert {name: ratio for name, ratio in costs.items() if ratio > 1} == {}
 
 
-@pytest.mark.parametrize("argument", ["article", "word"])
-def test_no_argument_of_a_route_takes_longer_than_the_reference(argument: str) -> None:
-    name = "slug" if argument == "article" else "word"
-    words = type(
-        "Words", (ModelSitemap,), {"model": Word, "location": Route(argument, **{name: F("word")})}
-    )
+@pytest.mark.parametrize(
+    "location",
+    [
+        Route("article", slug=F("word")),
+        Route("word", word=F("word")),
+        PathTemplate("/{word}/", word=F("word")),
+        PathTemplate("https://{word}/", word=F("word")),
+    ],
+    ids=repr,
+)
+def test_no_argument_of_a_location_takes_longer_than_the_reference(location: Any) -> None:
+    words = type("Words", (ModelSitemap,), {"model": Word, "location": location})
     declared = Declaration.from_sitemap(words(), (BASE,))
     rows = {key: Rows([1], None, {alias("location"): [value]}) for key, value in TEXTS.items()}
     costs = {key: cost(partial(declared.batch, found)) for key, found in rows.items()}

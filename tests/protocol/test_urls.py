@@ -10,7 +10,7 @@ from django.utils.encoding import iri_to_uri
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from django_sitemaps09.protocol import MAX_LOCATION, are_plain, origin, uri
+from django_sitemaps09.protocol import MAX_LOCATION, are_plain, origin, quote_all, uri
 from tests.support.protocol import hosts, urls
 
 
@@ -188,6 +188,27 @@ def test_one_text_that_is_not_plain_is_found_anywhere(start: str, odd: str) -> N
         assert not are_plain(column, start, MAX_LOCATION)
         within = [text if text == good else f"{start}{odd}" for text in column]
         assert are_plain(within, start, MAX_LOCATION) == (odd in ("", "a"))
+
+
+@given(
+    start=st.sampled_from(STARTS), texts=st.lists(st.text(max_size=8) | st.text("ü%4 a\n[#/", max_size=8))
+)
+@example(start="/", texts=["%", "41", "%4", "1"])
+@example(start="/", texts=["\x85", "ü"])
+@example(start="/", texts=["\ud800", "ü"])
+def test_a_column_is_quoted_as_each_value(start: str, texts: list[str]) -> None:
+    column = [f"{start}{text}" for text in texts]
+    quoted, each = quote_all(column), [accepted(text) for text in column]
+    if quoted is not None and are_plain(quoted, start, MAX_LOCATION):
+        assert quoted == each
+    # Otherwise, each value of each column would be quoted on its own.
+    if column and None not in each and "[" not in start:
+        assert quoted == each
+
+
+def test_long_texts_are_not_quoted() -> None:
+    assert quote_all(["ü", "ü" * (MAX_LOCATION + 1)]) is None
+    assert quote_all(["a\nb"]) is None
 
 
 @pytest.mark.parametrize("start", STARTS)
