@@ -294,9 +294,7 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
                 slug = _get(case, item, "slug")
                 joined.setdefault(slug, set()).add(naive(_get(case, item, "value")))
     repeats = len({_get(case, item, "slug") for item in rows.all()}) < len(rows.all())
-    is_plain = not (
-        new or case.change or has_window_function(query) or repeats or case.is_mixed(aggregate)
-    )
+    is_plain = not (new or case.change or has_window_function(query) or repeats or case.is_mixed(aggregate))
     return lambda slug: (
         joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
     )
