@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.suggestions.section_suggestions import SAMPLE, Suggestion, suggest
+from django_sitemaps09.suggestions.section_proof import SAMPLE
+from django_sitemaps09.suggestions.section_suggestions import Suggestion, suggest
 
 __all__ = ["SAMPLE", "Suggestion", "suggest"]

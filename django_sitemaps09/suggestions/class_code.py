@@ -7,19 +7,39 @@ import inspect
 import re
 import textwrap
 from collections.abc import Collection, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from django_sitemaps09.suggestions.values import Value
 
 
-def class_code(section: str, sitemap: object, values: Mapping[Any, Value], *, in_place: bool) -> str:
-    """Return the class with its imports, ready to paste.
+class ClassCode(NamedTuple):
+    """A class with its imports, ready to paste. `subclass` is its name, if it is not the sitemap's own."""
+
+    text: str
+    subclass: str | None
+
+
+def class_code(
+    section: str,
+    sitemap: object,
+    values: Mapping[Any, Value],
+    comments: Mapping[Any, str] = MappingProxyType({}),
+    *,
+    in_place: bool,
+) -> ClassCode:
+    """Return the code of the class. `comments` are those above the declarations.
 
     With `in_place`, return the sitemap's own class with the methods replaced, if its source is available.
     Otherwise, return a subclass for this section.
     """
     kind = type(sitemap)
-    lines = [f"{name} = {value.code}" for name, value in values.items()]
+    lines = []
+    for hook, value in values.items():
+        if hook in comments:
+            lines.append(f"# {comments[hook]}")
+        lines.append(f"{hook} = {value.code}")
+    name = None
     imports = {line for value in values.values() for line in value.imports}
     edited = _edited(kind, values.keys(), lines) if in_place else None
     if edited is None:
@@ -33,7 +53,7 @@ def class_code(section: str, sitemap: object, values: Mapping[Any, Value], *, in
         imports.add(f"from {package} import {base}")
         head = f"class {name}({base.rpartition(' ')[2]}):"
         edited = "\n".join([head, *(f"    {line}" for line in lines)])
-    return "\n".join([*_merged(imports), "", "", edited])
+    return ClassCode("\n".join([*_merged(imports), "", "", edited]), name)
 
 
 def _merged(imports: Collection[str]) -> list[str]:

@@ -46,6 +46,11 @@ def callers(frame: FrameType | None, entry: FrameType) -> Iterator[tuple[FrameTy
         frame = frame.f_back
 
 
+def is_ours(frame: FrameType) -> bool:
+    """Return whether a frame runs code of this package."""
+    return frame.f_code.co_filename.startswith(_OURS)
+
+
 def is_django(frame: FrameType) -> bool:
     """Return whether a frame runs Django's code."""
     return frame.f_code.co_filename.startswith(_DJANGO)
@@ -58,11 +63,19 @@ def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, i
     """
     other = None
     for frame, line in frames:
-        file = frame.f_code.co_filename
-        is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)
-        if file.startswith(_OURS) or is_standard:
+        if is_ours(frame) or _is_standard(frame.f_code):
             continue
-        if not file.startswith(_DJANGO):
+        if not is_foreign(frame.f_code):
             return frame, line
         other = other or (frame, line)
     return other
+
+
+def is_foreign(code: CodeType) -> bool:
+    """Return whether code is Django's, or from the standard library."""
+    return code.co_filename.startswith(_DJANGO) or _is_standard(code)
+
+
+def _is_standard(code: CodeType) -> bool:
+    file = code.co_filename
+    return file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import Model
 
@@ -15,39 +16,100 @@ from django_sitemaps09.suggestions.places import (
     callers,
     describe,
     is_django,
+    is_ours,
     project_frame,
 )
+from django_sitemaps09.suggestions.text_flows import passes_on
+
+#: The problem of a value that can decide something without being part of the result.
+USED = "uses a string from {} for more than its result"
+
+
+class Rows(NamedTuple):
+    """The rows for which a stand-in stands.
+
+    `annotations` has the names of the queryset's annotations. `attributes` has the names of all other
+    attributes that an instance has, and its class does not. `zone` is the time zone of the datetimes of
+    instances, or empty without time zones.
+    """
+
+    model: type[Model]
+    annotations: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    zone: str = "UTC"
+
+
+class Text(NamedTuple):
+    """A string that was created from a symbol. `place` is the line of code, `name` the symbol in it."""
+
+    symbol: Any
+    place: str
+    name: str
+
+    def error(self, problem: str) -> UntraceableError:
+        """Return an error. Its message has the name of the symbol instead of `{}`."""
+        return UntraceableError(f"{self.place}: {problem.format(self.name)}")
 
 
 @dataclass
 class Recording:
     """One call to a hook with a stand-in whose fields and relations in `nulls` are `None`.
 
-    `annotations` has the names of the queryset's annotations. `attributes` has the names of all other
-    attributes that an instance has, and its class does not. `entry` is the frame that calls the hook.
-    `uses` has the line of code that first uses each field, by path or key. `nullable` has a message with
-    that line for each nullable field, by key. `text_place` is the message for a symbol's last `str()`.
+    `entry` is the frame that calls the hook. `mark` returns a unique string for a number: the content of
+    the strings that are created from symbols. `texts` has these strings by their marks, and `unused` the
+    marks that did not reach a result. `uses` has the line of code that first uses each field, by path or
+    key. `nullable` has a message with that line for each nullable field, by key. `unread` has such a
+    message for each field whose value the code has not read. It can have compared it with `is`.
     """
 
-    model: type[Model]
-    annotations: frozenset[str]
-    attributes: frozenset[str]
+    rows: Rows
     nulls: frozenset[str]
+    mark: Callable[[int], str]
     entry: FrameType
     failure: UntraceableError | None = None
-    text_place: str = ""
+    texts: dict[str, Text] = field(default_factory=dict)
+    unused: set[str] = field(default_factory=set)
     uses: dict[str, str] = field(default_factory=dict)
     nullable: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
     stand_ins: dict[str, Any] = field(default_factory=dict)
 
     def place(self) -> str:
         """Return the function and line of the project's code that is running."""
         found = project_frame(callers(sys._getframe(1), self.entry))
-        return describe(found[0].f_code, found[1]) if found else self.model.__name__
+        return describe(found[0].f_code, found[1]) if found else self.rows.model.__name__
 
-    def refuse(self, problem: str) -> NoReturn:
+    def text(self, symbol: Any, name: str) -> str:
+        """Return a string that stands for a symbol. End the call if the code does more than pass it on."""
+        callee = None
+        for frame, line in callers(sys._getframe(1), self.entry):
+            if is_ours(frame):
+                continue
+            is_passed_on = passes_on(frame, line, callee)
+            if not is_passed_on:
+                problem = USED.format(name)
+                if is_passed_on is None:
+                    problem = f"creates a string from {name} in a function without source code"
+                if callee:
+                    self.refuse(problem, describe(frame.f_code, line))
+                self.refuse_use(name, problem)
+            callee = frame.f_code
+        mark = self.mark(len(self.texts))
+        self.texts[mark] = Text(symbol, self.place(), name)
+        self.unused.add(mark)
+        return mark
+
+    def split(self, text: str) -> Iterator[str | Text]:
+        """Yield the parts of a string that is a result or an argument: literals, and texts."""
+        pattern = "|".join(map(re.escape, self.texts)) or "(?!)"
+        for part in re.split(f"({pattern})", text):
+            self.unused.discard(part)
+            if part:
+                yield self.texts.get(part, part)
+
+    def refuse(self, problem: str, place: str | None = None) -> NoReturn:
         """End the call. The error is kept, since the project's code may catch every exception."""
-        error = UntraceableError(f"{self.place()}: {problem}")
+        error = UntraceableError(f"{place or self.place()}: {problem}")
         self.failure = self.failure or error
         raise error
 
@@ -55,7 +117,7 @@ class Recording:
         """Return an attribute as it is written in the code that is running, such as `self.category`."""
         found = project_frame(callers(sys._getframe(1), self.entry))
         local_names: Mapping[str, Any] = found[0].f_locals if found else {}
-        path = vars(owner)["_sitemaps09_path"]
+        path = owner._sitemaps09_path  # noqa: SLF001 our own object
         parts, trail = path.split("__") if path else [], [attribute]
         while True:
             stand_in = self.stand_ins["__".join(parts)]

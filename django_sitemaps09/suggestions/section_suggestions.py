@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast
 
-from django.conf import settings
-from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db import DatabaseError, connections, transaction
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.conf import site_locale
 from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.export.hints import opaque_reason
 from django_sitemaps09.export.options import export_base
-from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import has_same_languages
-from django_sitemaps09.sitemaps.models import can_filter
+from django_sitemaps09.sitemaps import GenericSitemap, has_same_languages
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.suggestions.class_code import class_code
 from django_sitemaps09.suggestions.places import UntraceableError
-from django_sitemaps09.suggestions.proof import DifferenceError, Pair
-from django_sitemaps09.suggestions.samples import parts, sample_keys
-from django_sitemaps09.suggestions.tracing import Trace, without_saving
-from django_sitemaps09.suggestions.values import Constant, Value
+from django_sitemaps09.suggestions.proof import DifferenceError
+from django_sitemaps09.suggestions.section_proof import SAMPLE, SectionProof
+from django_sitemaps09.suggestions.side_effects import without_saving
+from django_sitemaps09.suggestions.values import RouteValue, TemplateValue, Value
 
-#: The default number of items on which declarations are compared.
-SAMPLE = 1_000
-# Number of `LANGUAGES` in which a hook is traced without i18n. By default, the setting has a hundred.
-_OTHER_LANGUAGES = 5
+# The largest share of the current time that is a gain. Two measurements of the same code differ slightly.
+_GAIN = 0.95
+_LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +74,16 @@ def suggest(
     base = export_base(base_url)
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):
+        section = declared_sections[name]
         in_place = _is_edited_in_place(declared_sections, name)
+        is_generic = issubclass(type(section), GenericSitemap)
+        arguments = "" if isinstance(section, type) else "({...})" if is_generic else "(...)"
         with site_locale(), without_saving(), _rolled_back():
             try:
-                sitemap = sections.bind(declared_sections[name], base.domain)
-                suggestions.append(_suggestion(name, sitemap, base, sample, in_place=in_place))
+                sitemap = sections.bind(section, base.domain)
+                suggestions.append(
+                    _suggestion(name, sitemap, base, sample, in_place=in_place, arguments=arguments)
+                )
             except UntraceableError as error:
                 suggestions.append(Suggestion(name, notes=(f"A hook {error}.",)))
             except ImproperlyConfigured as error:
@@ -115,7 +115,9 @@ def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> 
     )
 
 
-def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool) -> Suggestion:
+def _suggestion(
+    name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool, arguments: str
+) -> Suggestion:
     if not is_compiled(sitemap):
         return Suggestion(name, notes=opaque_reason(sitemap))
     methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
@@ -126,27 +128,47 @@ def _suggestion(name: str, sitemap: Any, base: Base, sample: int | None, *, in_p
         is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
         problem = _LIST if is_list else "items() does not return a queryset of model instances."
         return Suggestion(name, notes=(problem,))
-    proof = _Proof(name, sitemap, items, base, sample)
+    proof = SectionProof(name, sitemap, items, base, sample)
     values, notes = proof.values(methods)
     if not values:
         return Suggestion(name, notes=notes)
-    notes += _needs_items(sitemap) if len(values) == len(methods) else ()
-    pair = proof.pair(values, proof.sample_parts)
+    with_items = [f"{hook}()" for hook in methods if hook not in values] + _other_methods(sitemap)
+    reason = f"model instances are still created for {' and '.join(with_items)}"
+    is_faster = any(_is_faster(value, items) for value in values.values())
+    if with_items and not is_faster:
+        codes = " and ".join(f"{hook} = {value.code}" for hook, value in values.items())
+        return Suggestion(name, notes=(*notes, f"No gain by itself: {codes}, because {reason}."))
+    if len(with_items) > len(methods) - len(values):
+        notes += (f"{reason[0].upper()}{reason[1:]}.",)
     try:
-        items_compared = proof.pair(values, [None]).compare() if sample is None else pair.compare()
+        items_compared = proof.pair(values, [None] if sample is None else proof.sample_parts).compare()
     except DifferenceError as error:
         return Suggestion(name, notes=(*notes, f"The columns cannot replace the methods: {error}."))
-    code = class_code(name, sitemap, values, in_place=in_place)
-    return Suggestion(name, code, tuple(values), items_compared, pair.microseconds(), notes)
+    code = class_code(name, sitemap, values, proof.comments(values), in_place=in_place)
+    if code.subclass and (arguments or code.subclass != type(sitemap).__name__):
+        notes += (f'The entry of the section becomes "{name}": {code.subclass}{arguments}.',)
+    microseconds = proof.timed(values)
+    if microseconds and microseconds[1] > _GAIN * microseconds[0]:
+        notes += ("No gain by itself, as measured.",)
+    return Suggestion(name, code.text, tuple(values), items_compared, microseconds, notes)
 
 
-def _needs_items(sitemap: Any) -> tuple[str, ...]:
-    """Return a note about the hooks that need model instances, if there are any."""
+def _is_faster(value: Value, items: QuerySet[Any]) -> bool:
+    """Return whether a value saves time, even if model instances are still created.
+
+    It saves calls to `reverse()`, checks of locations, or queries for related objects.
+    """
+    saves_queries = not items.query.select_related and any("__" in column.path for column in value.fields())
+    return saves_queries or isinstance(value, (RouteValue, TemplateValue))
+
+
+def _other_methods(sitemap: Any) -> list[str]:
+    """Return the names of the hooks that need model instances, and that cannot be columns."""
     names = [f"{name}()" for name in extensions.hooks(sitemap)]
     names += ["extensions"] * bool(extensions.project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
-    return (f"Model instances are still created for {' and '.join(names)}.",) if names else ()
+    return names
 
 
 @contextmanager
@@ -159,107 +181,3 @@ def _rolled_back() -> Iterator[None]:
                 transactions.enter_context(transaction.atomic(using=alias))
                 transactions.callback(transaction.set_rollback, True, using=alias)
         yield
-
-
-class _Proof:
-    """The comparison of a section with its declared hooks."""
-
-    def __init__(
-        self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, sample: int | None
-    ) -> None:
-        self.name = name
-        self.sitemap = sitemap
-        self.items = items
-        self.base = base
-        self.size = sample or SAMPLE
-        self.sample_parts: list[Callable[[], Any] | None] = [None]
-
-    def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
-        """Return the values of the hooks that can be declared, and notes about all others."""
-        values: dict[Field, Value] = {}
-        notes: list[str] = []
-        traces = {}
-        row = next(iter(self.items.all()[:1]), None)
-        if row is None or type(row) is not self.items.model:
-            return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
-        annotations = frozenset(self.items.query.annotation_select)
-        for hook in methods:
-            method = getattr(copy(self.sitemap), hook)
-            trace = Trace(
-                method, self.items.model, annotations, frozenset(vars(row)) - annotations, self._languages()
-            )
-            try:
-                values[hook] = _checked(hook, trace)
-                traces[hook] = trace
-            except UntraceableError as error:
-                notes.append(f"{hook} stays a method: {error}.")
-        if values:
-            self.sample_parts = self._sample_parts(traces.values(), values.values())
-        for hook in list(values):
-            # One hook at a time, so that a difference concerns only this hook.
-            pair = self.pair({hook: values[hook]}, self.sample_parts)
-            try:
-                # A query that fails would end the outer transaction.
-                with transaction.atomic(using=self.items.db):
-                    if not pair.compare():
-                        raise DifferenceError("there is no item to compare")
-            except (DifferenceError, FieldError, DatabaseError) as error:
-                code = values.pop(hook).code
-                notes.append(f"{hook} stays a method: {code} cannot replace it: {error}.")
-                continue
-            if hook == "location":
-                notes += [
-                    _FAILING.format(key) for key in sorted(traces[hook].failing) if self._lacks_null(key)
-                ]
-        return values, tuple(notes)
-
-    def _lacks_null(self, key: str) -> bool:
-        """Return whether no item has NULL in a field or a relation."""
-        return can_filter(self.items) and not self.items.filter(**{f"{key}__isnull": True}).exists()
-
-    def _languages(self) -> list[str]:
-        """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
-        if self.sitemap.i18n:
-            codes = self.sitemap._languages()  # noqa: SLF001 contrib's hook
-        else:
-            codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
-        return list(dict.fromkeys([conf.language, *codes]))
-
-    def _sample_parts(self, traces: Iterable[Trace], values: Iterable[Value]) -> Any:
-        if not can_filter(self.items):
-            return [None]
-        nullable = {key for trace in traces for key in trace.nullable}
-        paths = {column.path for value in values for column in value.fields()}
-        keys = sample_keys(self.items, self.size, nullable, paths)
-        return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
-
-    def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
-        """Return the sitemap and a copy that declares these values."""
-        kind: Any = type(self.sitemap)
-        attributes: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
-        declared = copy(self.sitemap)
-        # A hook can be a property, or an attribute of the instance.
-        declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
-        for hook in attributes:
-            vars(declared).pop(hook, None)
-        # Items that cannot be filtered are only compared up to the size of the sample.
-        most = self.size if items is self.sample_parts and not can_filter(self.items) else None
-        return Pair(self.name, self.sitemap, declared, self.base, items, most)
-
-
-_LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
-_OTHER_CLASS = "The items are not instances of the model itself."
-_FAILING = (
-    "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
-    "skipped. The declaration would write None into its URL."
-)
-
-
-def _checked(hook: Field, trace: Trace) -> Value:
-    """Return the value of a hook. Raise `UntraceableError` for a constant that is certainly unintended."""
-    value = trace.value()
-    if isinstance(value, Constant) and (
-        hook == "location" or (hook == "lastmod" and value.value is not None)
-    ):
-        raise UntraceableError(f"{trace.start()}: returns {value.code} for an item without values")
-    return value

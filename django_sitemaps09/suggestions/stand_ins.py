@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
 from typing import Any
 
-from django.db.models import Manager, Model
+from django.db.models import FileField, Manager, Model
+from django.utils.functional import cached_property
 
 from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.symbols import Symbol, refusal
@@ -17,7 +18,14 @@ _MISSING = object()
 _QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.contrib.contenttypes")
 
 
-class StandIn:
+class _Attributes:
+    """Base class of `StandIn`, whose instances have attributes."""
+
+
+_own = vars(_Attributes)["__dict__"].__get__
+
+
+class StandIn(_Attributes):
     """Stand-in for an instance of a model: `isinstance()`, `super()`, methods and properties work.
 
     It has none of the methods that every model has, such as `save()`, and no related managers. For a
@@ -25,7 +33,7 @@ class StandIn:
     """
 
     def __init__(self, recording: Recording, model: type[Model], path: str, keys: tuple[str, ...]) -> None:
-        vars(self).update(
+        _own(self).update(
             _sitemaps09_recording=recording,
             _sitemaps09_model=model,
             _sitemaps09_path=path,
@@ -35,24 +43,28 @@ class StandIn:
 
     @property
     def __class__(self) -> Any:
-        return vars(self)["_sitemaps09_model"]
+        return _own(self)["_sitemaps09_model"]
 
     @__class__.setter
     def __class__(self, value: object) -> None:
         self._sitemaps09_recording.refuse("changes the class of the item")
 
     def _sitemaps09_name(self) -> str:
-        recording: Recording = vars(self)["_sitemaps09_recording"]
+        recording: Recording = _own(self)["_sitemaps09_recording"]
         return recording.name(self, "").replace(".`", "`")
 
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        self._sitemaps09_recording.refuse(f"uses all attributes of {self._sitemaps09_name()}")
+
     def __bool__(self) -> bool:
-        model = vars(self)["_sitemaps09_model"]
+        model = _own(self)["_sitemaps09_model"]
         if _attribute(model, "__bool__") is not _MISSING or _attribute(model, "__len__") is not _MISSING:
             self._sitemaps09_recording.refuse("depends on whether an object is true")
         return True
 
     def __getattr__(self, name: str) -> Any:
-        own: Mapping[str, Any] = object.__getattribute__(self, "__dict__")
+        own = _own(self)
         recording: Recording = own["_sitemaps09_recording"]
         model: type[Model] = own["_sitemaps09_model"]
         found = _field(self, name)
@@ -60,12 +72,15 @@ class StandIn:
             return found
         attribute = _attribute(model, name)
         if attribute is _MISSING:
-            if not own["_sitemaps09_path"] and name in recording.annotations:
+            if not own["_sitemaps09_path"] and name in recording.rows.annotations:
                 return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
             # An instance can have other attributes, for example from prefetch_related().
-            if name in recording.attributes or _attribute(model, "__getattr__") is not _MISSING:
+            if name in recording.rows.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
             raise AttributeError(f"{model.__name__!r} object has no attribute {name!r}")
+        if isinstance(attribute, (cached_property, functools.cached_property)):
+            # The stand-in keeps no value, so that each use of a string is seen.
+            return attribute.func(self)
         module = type(attribute).__module__
         if attribute is vars(Model).get(name, _MISSING):
             recording.refuse_use(self._sitemaps09_name(), f"uses {recording.name(self, name)}")
@@ -76,19 +91,19 @@ class StandIn:
         return attribute if get is None else get(attribute, self, model)
 
     def __setattr__(self, name: str, value: object) -> None:
-        attribute = _attribute(vars(self)["_sitemaps09_model"], name)
-        if hasattr(type(attribute), "__set__") or name in _names(vars(self)["_sitemaps09_model"]):
+        attribute = _attribute(_own(self)["_sitemaps09_model"], name)
+        if hasattr(type(attribute), "__set__") or name in _names(_own(self)["_sitemaps09_model"]):
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
-        vars(self)[name] = value
+        _own(self)[name] = value
 
 
-for _verb, _methods in (
-    ("compares", "eq ne hash lt le gt ge"),
-    ("creates a string from", "str repr format"),
-    ("copies", "reduce_ex copy deepcopy"),
+for _problem, _methods in (
+    ("compares {}", "eq ne hash lt le gt ge"),
+    ("creates a string from {}", "str repr format"),
+    ("copies {}", "reduce_ex copy deepcopy"),
 ):
     for _name in _methods.split():
-        setattr(StandIn, f"__{_name}__", refusal(_verb))
+        setattr(StandIn, f"__{_name}__", refusal(_problem))
 
 
 def _attribute(model: type[Model], name: str) -> Any:
@@ -106,7 +121,7 @@ def _names(model: type[Model]) -> set[str]:
 
 def _field(owner: StandIn, name: str) -> Any:
     """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
-    own = vars(owner)
+    own = _own(owner)
     recording: Recording = own["_sitemaps09_recording"]
     options = own["_sitemaps09_model"]._meta
     prefix = f"{own['_sitemaps09_path']}__" if own["_sitemaps09_path"] else ""
@@ -121,6 +136,8 @@ def _field(owner: StandIn, name: str) -> Any:
         # A project or a package can replace the descriptor, for example for translated fields.
         if name in (column.attname, column.name) and (
             type(_attribute(own["_sitemaps09_model"], column.attname)) is not column.descriptor_class
+            # An instance has an empty file instead of None.
+            or (isinstance(column, FileField) and column.null)
         ):
             recording.refuse(f"uses {recording.name(owner, name)}, which is not a plain field")
         if name == column.attname:
@@ -149,10 +166,14 @@ def _symbol(
     key: str | None = None,
     column: Any = None,
 ) -> Symbol | None:
-    recording: Recording = vars(owner)["_sitemaps09_recording"]
+    recording: Recording = _own(owner)["_sitemaps09_recording"]
     key = key or value.path
     recording.use(owner, name, key, is_nullable=is_nullable)
     recording.uses.setdefault(value.path, recording.place())
     if key in recording.nulls:
         return None
+    # If a value is compared with `is`, no code is called. Keys are only compared with `None`.
+    if column is None or not (column.primary_key or column.is_relation):
+        message = f"{recording.place()}: uses {recording.name(owner, name)} for more than its result"
+        recording.unread.setdefault(value.path, message)
     return Symbol(recording, value, lambda: recording.name(owner, name), column=column)

@@ -6,18 +6,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from django.conf import settings
-from django.db.models import AutoField, DateField, DateTimeField, ForeignKey, TimeField, UUIDField
+from django.db.models import (
+    AutoField,
+    CharField,
+    DateField,
+    DateTimeField,
+    ForeignKey,
+    TextField,
+    TimeField,
+    UUIDField,
+)
 
 from django_sitemaps09.suggestions.recordings import Recording
 from django_sitemaps09.suggestions.values import FieldValue, RouteValue
 
-#: Content of a `SymbolText`. Some functions read this content without calling a method that could refuse.
-MARK = "\x00sitemaps09\x00"
-
 
 class Symbol:
-    """An unknown value. Code can only return it, pass it to `reverse()` or `str()`, or use parts of a date.
+    """An unknown value. Code can return it, pass it to `reverse()`, create a path, or use parts of a date.
 
     `column` is the model field that the value is from, or `None`.
     """
@@ -44,10 +49,12 @@ class Symbol:
             own_name = self._sitemaps09_name()
             self._sitemaps09_recording.refuse_use(own_name, f"uses {own_name[:-1]}.{name}`")
         value: Any = self._sitemaps09_value
-        is_time = isinstance(column, DateTimeField) and settings.USE_TZ
+        recording: Recording = self._sitemaps09_recording
         part = Symbol(
-            self._sitemaps09_recording,
-            replace(value, part=name, is_time=is_time),
+            recording,
+            replace(
+                value, part=name, zone=recording.rows.zone if isinstance(column, DateTimeField) else ""
+            ),
             lambda: f"{self._sitemaps09_name()[:-1]}.{name}`",
         )
         return (lambda: part) if name == "date" else part
@@ -68,65 +75,68 @@ class Symbol:
         self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
 
     def __str__(self) -> str:
-        # This is allowed: many projects call str() on an argument of reverse(), which also calls str().
-        recording = self._sitemaps09_recording
-        recording.text_place = f"{recording.place()}: creates a string from {self._sitemaps09_name()}"
-        return SymbolText(self)
+        recording: Recording = self._sitemaps09_recording
+        return recording.text(self, self._sitemaps09_name())
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            name = self._sitemaps09_name()
+            self._sitemaps09_recording.refuse_use(name, f"formats {name} as `{spec}`")
+        return str(self)
+
+    def __add__(self, other: object) -> str:
+        return f"{self}{other}" if _are_texts(self, other) else refusal("computes with {}")(self)
+
+    def __radd__(self, other: object) -> str:
+        return f"{other}{self}" if _are_texts(self, other) else refusal("computes with {}")(self)
 
     def __bool__(self) -> bool:
-        column: Any = self._sitemaps09_column
+        value, column = self._sitemaps09_value, self._sitemaps09_column
         while isinstance(column, ForeignKey):
             column = column.target_field
-        # Values of these fields are never false.
-        if not isinstance(column, (AutoField, DateField, TimeField, UUIDField)):
-            self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
+        if isinstance(value, FieldValue):
+            # Values of these fields are never false.
+            if not isinstance(column, (AutoField, DateField, TimeField, UUIDField)):
+                self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
+            self._sitemaps09_recording.unread.pop(value.path, None)
         # NULL needs no test here, since it is traced as None in a separate call.
         return True
 
 
-def refusal(verb: str) -> Callable[..., NoReturn]:
+def refusal(problem: str) -> Callable[..., NoReturn]:
+    """Return a method that ends the call. The message has the name of the object instead of `{}`."""
+
     def method(self: Any, *args: object) -> NoReturn:
         recording: Recording = self._sitemaps09_recording
         name = self._sitemaps09_name()
-        recording.refuse_use(name, f"{verb} {name}")
+        recording.refuse_use(name, problem.format(name))
 
     return method
 
 
-class SymbolText(str):
-    """The result of `str()` for a symbol. It can only be passed to `reverse()`, or returned."""
+def _are_texts(*values: object) -> bool:
+    """Return whether all values are strings. Only strings can be added to strings."""
+    return all(
+        isinstance(value._sitemaps09_column, (CharField, TextField))  # noqa: SLF001 our own object
+        if type(value) is Symbol
+        else type(value) is str
+        for value in values
+    )
 
-    __slots__ = ("symbol",)
-
-    symbol: Symbol
-
-    def __new__(cls, symbol: Symbol) -> SymbolText:
-        text = str.__new__(cls, MARK)
-        text.symbol = symbol
-        return text
-
-
-def _text_refusal(self: Any, *args: object, **kwargs: object) -> NoReturn:
-    refusal("creates a string from")(self.symbol)
-
-
-# Methods that Python needs to create the text, and to read its symbol.
-_OWN = {"__new__", "__init__", "__getattribute__", "__setattr__", "__class__", "__doc__"}
-for _name in {*dir(str), "__radd__", "__rmod__", "__bool__", "__int__", "__float__", "__index__"} - _OWN:
-    setattr(SymbolText, _name, _text_refusal)
 
 _OPERATIONS = {
-    "depends on the value of": "lt le gt ge eq ne hash len contains",
-    "creates a string from": "repr format bytes fspath",
-    "uses a part of": "getitem iter next reversed",
-    "calls": "call",
-    "copies": "reduce_ex copy deepcopy",
-    "computes with": (
-        "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
-        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert int float complex index "
+    "depends on the value of {}": "lt le gt ge eq ne hash len contains",
+    "creates a string from {}": "repr bytes fspath",
+    "uses a part of {}": "getitem iter next reversed",
+    "calls {}": "call",
+    "copies {}": "reduce_ex copy deepcopy",
+    "uses {} as a number": "int float complex index",
+    "computes with {}": (
+        "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert "
         "round trunc floor ceil"
     ),
 }
-for _verb, _methods in _OPERATIONS.items():
+for _problem, _methods in _OPERATIONS.items():
     for _name in _methods.split():
-        setattr(Symbol, f"__{_name}__", refusal(_verb))
+        setattr(Symbol, f"__{_name}__", refusal(_problem))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from threading import get_ident
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
 from django.db.models import Model
-from django.db.models.signals import m2m_changed, pre_delete, pre_save
 from django.urls import NoReverseMatch, get_urlconf
 from django.utils import translation
 from django.utils.functional import Promise
@@ -22,14 +17,16 @@ from django.utils.functional import Promise
 from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
-from django_sitemaps09.suggestions.recordings import Recording
+from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text
+from django_sitemaps09.suggestions.side_effects import active, without_queries
 from django_sitemaps09.suggestions.stand_ins import StandIn
-from django_sitemaps09.suggestions.symbols import MARK, Symbol, SymbolText
+from django_sitemaps09.suggestions.symbols import Symbol
 from django_sitemaps09.suggestions.values import (
     CoalescedValue,
     Constant,
     FieldValue,
     RouteValue,
+    TemplateValue,
     Value,
 )
 
@@ -41,27 +38,38 @@ class RaisedError(Exception):
     """The hook raised an exception for the stand-in."""
 
 
+def _short_mark(number: int) -> str:
+    """Return a character that no text has."""
+    return chr(0xE000 + number)
+
+
+def _long_mark(number: int) -> str:
+    """Return a text that is unlike a short mark: code that pads or cuts changes only one of them."""
+    return f" {_short_mark(number)}%{{}}/'Aé{'_' * 200} "
+
+
 @dataclass
 class Trace:
-    """The trace of one hook, in each of the `languages`.
+    """The trace of one hook for an item of `rows`, in each of the `languages`.
 
-    `attributes` has the names of the attributes that an instance has, and its class does not. `nullable`
-    has the keys of the nullable fields that the hook uses. `failing` has the keys of the fields for
-    which the hook raises an exception if they are NULL.
+    `nullable` has the keys of the nullable fields that the hook uses. `failing` has the keys of the fields
+    for which the hook raises an exception if they are NULL. `models` has the models of the objects that it
+    uses.
     """
 
     hook: Callable[[Any], Any]
-    model: type[Model]
-    annotations: frozenset[str]
-    attributes: frozenset[str]
+    rows: Rows
     languages: Sequence[str]
     calls: int = 0
     nullable: set[str] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
+    models: set[type[Model]] = field(default_factory=set)
+    _unread: dict[str, str] = field(default_factory=dict)
+    _returned: set[str] = field(default_factory=set)
 
     def value(self) -> Value:
         """Return the value in all languages. Raise `UntraceableError` if there is no such value."""
-        with _without_queries():
+        with without_queries():
             values = []
             for code in self.languages:
                 with translation.override(code):
@@ -76,10 +84,14 @@ class Trace:
                     others = [column.path for column in value.fields() if column.path not in paths]
                     place = recording.uses[others[0]] if others else self.start()
                     raise UntraceableError(f"{place}: depends on the active language")
+        for path, message in self._unread.items():
+            if path not in self._returned:
+                raise UntraceableError(message)
         return values[0]
 
     def _check_fallbacks(self) -> None:
         """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
+        place = ""
         for failing in range(_MAX_CALLS):
             numbers = count()
             has_failed = False
@@ -87,20 +99,20 @@ class Trace:
             def fail_once(
                 recording: Recording, call: ReverseCall, failing: int = failing, numbers: Any = numbers
             ) -> Any:
-                nonlocal has_failed
+                nonlocal has_failed, place
                 url = _reverse(recording, call)
                 if url is not NotImplemented and next(numbers) == failing:
-                    has_failed = True
+                    has_failed, place = True, recording.place()
                     raise NoReverseMatch
                 return url
 
             with suppress(RaisedError, UntraceableError):
-                self._call(frozenset(), fail_once)
+                self._call_once(frozenset(), fail_once, _short_mark)
                 if has_failed:
                     break
             if not has_failed:
                 return
-        raise UntraceableError(f"{self.start()}: catches errors from reverse()")
+        raise UntraceableError(f"{place}: catches errors from reverse()")
 
     def start(self) -> str:
         """Return the name of the hook's function, with its first line."""
@@ -136,54 +148,77 @@ class Trace:
             raise UntraceableError(dependence)
         return value, recording
 
-    def _call(
-        self, nulls: frozenset[str], answer: Callable[[Recording, ReverseCall], Any] | None = None
+    def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
+        value, recording = self._call_once(nulls, _reverse, _short_mark)
+        if recording.texts:
+            other_value, other_recording = self._call_once(nulls, _reverse, _long_mark)
+            if other_value != value:
+                [text, *_] = other_recording.texts.values()
+                raise text.error("changes a string from {}")
+        self._unread |= recording.unread
+        self._returned |= {column.path for column in value.fields()}
+        self.models |= {stand_in.__class__ for stand_in in recording.stand_ins.values()}
+        return value, recording
+
+    def _call_once(
+        self,
+        nulls: frozenset[str],
+        answer: Callable[[Recording, ReverseCall], Any],
+        mark: Callable[[int], str],
     ) -> tuple[Value, Recording]:
-        answer = answer or _reverse
-        recording = Recording(self.model, self.annotations, self.attributes, nulls, sys._getframe())
-        item = StandIn(recording, self.model, "", ())
-        token = _active.set(recording)
+        recording = Recording(self.rows, nulls, mark, sys._getframe())
+        item = StandIn(recording, self.rows.model, "", ())
+        token = active.set(recording)
         try:
             with intercepted_reverse(lambda call: answer(recording, call)):
                 value = self._declared(self.hook(item), recording)
         except Exception as error:
-            # The project's code can raise anything, but a configuration error affects all hooks.
-            if isinstance(error, ImproperlyConfigured):
-                raise
+            # The project's code can raise anything.
             if recording.failure:
                 raise recording.failure from error
             found = project_frame(frames_of(error.__traceback__))
             place = describe(found[0].f_code, found[1]) if found else self.start()
+            if isinstance(error, TypeError) and "None" not in str(error):
+                # The error can be caused by a stand-in instead of a missing value.
+                raise UntraceableError(f"{place}: needs the value of a field") from error
             raise RaisedError(f"{place}: {reason_of(error)}") from error
         finally:
-            _active.reset(token)
+            active.reset(token)
         if recording.failure:
             raise recording.failure
+        for unused in recording.unused:
+            raise recording.texts[unused].error(USED)
         return value, recording
 
     def _declared(self, result: Any, recording: Recording) -> Value:
         """Convert the result of a hook to a value that can be declared."""
         while type(result) is not Symbol and isinstance(result, Promise):
             result = evaluate_lazy(result)
-        value = _value_of(result)
-        if isinstance(value, Constant) and MARK in str(value.value):
-            raise UntraceableError(recording.text_place)
+        value = _value_of(result, recording)
         if value is None:
             raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
         return value
 
 
-_active: ContextVar[Recording | None] = ContextVar("sitemaps09_recording", default=None)
-
-
-def _value_of(result: Any) -> Value | None:
-    if type(result) is SymbolText:
-        result = result.symbol
+def _value_of(result: Any, recording: Recording) -> Value | None:
+    """Return the value of a result or an argument; `None` if it cannot be declared."""
     if type(result) is Symbol:
         return result._sitemaps09_value  # noqa: SLF001 our own object
-    if isinstance(result, str):
+    if not isinstance(result, str):
+        return Constant(result) if result is None or type(result) in (bool, int, float) else None
+    parts = list(recording.split(str(result)))
+    texts = [part for part in parts if isinstance(part, Text)]
+    if not texts:
         return Constant(str(result))
-    return Constant(result) if result is None or type(result) in (bool, int, float) else None
+    values: list[Any] = [
+        part.symbol._sitemaps09_value if isinstance(part, Text) else part  # noqa: SLF001 our own object
+        for part in parts
+    ]
+    if len(values) == 1:
+        return values[0]  # type: ignore[no-any-return]
+    if not all(isinstance(value, (str, FieldValue)) for value in values):
+        raise texts[0].error("creates a string from {}")
+    return TemplateValue(tuple(values))
 
 
 def _kind(result: Any) -> str:
@@ -191,71 +226,28 @@ def _kind(result: Any) -> str:
 
 
 def _reverse(recording: Recording, call: ReverseCall) -> Any:
-    """Return a symbol for a URL. Return `NotImplemented` if no argument is a symbol.
+    """Return a symbol for a URL. Return `NotImplemented` if no argument is a symbol, or a NULL.
 
     `reverse()` then returns the actual URL, which a method may cache.
     """
-    if all(_is_plain(argument) for argument in (*call.args, *call.kwargs.values())):
+    arguments = [_value_of(argument, recording) for argument in (*call.args, *call.kwargs.values())]
+    name = call.viewname if isinstance(call.viewname, str) else ""
+    texts = [part for part in recording.split(str(name)) if isinstance(part, Text)]
+    if texts:
+        recording.refuse(f"creates the name of a view from {texts[0].name}")
+    if all(
+        isinstance(value, Constant) and (value.value is not None or not recording.nulls)
+        for value in arguments
+    ):
         return NotImplemented
     if type(call.viewname) is not str or call.urlconf != get_urlconf() or call.current_app:
         recording.refuse("calls reverse() with a view, a URLconf or a current_app")
-    arguments = []
-    for argument in (*call.args, *call.kwargs.values()):
-        value = _value_of(argument)
-        if isinstance(value, Constant) and MARK in str(value.value):
-            raise UntraceableError(recording.text_place)
+    for argument, value in zip((*call.args, *call.kwargs.values()), arguments, strict=True):
+        if isinstance(value, TemplateValue):
+            recording.refuse("passes a string of several parts to reverse()")
         if not isinstance(value, (FieldValue, Constant)):
             recording.refuse(f"passes {_kind(argument)} to reverse()")
-        arguments.append(value)
+    values: Any = tuple(arguments)
     count = len(call.args)
-    url = RouteValue(
-        call.viewname, tuple(arguments[:count]), tuple(zip(call.kwargs, arguments[count:], strict=True))
-    )
+    url = RouteValue(call.viewname, values[:count], tuple(zip(call.kwargs, values[count:], strict=True)))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")
-
-
-def _is_plain(argument: Any) -> bool:
-    value = _value_of(argument)
-    return isinstance(value, Constant) and MARK not in str(value.value)
-
-
-def _refuse(problem: str) -> NoReturn:
-    if (recording := _active.get()) is not None:
-        recording.refuse(problem)
-    raise UntraceableError(problem)
-
-
-@contextmanager
-def _without_queries() -> Iterator[None]:
-    """Refuse all queries of this thread inside the block."""
-
-    def refuse_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> NoReturn:
-        _refuse("queries the database")
-
-    with ExitStack() as wrappers:
-        for alias in connections:
-            try:
-                wrappers.enter_context(connections[alias].execute_wrapper(refuse_query))
-            except (ImproperlyConfigured, ImportError):
-                # The driver of the database is missing, so no hook can query it.
-                continue
-        yield
-
-
-@contextmanager
-def without_saving() -> Iterator[None]:
-    """Refuse to save or delete objects inside the block. Other threads are not affected."""
-    thread = get_ident()
-
-    def refuse_change(signal: Any, sender: Any, **kwargs: Any) -> None:
-        if get_ident() == thread:
-            _refuse(f"saves or deletes {sender.__name__} objects")
-
-    signals = (pre_save, pre_delete, m2m_changed)
-    for signal in signals:
-        signal.connect(refuse_change, weak=False)
-    try:
-        yield
-    finally:
-        for signal in signals:
-            signal.disconnect(refuse_change)

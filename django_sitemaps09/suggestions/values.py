@@ -9,12 +9,16 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from django.db.models import F
+from django.db.models import Value as SqlValue
 from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
+from django_sitemaps09.location_templates import PathTemplate
 from django_sitemaps09.routes import Route
 
 _F = "from django.db.models import F"
 _COALESCE = "from django.db.models.functions import Coalesce"
+_VALUE = "from django.db.models import Value"
+_TEMPLATE = "from django_sitemaps09 import PathTemplate"
 _ROUTE = "from django_sitemaps09 import Route"
 _EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay, "date": TruncDate}
 
@@ -52,25 +56,26 @@ class FieldValue:
     """The value of a field of the item, or of a related object.
 
     `keys` has the nullable fields and relations on the path. If only a part of a date or datetime is used,
-    `part` is `year`, `month`, `day` or `date`. `is_time` is true for an aware datetime.
+    `part` is `year`, `month`, `day` or `date`. `zone` is the time zone of an aware datetime.
     """
 
     path: str
     keys: tuple[str, ...] = ()
     part: str = ""
-    is_time: bool = False
+    zone: str = ""
 
     @property
     def declaration(self) -> Any:
         if self.part:
-            # Instances have times in UTC, but queries extract parts in the current time zone.
-            return _EXTRACTS[self.part](self.path, tzinfo=ZoneInfo("UTC") if self.is_time else None)
+            # Instances have times in the zone of the database connection, which is UTC by default. Queries
+            # extract parts in the current time zone.
+            return _EXTRACTS[self.part](self.path, tzinfo=ZoneInfo(self.zone) if self.zone else None)
         return F(self.path)
 
     @property
     def code(self) -> str:
         if self.part:
-            zone = ', tzinfo=ZoneInfo("UTC")' if self.is_time else ""
+            zone = f', tzinfo=ZoneInfo("{self.zone}")' if self.zone else ""
             return f'{_EXTRACTS[self.part].__name__}("{self.path}"{zone})'
         return f'F("{self.path}")'
 
@@ -78,7 +83,7 @@ class FieldValue:
     def imports(self) -> set[str]:
         if self.part:
             extract = f"from django.db.models.functions import {_EXTRACTS[self.part].__name__}"
-            return {extract, *(["from zoneinfo import ZoneInfo"] if self.is_time else [])}
+            return {extract, *(["from zoneinfo import ZoneInfo"] if self.zone else [])}
         return {_F}
 
     def fields(self) -> Iterator[FieldValue]:
@@ -96,15 +101,23 @@ class CoalescedValue:
 
     @property
     def declaration(self) -> Any:
-        return Coalesce(*[value.declaration for value in self.values])
+        return Coalesce(
+            *[
+                SqlValue(value.value) if _is_text(value) else value.declaration  # type: ignore[union-attr]
+                for value in self.values
+            ]
+        )
 
     @property
     def code(self) -> str:
-        return f"Coalesce({', '.join(value.code for value in self.values)})"
+        # A query expression reads a string as the name of a field.
+        codes = [f"Value({value.code})" if _is_text(value) else value.code for value in self.values]
+        return f"Coalesce({', '.join(codes)})"
 
     @property
     def imports(self) -> set[str]:
-        return {_COALESCE, *(line for value in self.values for line in value.imports)}
+        texts = [_VALUE] if any(map(_is_text, self.values)) else []
+        return {_COALESCE, *texts, *(line for value in self.values for line in value.imports)}
 
     def fields(self) -> Iterator[FieldValue]:
         for value in self.values:
@@ -112,6 +125,66 @@ class CoalescedValue:
 
     def without(self, key: str) -> CoalescedValue:
         return CoalescedValue(tuple(value.without(key) for value in self.values))
+
+
+def _is_text(value: FieldValue | Constant) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, str)
+
+
+@dataclass(frozen=True)
+class TemplateValue:
+    """A path with fields in it: literals and fields, in their order."""
+
+    parts: tuple[str | FieldValue, ...]
+
+    @property
+    def arguments(self) -> dict[str, FieldValue]:
+        """The fields by the names that they get in the template."""
+        names: dict[FieldValue, str] = {}
+        for value in self.fields():
+            if value in names:
+                continue
+            *relations, name = value.path.split("__")
+            name = relations[-1] if relations else f"{name}_{value.part}".rstrip("_")
+            if name in names.values():
+                name = f"{value.path}_{value.part}".rstrip("_")
+            while name in names.values() or iskeyword(name):
+                name += "_"
+            names[value] = name
+        return {name: value for value, name in names.items()}
+
+    @property
+    def template(self) -> str:
+        """The format string."""
+        names = {value: name for name, value in self.arguments.items()}
+        return "".join(
+            part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else f"{{{names[part]}}}"
+            for part in self.parts
+        )
+
+    @property
+    def declaration(self) -> Any:
+        return PathTemplate(
+            self.template, **{name: value.declaration for name, value in self.arguments.items()}
+        )
+
+    @property
+    def code(self) -> str:
+        arguments = [f"{name}={value.code}" for name, value in self.arguments.items()]
+        return f"PathTemplate({', '.join([Constant(self.template).code, *arguments])})"
+
+    @property
+    def imports(self) -> set[str]:
+        return {_TEMPLATE, *(line for value in self.fields() for line in value.imports)}
+
+    def fields(self) -> Iterator[FieldValue]:
+        for part in self.parts:
+            if isinstance(part, FieldValue):
+                yield part
+
+    def without(self, key: str) -> TemplateValue | Constant:
+        """Return `None` for an item with NULL, because it is skipped."""
+        return Constant(None) if any(key in value.keys for value in self.fields()) else self
 
 
 @dataclass(frozen=True)
@@ -151,4 +224,4 @@ class RouteValue:
         )
 
 
-Value: TypeAlias = Constant | FieldValue | CoalescedValue | RouteValue
+Value: TypeAlias = Constant | FieldValue | CoalescedValue | TemplateValue | RouteValue

@@ -43,7 +43,7 @@ def test_rows_are_read_from_the_database_of_the_queryset(using: str, settings: A
     found = suggestion(section, sample=20)
     assert found.hooks == ("location", "lastmod")
     # Both skip the article without a time.
-    assert found.notes == ()
+    assert not any("No item has NULL" in note for note in found.notes)
     assert found.items >= 19
     assert suggestion(section, sample=None).items == 30
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from inspect import getsourcelines
 from types import ModuleType
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sitemaps import views as contrib_views
-from django.db import connection
+from django.core.cache import cache
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, connections
 from django.db.models import F, Manager, Model, Prefetch, QuerySet
 from django.db.models.query import ModelIterable
 from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, include, path, reverse
+from django.utils import timezone
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import samples, section_suggestions, suggest
+from django_sitemaps09.suggestions import samples, section_proof, suggest
+from django_sitemaps09.suggestions.proof import Pair
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Author, Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -215,8 +222,8 @@ class NotAllRows(Manager[Any]):
 
 
 def is_public(self: Any, item: Any) -> float:
-    # The code cannot see that the value is not known.
-    return 0.9 if item.public is True else 0.1
+    # The code recognizes the stand-in.
+    return 0.9 if type(item) is Entry and item.public else 0.1
 
 
 class TestTheProof:
@@ -309,7 +316,7 @@ class TestTheProof:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(samples, "_PARTS", 2)
-        monkeypatch.setattr(section_suggestions, "SAMPLE", 4)
+        monkeypatch.setattr(section_proof, "SAMPLE", 4)
         Entry.objects.update(public=False)
         different = Entry.objects.order_by("pk")[10]
         Entry.objects.filter(pk=different.pk).update(public=True)
@@ -370,7 +377,7 @@ class TestSideEffects:
 
         Counting.lastmod = lastmod  # type: ignore[method-assign, assignment]
         found = suggestion(Counting)
-        assert found.hooks == ("lastmod",)
+        assert "lastmod = F(" in found.notes[-1]
         assert Label.objects.get().name == "first"
 
     def test_changes_in_items_are_rolled_back(self) -> None:
@@ -393,22 +400,33 @@ class TestSideEffects:
             def location(self, item: Entry) -> str:
                 return f"{root()}{item.slug}/"
 
-        assert suggestion(Rooted).code is None
+        code = str(suggestion(Rooted).code)
+        assert 'location = PathTemplate("/entries/root/{slug}/", slug=F("slug"))' in code
+        # The function is not the project's own, so it can return anything.
+        assert re.search("# As it was at .+ UTC, because .+, uses `root`", code)
         assert root() == reverse("entry", kwargs={"slug": "root"})
         assert root.cache_info().misses == 1
 
-    def test_a_hook_that_saves_a_row_ends_the_proof(self) -> None:
+    def test_a_hook_that_saves_rows_is_not_called_for_other_hooks(self) -> None:
         class Saving(ModelSitemap[Entry]):
             model = Entry
-            location = SLUG
-
-            def lastmod(self, item: Entry) -> Any:
-                return item.updated
 
             def priority(self, item: Entry) -> float:
                 if item.number:
                     item.save()
                 return 0.5
+
+        found = suggestion(Saving)
+        assert found.hooks == ("location",)
+        [note] = found.notes
+        assert note.endswith("depends on the value of `item.number`.")
+
+    def test_a_location_that_saves_rows_ends_the_proof(self) -> None:
+        class Saving(BlogSitemap):
+            def location(self, item: Entry) -> str:
+                if item.number:
+                    item.save()
+                return item.get_absolute_url()
 
         found = suggestion(Saving)
         assert found.code is None
@@ -429,3 +447,182 @@ def test_the_stand_in_is_an_instance_of_the_model_but_no_row() -> None:
         return 0.1
 
     assert "priority = 0.5" in str(suggestion(sitemap(Entry, location=SLUG, priority=priority)).code)
+
+
+class Tracked(Entry):
+    """A model that keeps the original slug of each instance."""
+
+    class Meta:
+        proxy = True
+        app_label = "blog"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.original = self.slug
+
+
+class TestHooksThatAreNotDeclared:
+    def test_do_not_prevent_others_if_they_return_the_time(self) -> None:
+        found = suggestion(sitemap(Entry, lastmod=lambda self, item: timezone.now()))
+        assert found.hooks == ("location",)
+        assert "returns an object of type datetime" in found.notes[0]
+
+    @pytest.mark.parametrize("error", [ImproperlyConfigured, ValueError, KeyError])
+    def test_do_not_prevent_others_if_they_fail(self, error: type[Exception]) -> None:
+        def lastmod(self: Any, item: Any) -> Any:
+            raise error("no lastmod")
+
+        found = suggestion(sitemap(Entry, lastmod=lastmod))
+        assert found.hooks == ("location",)
+        assert "no lastmod" in found.notes[0]
+
+    def test_do_not_prevent_others_if_their_columns_have_different_types(self) -> None:
+        found = suggestion(
+            sitemap(Entry, lastmod=lambda self, item: "2026" if item.updated is None else item.updated)
+        )
+        assert found.hooks == ("location",)
+        assert 'Coalesce(F("updated"), Value("2026")) cannot replace it' in found.notes[0]
+
+    def test_are_called_where_the_declaration_has_no_gain(self) -> None:
+        section = sitemap(
+            Entry,
+            location=lambda self, item: item.get_absolute_url() if item.public else "/",
+            lastmod=lambda self, item: item.updated,
+            changefreq=lambda self, item: "daily",
+        )
+        found = suggestion(section)
+        assert found.code is None
+        assert found.notes[-1] == (
+            'No gain by itself: lastmod = F("updated") and changefreq = "daily", because model instances '
+            "are still created for location()."
+        )
+
+    def test_can_save_queries_for_related_objects(self) -> None:
+        section = sitemap(
+            Entry,
+            location=lambda self, item: item.get_absolute_url() if item.public else "/",
+            lastmod=lambda self, item: item.author.changed,
+        )
+        assert suggestion(section).hooks == ("lastmod",)
+
+
+def test_a_suggestion_that_was_not_faster_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pair, "microseconds", lambda self: (5.0, 5.0))
+    assert suggestion(sitemap(Entry)).notes == ("No gain by itself, as measured.",)
+
+
+def test_the_line_that_catches_errors_is_the_line_of_the_model() -> None:
+    def get_absolute_url(self: Any) -> str:
+        try:
+            return reverse("entry", kwargs={"slug": self.slug})
+        except NoReverseMatch:
+            return "/"
+
+    section = sitemap(Entry, location=lambda self, item: get_absolute_url(item))
+    line = getsourcelines(get_absolute_url)[1] + 2
+    assert suggestion(section).notes[0].endswith(f"line {line}: catches errors from reverse().")
+
+
+def test_methods_that_run_for_each_instance_are_named() -> None:
+    assert suggestion(sitemap(Tracked)).notes == (
+        "Columns do not run Tracked.__init__(), which can change the values of instances.",
+    )
+
+
+def test_the_entry_of_a_dict_is_shown_for_a_generic_sitemap() -> None:
+    [found] = suggest(sitemaps={"categories": GenericSitemap({"queryset": Entry.objects.all()})})
+    assert "class CategoriesSitemap(GenericSitemap):" in str(found.code)
+    assert found.notes == ('The entry of the section becomes "categories": CategoriesSitemap({...}).',)
+
+
+SIZES = {"big": 0.8}
+
+
+class TestConstants:
+    def named(self, priority: Any) -> list[str]:
+        """Return the declaration of a priority with the line above it."""
+        section = sitemap(Entry, location=SLUG, priority=priority)
+        code = str(suggestion(section).code).splitlines()
+        position = next(number for number, line in enumerate(code) if "priority = " in line)
+        return [line.strip() for line in code[position - 1 : position + 1]]
+
+    def test_of_the_code_have_no_comment(self) -> None:
+        def priority(self: Any, item: Any) -> float:
+            return 0.5
+
+        assert self.named(priority) == ["class BlogSitemap(BaseBlogSitemap):", "priority = 0.5"]
+
+    @pytest.mark.parametrize("name", ["timezone", "settings", "cache", "SIZES", "random"])
+    def test_that_were_computed_have_a_comment_with_the_time(self, name: str) -> None:
+        def of_clock(self: Any, item: Any) -> float:
+            return 0.9 if timezone.now().minute < 60 else 0.4
+
+        def of_setting(self: Any, item: Any) -> float:
+            return float(getattr(settings, "MISSING", 0.4))
+
+        def of_cache(self: Any, item: Any) -> float:
+            return float(cache.get("missing", 0.4))
+
+        def of_dict(self: Any, item: Any) -> float:
+            return SIZES["big"]
+
+        def of_import(self: Any, item: Any) -> float:
+            import random
+
+            return 0.4 if random.random() < 2 else 0.9  # noqa: S311 not secret
+
+        methods = {
+            "timezone": of_clock,
+            "settings": of_setting,
+            "cache": of_cache,
+            "SIZES": of_dict,
+            "random": of_import,
+        }
+        method = methods[name]
+        comment, declaration = self.named(method)
+        assert declaration.startswith("priority = 0.")
+        assert re.fullmatch(
+            rf"# As it was at \d+-\d\d-\d\d \d\d:\d\d UTC, because .*{method.__name__}, line \d+, "
+            rf"uses `{name}`\.",
+            comment,
+        )
+
+    def test_that_a_method_of_the_model_computes_have_a_comment_too(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def get_absolute_url(self: Any) -> str:
+            return f"/{timezone.now().year}/{self.slug}/"
+
+        monkeypatch.setattr(Entry, "get_absolute_url", get_absolute_url)
+        assert "uses `timezone`" in str(suggestion(sitemap(Entry)).code)
+
+
+class TestTimeZones:
+    """Instances have times in the zone of the connection, whatever the current time zone is."""
+
+    @pytest.fixture(params=[None, "America/New_York", "Asia/Kolkata"])
+    def zone(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+        if request.param and connection.vendor != "sqlite":
+            pytest.skip("a server needs another connection")
+        monkeypatch.setitem(connection.settings_dict, "TIME_ZONE", request.param)
+        own = connections[connection.alias]
+        for name in ("timezone", "timezone_name"):
+            monkeypatch.setitem(vars(own), name, getattr(type(own), name).func(own))
+        return request.param or "UTC"
+
+    def test_dates_are_those_of_instances(self, zone: str) -> None:
+        section = sitemap(
+            Entry,
+            location=lambda self, item: f"/{item.created.year}/{item.created.day}/{item.slug}/",
+            lastmod=lambda self, item: item.created.date(),
+        )
+        found = suggestion(section)
+        assert found.hooks == ("location", "lastmod"), found.notes
+        assert f'TruncDate("created", tzinfo=ZoneInfo("{zone}"))' in str(found.code)
+
+
+def test_strings_of_code_without_source_are_refused() -> None:
+    names: dict[str, Any] = {}
+    exec("def location(self, item):\n    return f'/{item.slug}/'", names)  # noqa: S102 our own code
+    [note] = suggestion(sitemap(Entry, location=names["location"])).notes
+    assert note.endswith("creates a string from `item.slug` in a function without source code.")

@@ -12,7 +12,7 @@ import pytest
 from django.db.models import Count, F, Max
 from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
-from django_sitemaps09 import Route
+from django_sitemaps09 import PathTemplate, Route
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Entry, Label
 from tests.suggestions.blog.rows import KNOWS_CLASSES, NOON, entries, sitemap, suggestion
@@ -24,7 +24,17 @@ pytestmark = [pytest.mark.urls("tests.suggestions.blog.urls"), pytest.mark.sitem
 
 NAMES = {
     name.__name__: name
-    for name in (F, Route, Coalesce, ExtractYear, ExtractMonth, ExtractDay, TruncDate, ZoneInfo)
+    for name in (
+        F,
+        PathTemplate,
+        Route,
+        Coalesce,
+        ExtractYear,
+        ExtractMonth,
+        ExtractDay,
+        TruncDate,
+        ZoneInfo,
+    )
 }
 
 
@@ -78,6 +88,11 @@ LOCATIONS = {
     blog.Guarded: SLUG,
     blog.OfClass: SLUG,
     blog.Whole: 'F("path")',
+    blog.FString: 'PathTemplate("/entries/{slug}/", slug=F("slug"))',
+    blog.Formatted: 'PathTemplate("/entries/{slug}/", slug=F("slug"))',
+    blog.Percent: 'PathTemplate("/entries/{slug}/", slug=F("slug"))',
+    blog.Joined: 'PathTemplate("/entries/{slug}/", slug=F("slug"))',
+    blog.TextPlus: 'PathTemplate("/entries/{slug}", slug=F("slug"))',
 }
 
 REFUSED = {
@@ -85,20 +100,15 @@ REFUSED = {
     blog.Truth: "depends on the value of `self.public`",
     blog.Ternary: "depends on the value of `self.number`",
     blog.TextOr: "depends on the value of `self.path`",
-    blog.FString: "creates a string from `self.slug`",
-    blog.Formatted: "creates a string from `self.slug`",
-    blog.Percent: "creates a string from `self.slug`",
-    blog.Joined: "creates a string from `self.slug`",
-    blog.TextPlus: "creates a string from `self.slug`",
-    blog.TextPart: "creates a string from `self.slug`",
+    blog.TextPart: "uses a string from `self.slug` for more than its result",
     blog.Lookup: "depends on the value of `self.kind`",
     blog.Match: "depends on the value of `self.kind`",
-    blog.ViewOfField: "creates a string from `self.kind`",
+    blog.ViewOfField: "creates the name of a view from `self.kind`",
     blog.Concatenated: "computes with the URL from `reverse()`",
     blog.Lower: "uses `self.slug.lower`",
     blog.Slice: "uses a part of `self.slug`",
     blog.Slugified: "passes `self.title` to Django",
-    blog.Number: "computes with `self.number`",
+    blog.Number: "uses `self.number` as a number",
     blog.Display: "passes `self.kind` to Django",
     blog.TextOfItem: "creates a string from `self`",
     blog.RelatedManager: "uses `self.labels`",

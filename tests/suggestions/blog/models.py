@@ -56,6 +56,9 @@ class Entry(models.Model):
     path = models.CharField(max_length=50, blank=True)
     slug_en = models.SlugField()
     slug_de = models.SlugField()
+    rank = models.IntegerField(null=True)
+    freq = models.CharField(max_length=10, null=True)
+    code = models.CharField(max_length=50, null=True)
 
     viewname = "entry"
 
@@ -134,7 +137,7 @@ class Resolved(Entry, metaclass=Proxy):
 
 
 class Lazy(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
+    def get_absolute_url(self) -> Any:
         return reverse_lazy("entry", kwargs={"slug": self.slug})
 
 
@@ -233,6 +236,32 @@ class Whole(Entry, metaclass=Proxy):
         return self.path
 
 
+class FString(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        prefix = "/entries/"
+        return f"{prefix}{self.slug}/"
+
+
+class Formatted(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return "/entries/{}/".format(self.slug)  # noqa: UP032
+
+
+class Percent(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return "/entries/%s/" % self.slug  # noqa: UP031
+
+
+class Joined(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return "/".join(["", "entries", str(self.slug), ""])
+
+
+class TextPlus(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        return "/entries/" + str(self.slug)
+
+
 # Methods that cannot be declared.
 
 
@@ -260,32 +289,6 @@ class Ternary(Entry, metaclass=Proxy):
 class TextOr(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         return self.path or reverse("entry", args=[self.slug])  # here
-
-
-class FString(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        prefix = "/entries/"
-        return f"{prefix}{self.slug}/"  # here
-
-
-class Formatted(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/{}/".format(self.slug)  # noqa: UP032 # here
-
-
-class Percent(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/%s/" % self.slug  # noqa: UP031 # here
-
-
-class Joined(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/".join(["", "entries", str(self.slug), ""])  # here
-
-
-class TextPlus(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/" + str(self.slug)  # here
 
 
 class TextPart(Entry, metaclass=Proxy):

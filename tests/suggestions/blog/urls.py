@@ -40,5 +40,6 @@ urlpatterns = [
     path("uid/<uuid:uid>/", nothing, name="uid"),
     path("days/<sitemaps09_day:day>/<slug:slug>/", nothing, name="day"),
     path("archive/<int:year>/<int:month>/<int:day>/<slug:slug>/", nothing, name="archive"),
+    path("ranks/<str:rank>/", nothing, name="rank"),
     path("blog/", include((inner, "blog"), namespace="blog")),
 ]

@@ -1,0 +1,192 @@
+"""Prove on the rows of a section that columns can replace its methods, one hook at a time."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
+from inspect import getattr_static
+from typing import Any
+
+from django.conf import settings
+from django.db import connections, transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, reason_of
+from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps.models import can_filter
+from django_sitemaps09.suggestions.other_inputs import other_inputs
+from django_sitemaps09.suggestions.places import UntraceableError
+from django_sitemaps09.suggestions.proof import DifferenceError, Pair
+from django_sitemaps09.suggestions.recordings import Rows
+from django_sitemaps09.suggestions.samples import parts, sample_keys
+from django_sitemaps09.suggestions.tracing import Trace
+from django_sitemaps09.suggestions.values import Constant, RouteValue, TemplateValue, Value
+
+#: The default number of items on which declarations are compared.
+SAMPLE = 1_000
+# Number of `LANGUAGES` in which a hook is traced without i18n. By default, the setting has a hundred.
+_OTHER_LANGUAGES = 5
+_OTHER_CLASS = "The items are not instances of the model itself."
+_FAILING = (
+    "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
+    "skipped. The declaration would write None into its URL."
+)
+
+
+_OVERRIDDEN = "Columns do not run {}, which can change the values of instances."
+
+
+class SectionProof:
+    """The comparison of a section with its declared hooks."""
+
+    def __init__(
+        self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, sample: int | None
+    ) -> None:
+        self.name = name
+        self.sitemap = sitemap
+        self.items = items
+        self.base = base
+        self.size = sample or SAMPLE
+        self.sample_parts: list[Callable[[], Any] | None] = [None]
+        self.traces: dict[Field, Trace] = {}
+
+    def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
+        """Return the values of the hooks that can be declared, and notes about all others."""
+        values: dict[Field, Value] = {}
+        notes: list[str] = []
+        row = next(iter(self.items.all()[:1]), None)
+        if row is None or type(row) is not self.items.model:
+            return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
+        for hook in methods:
+            trace = Trace(getattr(copy(self.sitemap), hook), self._rows(row), self._languages())
+            try:
+                values[hook] = _checked(hook, trace)
+                self.traces[hook] = trace
+            except UntraceableError as error:
+                notes.append(f"{hook} stays a method: {error}.")
+        if values:
+            self.sample_parts = self._sample_parts(values.values())
+        for hook in list(values):
+            # One hook at a time, so that a difference concerns only this hook.
+            pair = self.pair({hook: values[hook]}, self.sample_parts)
+            try:
+                # A query that fails would end the outer transaction.
+                with transaction.atomic(using=self.items.db):
+                    if not pair.compare():
+                        raise DifferenceError("there is no item to compare")
+            except Exception as error:  # noqa: BLE001 the error concerns only this hook
+                problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
+                notes.append(
+                    f"{hook} stays a method: {values.pop(hook).code} cannot replace it: {problem}."
+                )
+        if isinstance(values.get("location"), RouteValue):
+            nulls = sorted(self.traces["location"].failing)
+            notes += [_FAILING.format(key) for key in nulls if self._lacks_null(key)]
+        if values and (overridden := sorted(self._overridden(values))):
+            notes.append(_OVERRIDDEN.format(" and ".join(overridden)))
+        return values, tuple(notes)
+
+    def _rows(self, row: Any) -> Rows:
+        """Return what is known about the rows. `row` is one of them."""
+        annotations = frozenset(self.items.query.annotation_select)
+        zone = connections[self.items.db].timezone_name if settings.USE_TZ else ""
+        return Rows(self.items.model, annotations, frozenset(vars(row)) - annotations, zone)
+
+    def _overridden(self, values: Iterable[Field]) -> set[str]:
+        """Return the methods of models that run when an instance is created."""
+        return {
+            f"{model.__name__}.{name}()"
+            for hook in values
+            for model in self.traces[hook].models
+            for name in ("__init__", "from_db")
+            if getattr_static(model, name) is not getattr_static(Model, name)
+        }
+
+    def comments(self, values: Iterable[Field]) -> dict[Field, str]:
+        """Return a comment for each hook whose declaration can be another one at another time."""
+        time = timezone.now().astimezone(datetime.timezone.utc)
+        comments = {}
+        for hook in values:
+            trace = self.traces[hook]
+            inputs = other_inputs(trace.hook, {type(self.sitemap), *trace.models})
+            if use := next(inputs, None):
+                comments[hook] = f"As it was at {time:%Y-%m-%d %H:%M} UTC, because {use}."
+        return comments
+
+    def _lacks_null(self, key: str) -> bool:
+        """Return whether no item has NULL in a field or a relation."""
+        return can_filter(self.items) and not self.items.filter(**{f"{key}__isnull": True}).exists()
+
+    def _languages(self) -> list[str]:
+        """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
+        if self.sitemap.i18n:
+            codes = self.sitemap._languages()  # noqa: SLF001 contrib's hook
+        else:
+            codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
+        return list(dict.fromkeys([conf.language, *codes]))
+
+    def _sample_parts(self, values: Iterable[Value]) -> Any:
+        if not can_filter(self.items):
+            return [None]
+        nullable = {key for trace in self.traces.values() for key in trace.nullable}
+        paths = {column.path for value in values for column in value.fields()}
+        keys = sample_keys(self.items, self.size, nullable, paths)
+        return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
+
+    def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
+        """Return the sitemap and a copy that declares these values.
+
+        Both lack the other methods. These can return anything, such as the time, and are not compared.
+        """
+        others: dict[str, Any] = {
+            hook: None
+            for hook in FIELDS
+            if hook != "location" and hook not in values and callable(getattr(self.sitemap, hook, None))
+        }
+        declared: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
+        return self._pair(self._with(others), self._with({**others, **declared}), items)
+
+    def timed(self, values: Mapping[Field, Value]) -> tuple[float, float] | None:
+        """Return the microseconds per URL of the sitemap and of the declaration, with all their hooks."""
+        declared = self._with({hook: value.declaration for hook, value in values.items()})
+        try:
+            return self._pair(self.sitemap, declared, self.sample_parts).microseconds()
+        except (UntraceableError, Exception):  # noqa: BLE001 other methods can raise anything, or save rows
+            return None
+
+    def _with(self, attributes: Mapping[str, Any]) -> Any:
+        """Return a copy of the sitemap with other hooks."""
+        kind: Any = type(self.sitemap)
+        declared = copy(self.sitemap)
+        # A hook can be a property, or an attribute of the instance.
+        declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
+        for hook in attributes:
+            vars(declared).pop(hook, None)
+        return declared
+
+    def _pair(self, sitemap: Any, declared: Any, items: Sequence[Callable[[], Any] | None]) -> Pair:
+        # Items that cannot be filtered are only compared up to the size of the sample.
+        most = self.size if items is self.sample_parts and not can_filter(self.items) else None
+        return Pair(self.name, sitemap, declared, self.base, items, most)
+
+
+def _checked(hook: Field, trace: Trace) -> Value:
+    """Return the value of a hook. Raise `UntraceableError` for a value that a hook cannot declare."""
+    value = trace.value()
+    problem = None
+    if isinstance(value, Constant) and (
+        hook == "location" or (hook == "lastmod" and value.value is not None)
+    ):
+        problem = f"returns {value.code} for an item without values"
+    if isinstance(value, TemplateValue) and hook != "location":
+        problem = "creates a string from several parts"
+    elif isinstance(value, TemplateValue) and not value.template.startswith(("/", "https://", "http://")):
+        problem = "returns a string that does not begin with a slash"
+    if problem:
+        raise UntraceableError(f"{trace.start()}: {problem}")
+    return value

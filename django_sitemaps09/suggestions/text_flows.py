@@ -1,0 +1,169 @@
+"""Whether a function only passes on a string: into other strings, to `reverse()`, and to its result.
+
+Python calls no code if a string is compared or matched, or if it is part of an f-string. So a string that
+stands for a value cannot tell what happens to it, and the source of the function is read instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+
+from django.shortcuts import resolve_url
+from django.urls import reverse, reverse_lazy
+
+# Functions that can read all variables.
+_READERS = ("locals", "vars", "eval", "exec")
+_ENDS = (reverse, reverse_lazy, resolve_url)
+_Function = ast.FunctionDef | ast.Lambda
+
+
+def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | None:
+    """Return whether the result of a call in a line of a frame is only passed on.
+
+    `callee` is the code of the called function, or `None` if the line itself creates a string. Return
+    `None` if there is no source.
+    """
+    code = frame.f_code
+    source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    functions = _functions(source).get((code.co_name, code.co_firstlineno))
+    if not functions:
+        return None
+    names = ChainMap(frame.f_locals, frame.f_globals, vars(builtins))
+    # Two lambdas in one line have the same name.
+    return all(_Flow(function, names).passes_on(line, callee) for function in functions)
+
+
+@lru_cache(maxsize=32)
+def _functions(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
+    """Return the functions of a module by name and first line."""
+    functions: dict[tuple[str, int], list[_Function]] = {}
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError):
+        return functions
+    for node in nodes:
+        if isinstance(node, ast.Lambda):
+            functions.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif isinstance(node, ast.FunctionDef):
+            line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            functions.setdefault((node.name, line), []).append(node)
+    return functions
+
+
+class _Flow:
+    """The nodes of a function, each with its parent and with the field of the parent that contains it."""
+
+    def __init__(self, function: _Function, names: Mapping[str, Any]) -> None:
+        self.function = function
+        self.names = names
+        self.parents: dict[ast.AST, tuple[ast.AST, str]] = {
+            child: (parent, field)
+            for parent in ast.walk(function)
+            for field, value in ast.iter_fields(parent)
+            for child in (value if isinstance(value, list) else [value])
+            if isinstance(child, (ast.expr, ast.stmt, ast.keyword))
+        }
+        self.variables: set[str] = set()
+
+    def passes_on(self, line: int, callee: CodeType | None) -> bool:
+        """Return whether all strings that can come from a call in a line are only passed on."""
+        statements = [
+            node
+            for node in ast.walk(self.function)
+            if isinstance(node, (ast.stmt, ast.Lambda)) and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        # The innermost statement begins last. Several can begin in the same line.
+        start = max((node.lineno for node in statements), default=0)
+        if any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in ast.walk(self.function)):
+            return False
+        strings = [
+            node
+            for statement in statements
+            if statement.lineno == start
+            for node in self._strings(statement, callee)
+        ]
+        return bool(strings) and all(map(self._is_passed_on, strings))
+
+    def _strings(self, statement: ast.AST, callee: CodeType | None) -> Iterator[ast.AST]:
+        """Yield the nodes that can be a string: calls, properties, and what creates a string."""
+        is_created = callee is None or callee.co_name in ("__str__", "__format__")
+        callees = ("str", "format") if is_created or callee is None else (callee.co_name,)
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if name in callees:
+                    parent, field = self.parents[node]
+                    yield parent if field == "func" else node
+                case ast.Call(func=ast.Name(id=name)) if _code(self.names.get(name)) is callee is not None:
+                    yield node
+                case ast.JoinedStr() | ast.BinOp(op=ast.Mod() | ast.Add()) if is_created:
+                    # A format such as `02d` is passed to the value, which refuses it.
+                    if self.parents.get(node, (None, ""))[1] != "format_spec":
+                        yield node
+                case ast.AugAssign(op=ast.Add(), value=value) if is_created:
+                    yield value
+
+    def _is_passed_on(self, node: ast.AST) -> bool:
+        parent, field = self.parents.get(node, (None, ""))
+        match parent:
+            case ast.Return():
+                while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.Lambda)):
+                    parent, _ = self.parents.get(parent, (None, ""))
+                # A function inside this one can be called from anywhere.
+                return parent in (None, self.function)
+            case ast.Lambda():
+                return parent is self.function
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                return self._is_variable_passed_on(name)
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
+                return self._is_variable_passed_on(name)
+            case ast.FormattedValue(format_spec=None, conversion=-1 | 115):  # 115 is `!s`
+                return self._is_passed_on(parent)
+            case ast.Call(func=function) if field == "args" or isinstance(node, ast.keyword):
+                return self._ends(function) or (self._is_string(function) and self._is_passed_on(parent))
+            case ast.JoinedStr() | ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
+                return self._is_passed_on(parent)
+            case ast.BinOp(op=ast.Add()):
+                return self._is_passed_on(parent)
+            case ast.Dict() | ast.BinOp(op=ast.Mod()) | ast.IfExp():
+                return field in ("values", "right", "body", "orelse") and self._is_passed_on(parent)
+        return False
+
+    def _is_variable_passed_on(self, name: str) -> bool:
+        if name in self.variables:
+            return True
+        self.variables.add(name)
+        loads = [
+            node
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        ]
+        return not any(node.id in _READERS for node in loads) and all(
+            self._is_passed_on(node) for node in loads if node.id == name
+        )
+
+    def _ends(self, function: ast.expr) -> bool:
+        """Return whether a call is one to `reverse()`, whose arguments are checked when it is called."""
+        return isinstance(function, ast.Name) and any(self.names.get(function.id) is end for end in _ENDS)
+
+    def _is_string(self, function: ast.expr) -> bool:
+        """Return whether a call only creates a string from its arguments."""
+        match function:
+            case ast.Name(id=name):
+                return self.names.get(name) is str
+            case ast.Attribute(value=ast.Constant(value=str()), attr="format" | "join"):
+                return True
+            case ast.Attribute(value=ast.Name(id=name), attr="format"):
+                return type(self.names.get(name)) is str
+        return False
+
+
+def _code(value: object) -> CodeType | None:
+    """Return the code of a function in a variable, such as the one that a decorator calls."""
+    return value.__code__ if type(value) in (FunctionType, MethodType) else None  # type: ignore[attr-defined]

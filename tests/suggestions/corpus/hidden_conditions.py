@@ -1,0 +1,429 @@
+"""Methods with conditions that no operator of a field can see: in strings, in caches, in identities."""
+
+# ruff: noqa: S307, F841, UP031, PTH110, E701
+from __future__ import annotations
+
+import fnmatch
+import functools
+import json
+import operator
+import os
+import re
+import string
+from collections import Counter
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote, urljoin
+
+from django.conf import settings
+from django.core.cache import cache
+from django.urls import NoReverseMatch, reverse
+
+from tests.suggestions.corpus import Form, refuses
+
+VIEWS = {"news-view": "number"}
+MOVED = {"/posts/old/": "/posts/new/"}
+DIGITS = re.compile(r"^\d")
+MORE = "for more than its result"
+
+
+def moved(method: Any) -> Any:
+    @functools.wraps(method)
+    def wrapper(item: Any) -> Any:
+        path = method(item)
+        return MOVED.get(path, path)
+
+    return wrapper
+
+
+def is_moved(path: str) -> bool:
+    return path in MOVED
+
+
+def wrapped(path: str) -> str:
+    return MOVED.get(path, path)
+
+
+def by_view(name: str, item: Any) -> str:
+    return reverse(name, args=[item.slug])
+
+
+class HiddenInText(Form):
+    @refuses(MORE)
+    def match(self: Any) -> Any:
+        if re.match(r"^\d", str(self.slug)):
+            return reverse("number", args=[self.pk])
+        return reverse("entry", args=[self.slug])
+
+    @refuses(MORE)
+    def search(self: Any) -> Any:
+        name = "number" if re.search("draft", "%s" % self.title) else "author-entry"
+        return reverse(name, args=["a", self.pk])
+
+    @refuses(MORE)
+    def compiled_pattern(self: Any) -> Any:
+        return "/digits/" if DIGITS.match(f"{self.slug}") else f"/{self.slug}/"
+
+    @refuses(MORE)
+    def joined_and_stripped(self: Any) -> Any:
+        name = " ".join([str(self.title), str(self.slug)]).strip()
+        return f"/{self.pk}/" if name else "/none/"
+
+    @refuses(MORE)
+    def percent_and_stripped(self: Any) -> Any:
+        name = ("%s %s" % (self.title, self.slug)).strip()
+        return "/%s/" % name
+
+    @refuses(MORE)
+    def attribute_name(self: Any) -> Any:
+        return reverse(getattr(self, "view_%s" % self.kind, "entry"), args=[self.slug])
+
+    @refuses(MORE)
+    def key_of_a_dict(self: Any) -> Any:
+        return reverse(VIEWS.get("%s-view" % self.kind, "entry"), args=[self.slug])
+
+    @refuses(MORE)
+    def part_of_a_text(self: Any) -> Any:
+        return "/special/" if str(self.kind) in "note,page" else reverse("entry", args=[self.slug])
+
+    @refuses(MORE)
+    def pattern_of_files(self: Any) -> Any:
+        if fnmatch.fnmatch(str(self.slug), "draft*"):
+            return "/draft/"
+        return reverse("entry", args=[self.slug])
+
+    @refuses(MORE)
+    def json_text(self: Any) -> Any:
+        if json.dumps(str(self.slug)) != '"draft"':
+            return reverse("entry", args=[self.slug])
+        return "/draft/"
+
+    @refuses(MORE)
+    def cached(self: Any) -> Any:
+        return cache.get(f"url-{self.pk}") or reverse("number", args=[self.pk])
+
+    @refuses(MORE)
+    def file(self: Any) -> Any:
+        if os.path.exists("/srv/%s.html" % self.slug):
+            return "/file/"
+        return reverse("entry", args=[self.slug])
+
+    @refuses(MORE)
+    def setting(self: Any) -> Any:
+        return reverse(getattr(settings, f"VIEW_{self.kind}", "entry"), args=[self.slug])
+
+    @refuses(MORE)
+    def environment(self: Any) -> Any:
+        return os.environ.get("URL_%s" % self.kind, "/a/") + str(self.slug)
+
+    @refuses(MORE)
+    def comparison(self: Any) -> Any:
+        if f"{self.slug}" == "draft":
+            return "/draft/"
+        return f"/{self.slug}/"
+
+    @refuses(MORE)
+    def comparison_of_a_variable(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        if path == "/posts/draft/":
+            return "/draft/"
+        return path
+
+    @refuses(MORE)
+    def membership(self: Any) -> Any:
+        path = "/posts/%s/" % self.slug
+        if path in MOVED:
+            return "/moved/"
+        return path
+
+    @refuses(MORE)
+    def lookup(self: Any) -> Any:
+        path = "/posts/%s/" % self.slug
+        return MOVED.get(path, path)
+
+    @refuses(MORE)
+    def lookup_of_the_same_text(self: Any) -> Any:
+        return MOVED.get(f"/posts/{self.slug}/", f"/posts/{self.slug}/")
+
+    @refuses(MORE)
+    def match_of_an_argument(self: Any) -> Any:
+        slug = str(self.slug)
+        if re.match("draft", slug):
+            return "/draft/"
+        return reverse("entry", args=[slug])
+
+    @refuses(MORE)
+    def match_of_a_path(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return path if DIGITS.search(path) is None else "/digits/"
+
+    @refuses(MORE)
+    def beginning(self: Any) -> Any:
+        path = "/posts/" + self.slug
+        if not path.endswith("/"):
+            path += "/"
+        return path
+
+    @refuses(MORE)
+    def length(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return path if len(path) < 50 else f"/{self.pk}/"
+
+    @refuses(MORE)
+    def truth(self: Any) -> Any:
+        slug = str(self.slug)
+        return f"/posts/{slug}/" if slug else f"/posts/{self.pk}/"
+
+    @refuses(MORE)
+    def truth_of_or(self: Any) -> Any:
+        return str(self.path) or f"/posts/{self.pk}/"
+
+    @refuses(MORE)
+    def replaced(self: Any) -> Any:
+        return f"/{self.path}/{self.slug}/".replace("//", "/")
+
+    @refuses(MORE)
+    def lowered(self: Any) -> Any:
+        return f"/{self.slug}/".lower()
+
+    @refuses(MORE)
+    def sliced(self: Any) -> Any:
+        return "/%s/" % str(self.slug)[:20]
+
+    @refuses(MORE)
+    def percent_quoted(self: Any) -> Any:
+        return "/posts/" + quote(f"{self.slug}") + "/"
+
+    @refuses(MORE)
+    def url_joined(self: Any) -> Any:
+        return urljoin("/posts/", f"{self.slug}/")
+
+    @refuses(MORE)
+    def path_joined(self: Any) -> Any:
+        return os.path.join("/posts", "%s" % self.slug)  # noqa: PTH118 as projects do
+
+    @refuses(MORE)
+    def helper(self: Any) -> Any:
+        return "/moved/" if is_moved(f"/posts/{self.slug}/") else f"/posts/{self.slug}/"
+
+    @refuses(MORE)
+    def helper_that_returns_a_path(self: Any) -> Any:
+        return wrapped(f"/posts/{self.slug}/")
+
+    @refuses(MORE)
+    def helper_for_names(self: Any) -> Any:
+        return by_view(VIEWS.get(f"{self.kind}", "entry"), self)
+
+    @refuses(MORE)
+    def method_of_the_item(self: Any) -> Any:
+        return "/draft/" if self.is_draft() else reverse("entry", args=[self.slug])
+
+    @refuses(MORE)
+    def property_of_the_item(self: Any) -> Any:
+        return self.path_of_kind if self.path_of_kind != "/note/" else "/notes/"
+
+    @refuses(MORE)
+    def lowered_property(self: Any) -> Any:
+        return self.path_of_kind.lower()
+
+    @refuses(MORE)
+    def looked_up_property(self: Any) -> Any:
+        return f"{MOVED.get(self.path_of_kind, '/')}{self.slug}/"
+
+    @refuses(MORE)
+    def sorted_texts(self: Any) -> Any:
+        return "/" + max(str(self.slug), str(self.title))
+
+    @refuses(MORE)
+    def looped(self: Any) -> Any:
+        path = ""
+        for part in [str(self.slug), str(self.title)]:
+            path += f"/{part}" if part else ""
+        return path
+
+    @refuses(MORE)
+    def comprehension(self: Any) -> Any:
+        return "/".join([part for part in ["", str(self.path), str(self.slug)] if part != "x"])
+
+    @refuses(MORE)
+    def filtered(self: Any) -> Any:
+        return "/" + "/".join(filter(None, [str(self.path), str(self.slug)]))
+
+    @refuses(MORE)
+    def named_expression(self: Any) -> Any:
+        return path if (path := f"/{self.slug}/") != "/draft/" else "/"
+
+    @refuses(MORE)
+    def kept_on_the_item(self: Any) -> Any:
+        self.kept = f"/{self.slug}/"
+        return "/draft/" if self.kept == "/draft/" else self.kept
+
+    @refuses(MORE)
+    def kept_in_a_list(self: Any) -> Any:
+        parts = ["/posts"]
+        parts.append(str(self.slug))
+        return "/".join(parts) if parts != ["/posts", "draft"] else "/"
+
+    @refuses(MORE)
+    def nested_function(self: Any) -> Any:
+        path = f"/{self.slug}/"
+
+        def moved() -> str:
+            return path if path != "/draft/" else "/"
+
+        return moved()
+
+    @refuses(MORE)
+    def template(self: Any) -> Any:
+        return string.Template("/$slug/").substitute(slug=str(self.slug))
+
+    @refuses(MORE)
+    def equality_function(self: Any) -> Any:
+        return "/draft/" if operator.eq(str(self.slug), "draft") else f"/{self.slug}/"
+
+    @refuses(MORE)
+    def number_in_text(self: Any) -> Any:
+        return f"/{self.slug}/" if str(self.number).isdigit() else "/negative/"
+
+    @refuses(MORE)
+    def one_line(self: Any) -> Any:
+        # fmt: off
+        if f"/{self.slug}/" == "/draft/": return f"/{self.pk}/"
+        # fmt: on
+        return f"/{self.slug}/"
+
+    @refuses(MORE)
+    def pattern_match(self: Any) -> Any:
+        match f"{self.kind}":
+            case "note":
+                return "/note/"
+        return f"/{self.slug}/"
+
+    @refuses(MORE)
+    def exception(self: Any) -> Any:
+        try:
+            return f"/{int(str(self.slug))}/"
+        except ValueError:
+            return f"/{self.slug}/"
+
+    @refuses(MORE)
+    def assertion(self: Any) -> Any:
+        path = f"/{self.slug}/"
+        assert path != "/draft/"
+        return path
+
+    @refuses(MORE)
+    def second_argument(self: Any) -> Any:
+        slug = f"{self.slug}"
+        return reverse("kind-entry", args=["a" if slug > "m" else "b", slug])
+
+    @refuses(MORE)
+    def text_that_is_not_used(self: Any) -> Any:
+        kind = "note" if "".join(map(str, [self.kind])) == "note" else "post"
+        return f"/{kind}/{self.slug}/"
+
+    @refuses(MORE)
+    @moved
+    def decorated(self: Any) -> Any:
+        return f"/posts/{self.slug}/"
+
+    @refuses(MORE)
+    def all_variables(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return path if locals()["path"] != "/posts/draft/" else "/"
+
+    @refuses(MORE)
+    def evaluated(self: Any) -> Any:
+        path = f"/posts/{self.slug}/"
+        return eval("path if path != '/posts/draft/' else '/'")
+
+    @refuses(MORE)
+    def counted(self: Any) -> Any:
+        return f"/{self.slug}/" if "%s" % self.slug in Counter(MOVED) else "/"
+
+    @refuses(MORE)
+    def partition(self: Any) -> Any:
+        return "/" + str(self.slug).partition("-")[0]
+
+    @refuses(MORE)
+    def path_of_files(self: Any) -> Any:
+        return PurePosixPath("/posts", str(self.slug)).as_posix()
+
+    @refuses(MORE)
+    def pattern_as_result(self: Any) -> Any:
+        return "/posts/%s/" % re.sub(r"\W", "", f"{self.slug}")
+
+    @refuses(MORE)
+    def format_of_a_text(self: Any) -> Any:
+        return ("/" + str(self.slug) + "/{}/").format(self.pk)
+
+    @refuses(MORE)
+    def percent_of_a_text(self: Any) -> Any:
+        return ("/" + str(self.slug) + "/%s/") % self.pk
+
+
+class HiddenElsewhere(Form):
+    @refuses("uses `self.public` for more than its result")
+    def identity(self: Any) -> Any:
+        return "/hidden/" if self.public is False else reverse("entry", args=[self.slug])
+
+    @refuses("uses `self.public` for more than its result")
+    def pattern_of_a_singleton(self: Any) -> Any:
+        match self.public:
+            case False:
+                return "/hidden/"
+        return reverse("entry", args=[self.slug])
+
+    @refuses("uses `self.rank` for more than its result")
+    def type_of_a_value(self: Any) -> Any:
+        return f"/{self.slug}/" if type(self.rank) is not int else "/rank/"
+
+    @refuses("catches errors from reverse()")
+    def other_view_for_a_text(self: Any) -> Any:
+        try:
+            return reverse("number", args=[str(self.pk)])
+        except NoReverseMatch:
+            return reverse("entry", args=[str(self.slug)])
+
+    @refuses("uses all attributes of `self`")
+    def attributes(self: Any) -> Any:
+        if self.__dict__.get("public") == "no":
+            return "/hidden/"
+        return reverse("entry", args=[self.slug])
+
+    @refuses("uses all attributes of `self`")
+    def variables(self: Any) -> Any:
+        return "/hidden/" if vars(self).get("kept") else reverse("entry", args=[self.slug])
+
+    @refuses("catches errors from reverse()")
+    def other_view(self: Any) -> Any:
+        try:
+            return reverse("entry", args=[self.slug])
+        except NoReverseMatch:
+            return reverse("number", args=[self.pk])
+
+    @refuses("needs the value of a field")
+    def match_of_a_field(self: Any) -> Any:
+        if self.section is None and re.match("draft", self.slug):
+            return "/draft/"
+        return f"/{self.section.slug}/"
+
+    @refuses("compares `self`")
+    def in_a_set(self: Any) -> Any:
+        return "/a/" if self in {1, 2} else f"/{self.slug}/"
+
+    @refuses("depends on the value of `self.kind`")
+    def branch(self: Any) -> Any:
+        return "/note/" if self.kind == "note" else f"/{self.slug}/"
+
+    @refuses("depends on the value of `self.public`")
+    def truth(self: Any) -> Any:
+        return f"/{self.slug}/" if self.public else "/hidden/"
+
+    @refuses("depends on the value of `self.kind`")
+    def key_of_a_dict(self: Any) -> Any:
+        return f"/{VIEWS.get(self.kind, 'entry')}/{self.slug}/"
+
+    @refuses("uses `self.slug.startswith`")
+    def beginning(self: Any) -> Any:
+        return "/" if self.slug.startswith("draft") else f"/{self.slug}/"
