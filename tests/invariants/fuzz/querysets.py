@@ -161,7 +161,7 @@ def _annotated(rng: Rng, chain: Chain) -> Chain:
     found = [
         ("l", "Lower('slug')", "texts"),
         ("c", "Coalesce('weight', 0)", "numbers"),
-        ("t", "Coalesce('at', old())", "times"),
+        ("t", "Coalesce('at', 'group__at')", "times"),
         ("c", "Case(When(flag=True, then=1), default=2)", "numbers"),
     ]
     if chain.is_related:
