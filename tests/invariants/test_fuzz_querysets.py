@@ -151,11 +151,13 @@ def check(case: Case) -> str:
         if not errors and case.form == "queryset":
             raise Differences({"checks": f"no check for {error}"}) from error
         return f"refused {' '.join(errors) or error}"
-    problems = {"checks": f"{errors} are no errors"} if errors else {}
-    problems |= dict(read(case, section, source, expected(case, items)))
-    if case.change and case.chain.fields and "native ImproperlyConfigured" in problems:
-        # Rows that code of the project has read are known only then.
-        return f"refused {problems['native ImproperlyConfigured']}"
+    problems = dict(read(case, section, source, expected(case, items)))
+    refusals = [problems.get(f"native {name}") for name in ("ImproperlyConfigured", "FieldError")]
+    if any(refusals) and (errors or case.chain.fields or case.change):
+        # The rows of values(), and those that the project has read, are known only then.
+        return f"refused late {' '.join(errors)} {refusals}"
+    if errors and items:
+        problems["checks"] = f"{errors} are no errors"
     if problems:
         raise Differences(problems)
     return type(source).__name__
@@ -169,6 +171,10 @@ def admitted(case: Case) -> bool:
             query = rows.query
             list(rows)
     except Exception:  # noqa: BLE001 Django has many ways to refuse what came by chance
+        return False
+    columns = [(part.deferred_loading, [*part.annotation_select]) for part in query.combined_queries]
+    if any(selected != columns[0] for selected in columns):
+        # A union puts the values of one column into another.
         return False
     if query.is_sliced or query.distinct_fields:
         # Which of the rows that are alike in the order are in a slice is random.

@@ -294,7 +294,16 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
                 slug = _get(case, item, "slug")
                 joined.setdefault(slug, set()).add(naive(_get(case, item, "value")))
     repeats = len({_get(case, item, "slug") for item in rows.all()}) < len(rows.all())
-    is_plain = not (new or case.change or has_window_function(query) or repeats or case.is_mixed(aggregate))
+    # One of these may join the relation, for which values in Python would repeat the rows.
+    has_joined = any(name[0] in "jx" for name in (*case.chain.numbers, *case.chain.texts))
+    is_plain = not (
+        new
+        or case.change
+        or has_window_function(query)
+        or repeats
+        or has_joined
+        or case.is_mixed(aggregate)
+    )
     return lambda slug: (
         joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
     )
