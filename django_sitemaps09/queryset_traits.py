@@ -191,10 +191,10 @@ def in_page_order(items: Any) -> Any:
 def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows in a total order, so the separate queries for pages have the same order."""
     query = items.query
-    last: list[Any] = []
+    last: list[F] = []
     if gives_instances(items):
         # Django cannot order a union by the name of a composite key.
-        last += [field.attname for field in query.get_meta().pk_fields]
+        last += [F(field.attname) for field in query.get_meta().pk_fields]
     if not last or query.combinator or repeats_rows(query):
         # Only these columns distinguish rows of `values()`, or the same row with other annotations.
         last += identifying_columns(query)
@@ -202,8 +202,11 @@ def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     if query.default_ordering and query.group_by is None:
         ordering = ordering or tuple(query.get_meta().ordering or ())
     ordering = ordering or query.distinct_fields
-    # The order of the rows does not change. Additional columns only separate equal rows.
-    return reorder(items, *ordering, *last)
+    # The order of the rows does not change. Additional columns only separate equal rows. In the direction
+    # of the last column, a database can read its index, which also has the primary key.
+    end = ordering[-1] if ordering else ""
+    is_descending = end.startswith("-") if isinstance(end, str) else getattr(end, "descending", False)
+    return reorder(items, *ordering, *(name.desc() if is_descending else name.asc() for name in last))
 
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:

@@ -14,11 +14,11 @@ from django.test import RequestFactory
 
 from django_sitemaps09 import GenericSitemap, Route, Sitemap
 from django_sitemaps09.queryset_traits import count_rows, in_page_order
-from tests.invariants.test_querysets_as_written import by, compatible, declare, entries, exported, native
 from tests.models import Article, Comment
 from tests.support.databases import parameter
 from tests.support.factories import CategoryFactory, TagFactory
 from tests.support.shelves import BASE
+from tests.support.ways import by, compatible, declare, entries, exported, native
 
 #: More rows than one block of a table, so that databases read blocks in different orders.
 ROWS = 57
@@ -187,3 +187,10 @@ def test_an_evaluated_queryset_keeps_its_rows(rows: QuerySet[Article]) -> None:
 def test_a_route_of_repeated_rows_is_listed_once(rows: QuerySet[Article]) -> None:
     section = declare(rows.order_by("tags__name"), location=Route("article", slug=F("slug")), limit=50)
     assert paths(section) == once(rows)
+
+
+@pytest.mark.parametrize("order", ["category_id", "-category_id"])
+@pytest.mark.django_db
+def test_an_order_by_an_index_needs_no_sorting(order: str) -> None:
+    """In SQLite and MariaDB, each entry of an index ends with the primary key."""
+    assert "TEMP B-TREE" not in in_page_order(Article.objects.order_by(order))[:10].explain()
