@@ -88,12 +88,7 @@ def look_up_row(
     if not sources.is_compiled(sitemap):
         return _NEEDS_SEARCH
     if isinstance(sitemap, StaticViewSitemap):
-        batch = sources.source(name, sitemap, base, conf.limits).sample()
-        entry = None if batch is None else _entry(batch, "xml", base, location)
-        row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
-        plain = None if batch is None else _entry(batch, "xml", base, location.partition("?")[0])
-        similar = None if plain is None else plain.location
-        return SectionLookup(similar is not None, row, similar=similar)
+        return _look_up_view(name, sitemap, base, location)
     declared = sitemap.location
     is_template = isinstance(declared, LocationTemplate)
     conditions = template_conditions(declared, resolved, location) if is_template else None
@@ -128,6 +123,16 @@ def look_up_row(
         is_unread=callable(declared),
         similar=next(others, None),
     )
+
+
+def _look_up_view(name: str, sitemap: Any, base: Base, location: str) -> SectionLookup:
+    batch = sources.source(name, sitemap, base, conf.limits).sample()
+    if batch is None:
+        return _NO_MATCH
+    entry = _entry(batch, "xml", base, location)
+    row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
+    plain = _entry(batch, "xml", base, location.partition("?")[0])
+    return SectionLookup(plain is not None, row, similar=None if plain is None else plain.location)
 
 
 def _live_rows(
