@@ -122,8 +122,8 @@ def remove_order(rows: QuerySet[Any]) -> QuerySet[Any]:
 def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
     """Return the same rows in another order. Unlike `order_by()`, this also accepts a slice."""
     rows = rows.all()
-    rows.query.order_by = ordering
-    rows.query.extra_order_by = ()
+    # Only an order of extra() can have the name of a table.
+    setattr(rows.query, "extra_order_by" if rows.query.extra_order_by else "order_by", ordering)
     return rows
 
 

@@ -143,12 +143,26 @@ def needs_order(items: QuerySet[Any]) -> bool:
 
 def _order_joins(items: QuerySet[Any]) -> set[str]:
     """Return the aliases of the tables that the order reaches over a multi-valued relation."""
+    if _is_ordered_by_own_columns(items):
+        return set()
     try:
         ordered_query, columns = order_columns(items)
     except (EmptyResultSet, FullResultSet):
         return set()
     many_aliases = to_many_aliases(ordered_query)
     return {column.alias for column in columns if column.alias in many_aliases} if many_aliases else set()
+
+
+def _is_ordered_by_own_columns(items: QuerySet[Any]) -> bool:
+    """Return whether the order has only columns of the model, which is known without compiling a query."""
+    query = items.query
+    ordering: Any = query.extra_order_by or query.order_by
+    if not ordering and query.default_ordering:
+        ordering = query.get_meta().ordering or ()
+    own_names = {"pk"} | {field.attname for field in query.get_meta().concrete_fields}
+    terms = [getattr(term, "expression", term) for term in ordering]
+    names = [getattr(term, "name", term) for term in terms]
+    return all(isinstance(name, str) and name.lstrip("-+") in own_names for name in names)
 
 
 def key_names(model: type[Model]) -> list[str]:
@@ -191,6 +205,9 @@ def in_page_order(items: Any) -> Any:
 def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows in a total order, so the separate queries for pages have the same order."""
     query = items.query
+    if query.group_by is not None and not (query.order_by or query.extra_order_by) and needs_order(items):
+        # Django drops the order of the model here, but keeps its join, which changes aggregates.
+        return items
     last: list[F] = []
     if gives_instances(items):
         # Django cannot order a union by the name of a composite key.
@@ -201,7 +218,8 @@ def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     ordering: Any = query.extra_order_by or query.order_by
     if query.default_ordering and query.group_by is None:
         ordering = ordering or tuple(query.get_meta().ordering or ())
-    ordering = ordering or query.distinct_fields
+    # The name of a relation would order by the `ordering` of the related model.
+    ordering = ordering or tuple(map(F, query.distinct_fields))
     # The order of the rows does not change. Additional columns only separate equal rows. In the direction
     # of the last column, a database can read its index, which also has the primary key.
     end = ordering[-1] if ordering else ""

@@ -177,6 +177,9 @@ def _kind(source: Source) -> str:
     if not isinstance(source, PositionSource):
         return "a plain queryset"
     if not isinstance(source.items, QuerySet):
+        if source.declaration.expressions:
+            # Only a queryset has expressions. A sliced, ordered union is read as a list.
+            return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS
     if is_fetched(source.items):
         return _EVALUATED

@@ -9,7 +9,8 @@ from operator import attrgetter
 from typing import Any
 
 from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesNotExist
-from django.db.models import Model, OuterRef, QuerySet, Subquery, Window
+from django.db.models import Model, OuterRef, Q, QuerySet, Subquery, Window
+from django.utils.hashable import make_hashable
 
 from django_sitemaps09.django_internals import columns_in, gives_instances, is_fetched, to_many_joins
 from django_sitemaps09.hooks.expressions import (
@@ -27,6 +28,7 @@ from django_sitemaps09.queryset_traits import (
     can_reorder,
     has_window_function,
     key_names,
+    needs_order,
     order_repeats_rows,
     pin_database,
 )
@@ -66,7 +68,8 @@ def add_columns(
     is_grouped = query.group_by is not None
     # Grouping by the rows would list dicts once that are equal, and rows that a join repeats with different
     # annotations. A window function would rank groups.
-    keeps_rows = is_grouped or (gives_instances(rows) and not (own_joins and query.annotation_select))
+    repeats_annotations = to_many_joins(query, columns_in(query.annotation_select.values()))
+    keeps_rows = is_grouped or (gives_instances(rows) and not repeats_annotations)
     keeps_rows = keeps_rows and not has_window_function(query)
     is_alone = not is_grouped and len({*joins.values()}) == 1
     subqueries = {
@@ -82,19 +85,37 @@ def _aggregates(expression: Any) -> Iterator[Any]:
     # On the class, since an expression that is not resolved cannot tell what its parts contain.
     if getattr(type(expression), "contains_aggregate", None) is True:
         yield expression
-    elif hasattr(expression, "get_source_expressions") and not isinstance(expression, (Window, Subquery)):
-        for part in expression.get_source_expressions():
+    else:
+        for part in _parts(expression):
             yield from _aggregates(part)
+
+
+def _parts(expression: Any) -> list[Any]:
+    """Return the parts of an expression, or the conditions and the values of a `Q`."""
+    if isinstance(expression, Q):
+        return [child[1] if isinstance(child, tuple) else child for child in expression.children]
+    if isinstance(expression, (Window, Subquery)) or not hasattr(expression, "get_source_expressions"):
+        return []
+    parts: list[Any] = expression.get_source_expressions()
+    return parts
 
 
 def _replaced(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
     """Return an expression with subqueries in place of aggregates."""
-    if not any(part in subqueries for part in _aggregates(expression)):
+    aggregates = list(_aggregates(expression))
+    if not any(part in subqueries for part in aggregates):
         return expression
-    if expression in subqueries:
+    if aggregates == [expression]:
         return subqueries[expression]
+    parts = [_replaced(part, subqueries) for part in _parts(expression)]
+    if isinstance(expression, Q):
+        children = [
+            (child[0], part) if isinstance(child, tuple) else part
+            for child, part in zip(expression.children, parts, strict=True)
+        ]
+        return Q.create(children, expression.connector, expression.negated)
     result = expression.copy()
-    result.set_source_expressions([_replaced(p, subqueries) for p in expression.get_source_expressions()])
+    result.set_source_expressions(parts)
     return result
 
 
@@ -144,12 +165,15 @@ def annotate(sitemap: object, items: Any) -> Any:
 
 
 def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
-    """Return whether the expressions are read for all rows of the model, instead of annotating the items.
+    """Return whether `load_columns` can read the expressions for slices of the rows.
 
-    Django cannot annotate `distinct(fields)`, and an expression can change the rows of a slice. Return
-    `False` if the expressions depend on the items through an annotation or a window.
+    Django cannot annotate `distinct(fields)`, an expression can change the rows of a slice, and rows that
+    are fetched need only the values of their page. But an aggregate covers the rows that a queryset joins,
+    and only the queryset itself knows its annotations and windows.
     """
-    if not gives_instances(items) or not (items.query.is_sliced or items.query.distinct_fields):
+    is_limited = items.query.is_sliced or items.query.distinct_fields
+    has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
+    if not gives_instances(items) or not (is_limited or (is_fetched(items) and not has_aggregate)):
         return False
     try:
         rows = add_columns(QuerySet(items.model, using=items.db), expressions)
@@ -161,29 +185,38 @@ def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
     """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
 
-    Dicts of `values()` need the primary key.
+    A row is found by its primary key, if that is unambiguous. Otherwise, it is found by its annotations,
+    or a dict by all its values.
     """
-    keys = [field.attname for field in items.model._meta.pk_fields]
+    rows, query = items.all(), items.query
+    if can_reorder(rows) and not needs_order(rows):
+        # Django would also group by the columns of the order.
+        rows = rows.order_by()
+    own_names = [*query.values_select, *query.annotation_select]
+    keys = ["pk"] if "pk" in own_names else [field.attname for field in items.model._meta.pk_fields]
+    has_keys = gives_instances(items) or {*keys} <= {*own_names}
     # GROUP BY contains selected annotations, so an aggregate could change without them.
-    names = [*items.query.annotation_select, *expressions]
-    rows = add_columns(items.all(), expressions).values_list(*keys, *names)
-    values: dict[Any, Any] = {}
+    names = [*keys, *(name for name in own_names if name not in keys)] if has_keys else own_names
     try:
-        for row in rows:
-            columns = row[len(row) - len(expressions) :]
-            if values.setdefault(row[: len(keys)], columns) != columns:
-                raise ImproperlyConfigured(
-                    f"The evaluated queryset from {type(sitemap).__qualname__}.items() has the row "
-                    f"{row[0]!r} several times, with different values of the declared expressions. Do not "
-                    "evaluate the queryset, or define the hooks as methods that take the item."
-                )
+        records = list(add_columns(rows, expressions).values_list(*names, *expressions))
     except UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return
+    for width in (len(keys), len(names)) if has_keys else (len(names),):
+        values: dict[Any, Any] = {}
+        pairs = [(make_hashable(record[:width]), record[len(names) :]) for record in records]
+        if all(values.setdefault(row, columns) == columns for row, columns in pairs):
+            break
+    else:
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.items() evaluates its queryset, which has equal rows with "
+            "different values of the declared expressions. Do not evaluate it (use exists() to test for "
+            "rows), or define the hooks as methods that take the item."
+        )
     for item in items:
         columns_by_name = item if isinstance(item, dict) else vars(item) if isinstance(item, Model) else {}
-        pk = tuple(columns_by_name.get(key, columns_by_name.get("pk")) for key in keys)
-        columns_by_name.update(zip(expressions, values.get(pk, ()), strict=False))
+        row = make_hashable(tuple(columns_by_name.get(name) for name in names[:width]))
+        columns_by_name.update(zip(expressions, values.get(row, ()), strict=False))
 
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
@@ -237,7 +270,7 @@ def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequen
         if not isinstance(item, Model):
             raise ImproperlyConfigured(
                 f"Query expressions need model instances, not {type(item).__name__} objects. Return "
-                "instances, or values() with the primary key, from items(), or define the hooks as methods "
+                "instances from items(), or values() that is not evaluated, or define the hooks as methods "
                 "that take the item."
             )
         rows_by_model.setdefault((type(item), item._state.db), []).append(item)

@@ -15,7 +15,13 @@ from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
 from django_sitemaps09.django_internals import is_fetched
-from django_sitemaps09.queryset_traits import can_reorder, identifying_columns, key_names, repeats_rows
+from django_sitemaps09.queryset_traits import (
+    can_reorder,
+    identifying_columns,
+    key_names,
+    needs_order,
+    repeats_rows,
+)
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
 from django_sitemaps09.sitemaps.sites import find_site
 
@@ -63,7 +69,8 @@ class ModelSitemap(Sitemap[ModelT]):
         query = rows.query if isinstance(rows, QuerySet) else None
         if query is None or is_fetched(rows) or rows.ordered:
             return rows
-        if query.is_sliced or query.combinator or query.distinct_fields:
+        # The order of the model can change the groups, although Django does not sort groups by it.
+        if query.is_sliced or query.combinator or query.distinct_fields or needs_order(rows):
             return rows
         if not can_reorder(rows) and (query.distinct or query.group_by is not None):
             # Do not order `values()` by the key: DISTINCT and GROUP BY would include it and add rows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -14,9 +15,9 @@ from django.test import RequestFactory
 
 from django_sitemaps09 import GenericSitemap, Route, Sitemap
 from django_sitemaps09.queryset_traits import count_rows, in_page_order
-from tests.models import Article, Comment
+from tests.models import Article, Comment, Event
 from tests.support.databases import parameter
-from tests.support.factories import CategoryFactory, TagFactory
+from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
 from tests.support.shelves import BASE
 from tests.support.ways import by, compatible, declare, entries, exported, native
 
@@ -194,3 +195,23 @@ def test_a_route_of_repeated_rows_is_listed_once(rows: QuerySet[Article]) -> Non
 def test_an_order_by_an_index_needs_no_sorting(order: str) -> None:
     """In SQLite and MariaDB, each entry of an index ends with the primary key."""
     assert "TEMP B-TREE" not in in_page_order(Article.objects.order_by(order))[:10].explain()
+
+
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+def test_an_order_of_extra_can_name_a_table(rows: QuerySet[Article]) -> None:
+    ordered = rows.extra(order_by=["-tests_article.slug"])
+    for queryset in (ordered, ordered[:7], ordered.annotate(n=Count("comments"))):
+        section = declare(queryset, limit=20)
+        for read in (native, exported, compatible):
+            assert Counter(path for path, _ in read(section)) == named(queryset)
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_rows_that_are_distinct_by_a_relation_need_no_order(using: str) -> None:
+    for number in range(3):
+        article = ArticleFactory(using=using, slug=f"a{number}")
+        moment = datetime(2026, 1, 1 + number, tzinfo=timezone.utc)
+        Event.objects.using(using).create(at=moment, price=number, article_id=article.pk)
+    section = declare(Event.objects.using(using).distinct("article"), location=by("pk"))
+    for read in (native, exported, compatible):
+        assert len(read(section)) == 3

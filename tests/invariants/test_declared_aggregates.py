@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import Count, DateTimeField, F, Max, Min, Q, QuerySet, Value, Window
-from django.db.models.functions import Cast, Coalesce, Greatest, Rank, TruncMonth
+from django.db.models import Case, Count, DateTimeField, F, Max, Min, Q, QuerySet, Value, When, Window
+from django.db.models.functions import Cast, Coalesce, Greatest, Lower, Rank, TruncMonth
 
 from django_sitemaps09 import Route, checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
@@ -55,6 +55,9 @@ GROUPED: dict[str, Callable[[QuerySet[Article]], Any]] = {
 LASTMODS: dict[str, Any] = {
     "aggregate": Max("visits__at"),
     "in a function": Coalesce(Max("visits__at"), F("updated")),
+    "in a condition": Case(
+        When(updated__lt=Max("visits__at"), then=Max("visits__at")), default=F("updated")
+    ),
     "with a filter": Max("visits__at", filter=Q(slug__gt="")),
 }
 
@@ -171,6 +174,14 @@ def test_an_aggregate_can_be_taken_of_the_groups_of_values(shelf: QuerySet[Artic
         assert dict(read(section)) == expected, way
     section.lastmod = Max("visits__at")
     assert "sitemaps09.E066" in [found.id for found in checks.check_declarations([section])]
+
+
+def test_an_annotation_does_not_change_what_an_aggregate_covers(shelf: QuerySet[Article]) -> None:
+    rows = shelf.filter(tags__name="a")
+    for queryset in (rows, rows.annotate(low=Lower("slug"))):
+        section = declare(queryset, location=Route("article", slug=Count("tags")), limit=50)
+        for way, read in WAYS.items():
+            assert {path for path, _ in read(section)} == {"/articles/1/"}, way
 
 
 def test_an_aggregate_of_what_the_queryset_joins_can_use_its_annotations(

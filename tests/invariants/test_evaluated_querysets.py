@@ -10,11 +10,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import Count, DateTimeField, F, Max, QuerySet, Value, Window
 from django.db.models.functions import RowNumber
+from django.test import RequestFactory
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
+from django_sitemaps09 import ModelSitemap, PathTemplate, Route, Sitemap, sources
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.sources.profiling import Cost, Costs
+from django_sitemaps09.views import compat
 from tests.models import Article, Seat
 from tests.support.factories import SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD
@@ -119,6 +121,14 @@ def test_expressions_can_use_groups_of_the_evaluated_queryset(shelf: QuerySet[Ar
         assert Counter(path for path, _ in read(section)) == expected, way
 
 
+def test_the_order_of_an_evaluated_queryset_does_not_divide_aggregates(shelf: QuerySet[Article]) -> None:
+    rows = shelf.order_by("-visits__at")
+    section = declare(rows, location=Route("article", slug=Count("visits")), limit=50)
+    expected = {f"/articles/{row.visits.count()}/" for row in shelf}
+    for way, read in WAYS.items():
+        assert {path for path, _ in read(section)} == expected, way
+
+
 def test_rows_with_a_composite_key_can_be_evaluated(using: str) -> None:
     for number in range(3):
         SeatFactory(using=using, row="a", number=number)
@@ -137,25 +147,37 @@ def test_expressions_are_read_for_dicts_with_the_primary_key(shelf: QuerySet[Art
         assert dict(read(section)) == expected, way
 
 
-def test_rows_with_several_values_of_an_expression_are_refused(
-    shelf: QuerySet[Article], caplog: Any
-) -> None:
-    rows = shelf.annotate(tag=F("tags__name"))
-    section = declare(rows, location=Route("article", slug=F("tag")))
+def test_expressions_can_use_annotations_that_repeat_rows(shelf: QuerySet[Article]) -> None:
+    rows = shelf.annotate(tag=F("tags__name")).filter(tag__isnull=False)
+    section = declare(rows, location=PathTemplate("/{slug}/{tag}/", slug=F("slug"), tag=F("tag")), limit=50)
+    expected = Counter(f"/{row.slug}/{row.tag}/" for row in rows)
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == expected, way
+
+
+def test_expressions_are_read_for_the_groups_of_values(shelf: QuerySet[Article]) -> None:
+    rows = shelf.order_by().values("category__slug").annotate(last=Max("day"))
+    section = declare(rows, location=by("category__slug"), lastmod=F("last"))
+    expected = {f"/{row['category__slug']}/": lastmod_text(row["last"]) for row in rows}
+    for way, read in WAYS.items():
+        assert dict(read(section)) == expected, way
+
+
+def test_equal_rows_with_different_values_are_refused(shelf: QuerySet[Article], caplog: Any) -> None:
+    section = declare(shelf.values("published"), lastmod=F("updated"))
     for read in WAYS.values():
         with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
             assert read(section)
-        assert "Declared.items() has the row" in f"{caught.value}{caplog.text}"
+        assert "Declared.items() evaluates its queryset" in f"{caught.value}{caplog.text}"
 
 
-def test_expressions_for_dicts_without_the_primary_key_are_refused(
-    shelf: QuerySet[Article], caplog: Any
+def test_a_page_reads_the_columns_of_its_own_rows(
+    shelf: QuerySet[Article], using: str, django_assert_num_queries: Any
 ) -> None:
-    section = declare(shelf.values("slug"), lastmod=F("updated"))
-    for read in WAYS.values():
-        with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
-            assert read(section)
-        assert "primary key" in f"{caught.value}{caplog.text}"
+    section = declare(shelf.order_by("pk"), lastmod=F("updated"), limit=2)
+    with django_assert_num_queries(2, connection=connections[using]) as queries:
+        compat.sitemap(RequestFactory().get("/"), sitemaps={"s": section}).render()
+    assert "WHERE" in queries.captured_queries[1]["sql"]
 
 
 def test_expressions_of_a_slice_need_one_query(
