@@ -53,31 +53,32 @@ def add_columns(
     """
     if rows.query.where.contains_over_clause:
         expressions = {name: UniqueExpression(part, name) for name, part in expressions.items()}
-    add: Any = rows.annotate if is_selected else rows.alias
-    aggregates: dict[str, tuple[str, Any]] = {}
-    for name, expression in expressions.items():
-        for part in _aggregates(expression):
-            aggregates[alias("aggregate", len(aggregates))] = (name, part)
-    if not aggregates:
-        return add(**expressions)  # type: ignore[no-any-return]
-    joined_query = rows.annotate(**{key: part for key, (_, part) in aggregates.items()}).query
-    joins = {
-        key: to_many_joins(joined_query, columns_in([joined_query.annotations[key]])) for key in aggregates
-    }
-    query, own_joins = rows.query, to_many_joins(rows.query)
-    is_grouped = query.group_by is not None
-    # Grouping by the rows would list dicts once that are equal, and rows that a join repeats with different
-    # annotations. A window function would rank groups.
-    repeats_annotations = to_many_joins(query, columns_in(query.annotation_select.values()))
-    keeps_rows = is_grouped or (gives_instances(rows) and not repeats_annotations)
-    keeps_rows = keeps_rows and not has_window_function(query)
-    is_alone = not is_grouped and len({*joins.values()}) == 1
+    parts = [(name, part) for name, value in expressions.items() for part in _aggregates(value)]
+    joined_parts = _joined(rows, [part for _, part in parts])
     subqueries = {
-        part: _related_aggregate(rows, name, part)
-        for key, (name, part) in aggregates.items()
-        if not (keeps_rows and (joins[key] <= own_joins or (is_alone and own_joins <= joins[key])))
+        part: _related_aggregate(rows, name, part) for name, part in parts if part not in joined_parts
     }
-    return add(**{name: _replaced(part, subqueries) for name, part in expressions.items()})  # type: ignore[no-any-return]
+    columns = {name: _replaced(value, subqueries) for name, value in expressions.items()}
+    annotated_rows: QuerySet[Any] = rows.annotate(**columns) if is_selected else rows.alias(**columns)
+    return annotated_rows
+
+
+def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
+    """Return the aggregates that a query of the rows can compute without changing its other columns."""
+    query, names = rows.query, [alias("aggregate", place) for place in range(len(aggregates))]
+    # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
+    # A window function would rank groups.
+    is_grouped = query.group_by is not None
+    if not aggregates or has_window_function(query) or not (is_grouped or gives_instances(rows)):
+        return []
+    if not is_grouped and to_many_joins(query, columns_in(query.annotation_select.values())):
+        return []
+    joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
+    joins = [to_many_joins(joined_query, columns_in([joined_query.annotations[name]])) for name in names]
+    own_joins = to_many_joins(query)
+    # Further joins would repeat the rows of a group, and the rows of other joins.
+    can_join = not is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
+    return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
 
 
 def _aggregates(expression: Any) -> Iterator[Any]:
