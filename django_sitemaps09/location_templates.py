@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, time
+from numbers import Number
 from string import Formatter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
+from uuid import UUID
+
+from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import TemplateColumn
+from django_sitemaps09.entries import TemplateColumn, short_repr
 from django_sitemaps09.reverse_templates import slugs
+
+# The types of constants. A lazy string, which is a Promise, is not evaluated before it is needed.
+_CONSTANTS = (str, Number, date, time, UUID, Promise)
+# A field in the syntax of path().
+_CONVERTER = re.compile(r"<\w+:(\w+)>")
 
 
 def is_expression(value: object) -> bool:
@@ -75,23 +86,30 @@ class PathTemplate(LocationTemplate):
     """The locations of items by a format string, such as `PathTemplate("/{slug}/", slug=F("slug"))`.
 
     A location is the same as that of a method that returns the f-string: each field is replaced by the
-    `str()` of its value. Keyword arguments that are not query expressions are constants. An item is skipped
-    if a value is NULL. The template is a path, or an absolute URL on an allowed host.
+    `str()` of its value. A keyword argument is a query expression or a constant: text, a number, a date, a
+    time, a UUID or a lazy string. An item is skipped if a value is NULL. The template is a path, or an
+    absolute URL on an allowed host.
     """
 
     __slots__ = ("fields",)
 
-    def __init__(self, template: str, /, **values: Any) -> None:
+    def __init__(self, template: str, /, *args: NoReturn, **values: Any) -> None:
         self.pattern, self.args, self.kwargs = template, (), values
         #: Pairs of a literal, and of the name of the field after it. After the last one, there is no field.
         self.fields = self._parse()
+        if args:
+            raise self._error('pass each value as a keyword, such as slug=F("slug")')
         names = [name for _, name in self.fields if name]
         if missing := [name for name in names if name not in values]:
             raise self._error(f'{{{missing[0]}}} has no value: pass {missing[0]}=F("...")')
         if unused := [name for name in values if name not in names]:
             raise self._error(f"remove the argument {unused[0]}, or add {{{unused[0]}}} to the template")
-        if nulls := [name for name, value in values.items() if value is None]:
-            raise self._error(f"the argument {nulls[0]} is None; pass a query expression or a constant")
+        for name, value in values.items():
+            if not (is_expression(value) or isinstance(value, _CONSTANTS)):
+                raise self._error(
+                    f"the argument {name} is {short_repr(value)}; pass a query expression, such as "
+                    'F("slug"), or text, a number, a date, a time or a UUID'
+                )
         if not template.lower().startswith(("/", "https://", "http://")):
             raise self._error("begin the template with a slash, or with https:// and a host")
 
@@ -102,7 +120,9 @@ class PathTemplate(LocationTemplate):
             parts = list(Formatter().parse(self.pattern))
         except ValueError as error:
             raise self._error(f"{error}; write a brace as {{{{ or }}}}") from error
-        for _, name, specification, conversion in parts:
+        for literal, name, specification, conversion in parts:
+            if field_of_path := _CONVERTER.search(literal):
+                raise self._error(f"write {{{field_of_path[1]}}}, not {field_of_path[0]}")
             if name is not None and (not name.isidentifier() or specification or conversion):
                 field = f"{name}{'!' if conversion else ''}{conversion or ''}"
                 field += f":{specification}" if specification else ""

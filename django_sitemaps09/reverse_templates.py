@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 from uuid import UUID
@@ -19,6 +18,7 @@ from django.urls.converters import (
 )
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.django_internals import (
     UnknownNamespaceError,
     find_namespace,
@@ -29,7 +29,7 @@ from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
-_UNSAFE = re.compile(rf"[^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+")
+_UNSAFE = re.compile(rf"([^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+)")
 _SLUG = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _UNQUOTED = _SLUG + b"." + _SAFE.encode()
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -175,16 +175,11 @@ def _quote_lines(column: Sequence[str], lines: str) -> Sequence[str] | None:
     """Quote a column as `reverse()` does. Return `None` if a value cannot be encoded."""
     try:
         if lines.encode().translate(None, _UNQUOTED + b"\n"):
-            column = _UNSAFE.sub(lambda match: _quote(match[0]), lines).split("\n")
+            column = protocol.quote_matches(_UNSAFE, lines).split("\n")
     except UnicodeEncodeError:
         return None
     # Of the unquoted characters, only these two need escaping in XML.
     return column if "&" in lines or "'" in lines else SafeColumn(column)
-
-
-@lru_cache(4096)
-def _quote(run: str) -> str:
-    return quote(run, safe="")
 
 
 _TEXTS: Mapping[type, Texts] = {

@@ -32,6 +32,7 @@ from django.test import RequestFactory
 from django.test.utils import override_settings
 from django.utils import translation
 from django.utils.functional import lazystr
+from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,6 +149,8 @@ def assert_same(by_template: Any, by_method: Any) -> Any:
         ("articles/{a}/", "begin the template with a slash"),
         ("ftp://example.com/{a}/", "begin the template with a slash"),
         ("https:/{a}/", "begin the template with a slash"),
+        ("/p/<slug:slug>/", r"write \{slug\}, not <slug:slug>"),
+        ("/{a}/<int:pk>/", r"write \{pk\}, not <int:pk>"),
         (" /{a}/", "begin the template with a slash"),
         ("", "remove the argument a"),
         (7, "must be a string"),
@@ -164,8 +167,38 @@ def test_an_invalid_template_is_refused_with_a_way_out(template: Any, problem: s
 def test_an_argument_without_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match="the argument a is None"):
         PathTemplate("/{a}/", a=None)
-    with pytest.raises(TypeError):
-        PathTemplate("/{}/", F("slug"))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("/{}/", r"\{\} is not a plain field such as \{slug\}, with its value as a keyword"),
+        ("/{slug}/", r'pass each value as a keyword, such as slug=F\("slug"\)'),
+    ],
+)
+def test_a_value_without_a_name_is_refused_with_a_way_out(template: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        PathTemplate(template, F("slug"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value", [len, F, lambda item: item.slug, ["a"], ("a",), {"a": 1}, b"a", object(), Article(slug="a")]
+)
+def test_a_constant_whose_text_is_not_meant_for_a_url_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"the argument a is .*; pass a query expression, such as F"):
+        PathTemplate("/{a}/", a=value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("text", "", True, 7, 1.50, Decimal("1.50"), date(2026, 5, 17), MOMENT, MOMENT.time()),
+        *(uuid.UUID(int=7), lazystr("lazy"), mark_safe("safe")),
+    ],
+)
+def test_a_constant_is_written_as_in_an_f_string(value: Any) -> None:
+    template = PathTemplate("/{a}/", a=value)
+    assert template.url([]) == f"/{value}/"
 
 
 def test_a_field_may_have_any_name() -> None:

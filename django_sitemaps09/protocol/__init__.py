@@ -33,6 +33,7 @@ from django_sitemaps09.protocol.urls import (
     origin,
     parse_base,
     quote_all,
+    quote_matches,
     uri,
 )
 from django_sitemaps09.protocol.words import (
@@ -80,6 +81,7 @@ __all__ = [
     "parse_base",
     "priority_text",
     "quote_all",
+    "quote_matches",
     "uri",
     "w3c",
     "w3c_texts",

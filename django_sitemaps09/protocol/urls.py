@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote
@@ -23,7 +22,7 @@ _PLAIN = (
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # The characters that are percent-encoded, unlike those that make a location invalid.
-_QUOTABLE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff#A-Za-z0-9_.~:/?@!$&'()*+,;=%-]+")
+_QUOTABLE = re.compile(r"([^\x00-\x1f\x7f-\x9f\ud800-\udfff#A-Za-z0-9_.~:/?@!$&'()*+,;=%-]+)")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]+)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]{0,4})?)?")
@@ -134,19 +133,25 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
 def quote_all(locations: Sequence[str]) -> list[str] | None:
     """Return a column with the percent-encoding of `uri()`, but without its checks.
 
-    Return `None` for a string with a line ending, and for one that is too long. Quoting the joined column
-    takes a fifth of the time that quoting each location would take.
+    Return `None` for a string with a line ending, and for one that is too long.
     """
     if max(map(len, locations), default=0) > MAX_LOCATION:
         return None
     content = _BARE_PERCENT.sub("%25", "\n".join(locations))
-    results = _QUOTABLE.sub(lambda match: _quote_run(match[0]), content).split("\n")
+    results = quote_matches(_QUOTABLE, content).split("\n")
     return results if len(results) == len(locations) else None
 
 
-@lru_cache(4096)
-def _quote_run(run: str) -> str:
-    return quote(run, safe="")
+def quote_matches(pattern: re.Pattern[str], text: str) -> str:
+    """Percent-encode each match completely. The pattern is one group, and matches no line feed.
+
+    All matches are encoded at once, which is faster than calling `quote()` for each line.
+    """
+    parts = pattern.split(text)
+    if len(parts) > 1:
+        octets = "\n".join(parts[1::2]).encode()
+        parts[1::2] = f"%{octets.hex('%')}".upper().split("%0A")
+    return "".join(parts)
 
 
 def _uri_problem(text: str) -> str | None:

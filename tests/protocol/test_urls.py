@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -204,6 +205,18 @@ def test_a_column_is_quoted_as_each_value(start: str, texts: list[str]) -> None:
     # Otherwise, each value of each column would be quoted on its own.
     if column and None not in each and "[" not in start:
         assert quoted == each
+
+
+def test_quoted_texts_are_not_kept_in_memory() -> None:
+    quote_all(["/ü/"])
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            assert quote_all([f"/{chr(0x4E00 + number) * 2_000}/"])
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
 
 
 def test_long_texts_are_not_quoted() -> None:
