@@ -78,7 +78,7 @@ class SectionProof:
                 # A query that fails would end the outer transaction.
                 with transaction.atomic(using=self.items.db):
                     if not pair.compare():
-                        raise DifferenceError("there is no item to compare")
+                        raise DifferenceError("all compared items are skipped")
             except Exception as error:  # noqa: BLE001 the error concerns only this hook
                 problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
                 notes.append(
@@ -103,7 +103,7 @@ class SectionProof:
             f"{model.__name__}.{name}()"
             for hook in values
             for model in self.traces[hook].models
-            for name in ("__init__", "from_db")
+            for name in ("__init__", "from_db", "__getattribute__")
             if getattr_static(model, name) is not getattr_static(Model, name)
         }
 
