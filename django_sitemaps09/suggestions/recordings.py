@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import Model
@@ -58,8 +58,8 @@ class Recording:
     `entry` is the frame that calls the hook. `mark` returns a unique string for a number: the content of
     the strings that are created from symbols. `texts` has these strings by their marks, and `unused` the
     marks that did not reach a result. `uses` has the line of code that first uses each field, by path or
-    key. `nullable` has a message with that line for each nullable field, by key. `unread` has such a
-    message for each field whose value the code has not read. It can have compared it with `is`.
+    key. `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
+    each function that ran, by its code. `urls` has the results of `reverse()` with their lines.
     """
 
     rows: Rows
@@ -71,8 +71,9 @@ class Recording:
     unused: set[str] = field(default_factory=set)
     uses: dict[str, str] = field(default_factory=dict)
     nullable: dict[str, str] = field(default_factory=dict)
-    unread: dict[str, str] = field(default_factory=dict)
     stand_ins: dict[str, Any] = field(default_factory=dict)
+    frames: dict[CodeType, FrameType] = field(default_factory=dict)
+    urls: list[tuple[Any, str]] = field(default_factory=list)
 
     def place(self) -> str:
         """Return the function and line of the project's code that is running."""

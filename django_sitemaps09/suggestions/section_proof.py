@@ -11,7 +11,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connections, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import ImageField, Model, QuerySet
+from django.db.models.signals import post_init
 from django.utils import timezone
 
 from django_sitemaps09.conf import conf
@@ -78,7 +79,7 @@ class SectionProof:
                 # A query that fails would end the outer transaction.
                 with transaction.atomic(using=self.items.db):
                     if not pair.compare():
-                        raise DifferenceError("there is no item to compare")
+                        raise DifferenceError("all compared items are skipped")
             except Exception as error:  # noqa: BLE001 the error concerns only this hook
                 problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
                 notes.append(
@@ -98,12 +99,19 @@ class SectionProof:
         return Rows(self.items.model, annotations, frozenset(vars(row)) - annotations, zone)
 
     def _overridden(self, values: Iterable[Field]) -> set[str]:
-        """Return the methods of models that run when an instance is created."""
-        return {
+        """Return what can change the values of an instance when it is created or read."""
+        models = {model for hook in values for model in self.traces[hook].models}
+        # Django itself connects a receiver for images.
+        receivers = {
+            f"the post_init receivers of {model.__name__}"
+            for model in models
+            if post_init.has_listeners(model)
+            and not any(isinstance(column, ImageField) for column in model._meta.concrete_fields)
+        }
+        return receivers | {
             f"{model.__name__}.{name}()"
-            for hook in values
-            for model in self.traces[hook].models
-            for name in ("__init__", "from_db")
+            for model in models
+            for name in ("__init__", "from_db", "__getattribute__")
             if getattr_static(model, name) is not getattr_static(Model, name)
         }
 

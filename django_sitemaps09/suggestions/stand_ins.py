@@ -172,8 +172,4 @@ def _symbol(
     recording.uses.setdefault(value.path, recording.place())
     if key in recording.nulls:
         return None
-    # If a value is compared with `is`, no code is called. Keys are only compared with `None`.
-    if column is None or not (column.primary_key or column.is_relation):
-        message = f"{recording.place()}: uses {recording.name(owner, name)} for more than its result"
-        recording.unread.setdefault(value.path, message)
     return Symbol(recording, value, lambda: recording.name(owner, name), column=column)

@@ -94,11 +94,10 @@ class Symbol:
         value, column = self._sitemaps09_value, self._sitemaps09_column
         while isinstance(column, ForeignKey):
             column = column.target_field
-        if isinstance(value, FieldValue):
-            # Values of these fields are never false.
-            if not isinstance(column, (AutoField, DateField, TimeField, UUIDField)):
-                self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
-            self._sitemaps09_recording.unread.pop(value.path, None)
+        # Values of these fields are never false.
+        never_false = (AutoField, DateField, TimeField, UUIDField)
+        if isinstance(value, FieldValue) and not isinstance(column, never_false):
+            self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
         # NULL needs no test here, since it is traced as None in a separate call.
         return True
 

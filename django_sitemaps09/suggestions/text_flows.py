@@ -9,19 +9,26 @@ from __future__ import annotations
 import ast
 import builtins
 import linecache
+import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from inspect import getattr_static
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
+from django.db.models.query_utils import DeferredAttribute
 from django.shortcuts import resolve_url
 from django.urls import reverse, reverse_lazy
 
 # Functions that can read all variables.
 _READERS = ("locals", "vars", "eval", "exec")
+_GETTERS = ("getattr", "methodcaller", "attrgetter", "partial")
+_PERCENT = r"(?s:[^%]|%%|%s|%\([^()]*\)s)*"
+# No specification or conversion.
+_BRACES = r"(?s:[^{}]|{{|}}|{[^{}!:]*})*"
 _ENDS = (reverse, reverse_lazy, resolve_url)
-_Function = ast.FunctionDef | ast.Lambda
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | None:
@@ -32,7 +39,7 @@ def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | No
     """
     code = frame.f_code
     source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    functions = _functions(source).get((code.co_name, code.co_firstlineno))
+    functions = functions_of(source).get((code.co_name, code.co_firstlineno))
     if not functions:
         return None
     names = ChainMap(frame.f_locals, frame.f_globals, vars(builtins))
@@ -41,7 +48,7 @@ def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | No
 
 
 @lru_cache(maxsize=32)
-def _functions(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
+def functions_of(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
     """Return the functions of a module by name and first line."""
     functions: dict[tuple[str, int], list[_Function]] = {}
     try:
@@ -51,7 +58,7 @@ def _functions(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
     for node in nodes:
         if isinstance(node, ast.Lambda):
             functions.setdefault(("<lambda>", node.lineno), []).append(node)
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             functions.setdefault((node.name, line), []).append(node)
     return functions
@@ -77,18 +84,18 @@ class _Flow:
         statements = [
             node
             for node in ast.walk(self.function)
-            if isinstance(node, (ast.stmt, ast.Lambda)) and node.lineno <= line <= (node.end_lineno or 0)
+            if (isinstance(node, ast.stmt) or node is self.function)
+            and node.lineno <= line <= (node.end_lineno or 0)
         ]
         # The innermost statement begins last. Several can begin in the same line.
         start = max((node.lineno for node in statements), default=0)
         if any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in ast.walk(self.function)):
             return False
-        strings = [
-            node
-            for statement in statements
-            if statement.lineno == start
-            for node in self._strings(statement, callee)
-        ]
+        statements = [statement for statement in statements if statement.lineno == start]
+        # Another name can be that of the called function.
+        if callee and any(_is_indirect(node) for part in statements for node in ast.walk(part)):
+            return False
+        strings = [node for statement in statements for node in self._strings(statement, callee)]
         return bool(strings) and all(map(self._is_passed_on, strings))
 
     def _strings(self, statement: ast.AST, callee: CodeType | None) -> Iterator[ast.AST]:
@@ -110,6 +117,13 @@ class _Flow:
                     yield value
 
     def _is_passed_on(self, node: ast.AST) -> bool:
+        match node:
+            case ast.BinOp(left=template, op=ast.Mod()) if not self._is_plain(template, _PERCENT):
+                return False
+            case ast.Call(func=ast.Attribute(value=template, attr="format")) if not self._is_plain(
+                template, _BRACES
+            ):
+                return False
         parent, field = self.parents.get(node, (None, ""))
         match parent:
             case ast.Return():
@@ -121,16 +135,16 @@ class _Flow:
                 return parent is self.function
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 return self._is_variable_passed_on(name)
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
-                return self._is_variable_passed_on(name)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=ast.Add()):
+                return self._is_text(target) and self._is_variable_passed_on(name)
             case ast.FormattedValue(format_spec=None, conversion=-1 | 115):  # 115 is `!s`
                 return self._is_passed_on(parent)
             case ast.Call(func=function) if field == "args" or isinstance(node, ast.keyword):
                 return self._ends(function) or (self._is_string(function) and self._is_passed_on(parent))
             case ast.JoinedStr() | ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
                 return self._is_passed_on(parent)
-            case ast.BinOp(op=ast.Add()):
-                return self._is_passed_on(parent)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._is_text(left if node is right else right) and self._is_passed_on(parent)
             case ast.Dict() | ast.BinOp(op=ast.Mod()) | ast.IfExp():
                 return field in ("values", "right", "body", "orelse") and self._is_passed_on(parent)
         return False
@@ -148,6 +162,37 @@ class _Flow:
             self._is_passed_on(node) for node in loads if node.id == name
         )
 
+    def _is_plain(self, node: ast.expr, pattern: str) -> bool:
+        """Return whether a format is known, and neither pads nor cuts."""
+        match node:
+            case ast.Constant(value=text):
+                pass
+            case ast.Name(id=name):
+                text = self.names.get(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                text = getattr_static(self.names.get(name).__class__, attribute, None)
+            case _:
+                return False
+        return type(text) is str and re.fullmatch(pattern, text) is not None
+
+    def _is_text(self, node: ast.expr) -> bool:
+        """Return whether an operand is a plain string, without an `__add__()` of its own."""
+        match node:
+            case ast.Constant() | ast.JoinedStr():
+                return True
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._is_text(left) and self._is_text(right)
+            case ast.BinOp(left=template, op=ast.Mod()):
+                return self._is_plain(template, _PERCENT)
+            case ast.Call(func=function):
+                return self._is_string(function)
+            case ast.Name(id=name):
+                return type(self.names.get(name, "")) in (str, tuple, dict, list)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                owner = self.names.get(name)
+                return type(getattr_static(owner.__class__, attribute, None)) in (str, DeferredAttribute)
+        return False
+
     def _ends(self, function: ast.expr) -> bool:
         """Return whether a call is one to `reverse()`, whose arguments are checked when it is called."""
         return isinstance(function, ast.Name) and any(self.names.get(function.id) is end for end in _ENDS)
@@ -162,6 +207,16 @@ class _Flow:
             case ast.Attribute(value=ast.Name(id=name), attr="format"):
                 return type(self.names.get(name)) is str
         return False
+
+
+def _is_indirect(node: ast.AST) -> bool:
+    """Return whether a call does not name its function."""
+    match node:
+        case ast.Call(func=function) if not isinstance(function, (ast.Name, ast.Attribute)):
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _GETTERS
+    return False
 
 
 def _code(value: object) -> CodeType | None:

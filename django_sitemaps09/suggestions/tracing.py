@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
+from types import CodeType, FrameType
 from typing import Any
 
 from django.db.models import Model
@@ -16,6 +17,7 @@ from django.utils.functional import Promise
 
 from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.entries import reason_of
+from django_sitemaps09.suggestions.hidden_code import check
 from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
 from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text
 from django_sitemaps09.suggestions.side_effects import active, without_queries
@@ -48,6 +50,27 @@ def _long_mark(number: int) -> str:
     return f" {_short_mark(number)}%{{}}/'Aé{'_' * 200} "
 
 
+@contextmanager
+def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
+    """Collect a frame of each function that runs in this thread inside the block."""
+
+    def collect(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            frames.setdefault(frame.f_code, frame)
+
+    previous = sys.getprofile()
+    sys.setprofile(collect)
+    try:
+        yield
+    finally:
+        sys.setprofile(previous)
+
+
+def _check_functions(recording: Recording) -> None:
+    for frame in recording.frames.values():
+        check(frame)
+
+
 @dataclass
 class Trace:
     """The trace of one hook for an item of `rows`, in each of the `languages`.
@@ -64,8 +87,6 @@ class Trace:
     nullable: set[str] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
     models: set[type[Model]] = field(default_factory=set)
-    _unread: dict[str, str] = field(default_factory=dict)
-    _returned: set[str] = field(default_factory=set)
 
     def value(self) -> Value:
         """Return the value in all languages. Raise `UntraceableError` if there is no such value."""
@@ -84,9 +105,6 @@ class Trace:
                     others = [column.path for column in value.fields() if column.path not in paths]
                     place = recording.uses[others[0]] if others else self.start()
                     raise UntraceableError(f"{place}: depends on the active language")
-        for path, message in self._unread.items():
-            if path not in self._returned:
-                raise UntraceableError(message)
         return values[0]
 
     def _check_fallbacks(self) -> None:
@@ -103,6 +121,7 @@ class Trace:
                 url = _reverse(recording, call)
                 if url is not NotImplemented and next(numbers) == failing:
                     has_failed, place = True, recording.place()
+                    recording.urls.clear()
                     raise NoReverseMatch
                 return url
 
@@ -155,8 +174,6 @@ class Trace:
             if other_value != value:
                 [text, *_] = other_recording.texts.values()
                 raise text.error("changes a string from {}")
-        self._unread |= recording.unread
-        self._returned |= {column.path for column in value.fields()}
         self.models |= {stand_in.__class__ for stand_in in recording.stand_ins.values()}
         return value, recording
 
@@ -170,12 +187,13 @@ class Trace:
         item = StandIn(recording, self.rows.model, "", ())
         token = active.set(recording)
         try:
-            with intercepted_reverse(lambda call: answer(recording, call)):
+            with intercepted_reverse(lambda call: answer(recording, call)), _profile(recording.frames):
                 value = self._declared(self.hook(item), recording)
         except Exception as error:
             # The project's code can raise anything.
             if recording.failure:
                 raise recording.failure from error
+            _check_functions(recording)
             found = project_frame(frames_of(error.__traceback__))
             place = describe(found[0].f_code, found[1]) if found else self.start()
             if isinstance(error, TypeError) and "None" not in str(error):
@@ -186,6 +204,10 @@ class Trace:
             active.reset(token)
         if recording.failure:
             raise recording.failure
+        _check_functions(recording)
+        for url, place in recording.urls:
+            if url != value:
+                raise UntraceableError(f"{place}: uses a URL from reverse() for more than its result")
         for unused in recording.unused:
             raise recording.texts[unused].error(USED)
         return value, recording
@@ -250,4 +272,5 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
     values: Any = tuple(arguments)
     count = len(call.args)
     url = RouteValue(call.viewname, values[:count], tuple(zip(call.kwargs, values[count:], strict=True)))
+    recording.urls.append((url, recording.place()))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")

@@ -16,7 +16,8 @@ class Command(BaseCommand):
     """Prints the suggestions. Nothing is changed."""
 
     help = (
-        "Suggests columns for sections whose hooks are methods, and proves that the output stays the same."
+        "Suggests columns for sections whose hooks are methods, and proves that the output stays the same "
+        "for the compared items."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)"
         )
-        group.add_argument("--all", action="store_true", help="compare all items")
+        group.add_argument("--all", action="store_true", help="compare all items (recommended)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["sample"] < 1:

@@ -1,6 +1,6 @@
 """Methods with conditions that no operator of a field can see: in strings, in caches, in identities."""
 
-# ruff: noqa: S307, F841, UP031, PTH110, E701
+# ruff: noqa: S307, F841, UP031, PTH110, E701, E722, B009, UP032, B012, BLE001
 from __future__ import annotations
 
 import fnmatch
@@ -11,6 +11,8 @@ import os
 import re
 import string
 from collections import Counter
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -24,7 +26,23 @@ from tests.suggestions.corpus import Form, refuses
 VIEWS = {"news-view": "number"}
 MOVED = {"/posts/old/": "/posts/new/"}
 DIGITS = re.compile(r"^\d")
+ROOT = ""
+MAY = 5
 MORE = "for more than its result"
+
+
+class Clean(str):
+    __slots__ = ()
+
+    def __add__(self, other: str) -> Any:
+        return str.__add__(self, other).replace("//", "/")
+
+    def __mod__(self, other: Any) -> Any:
+        return str.__mod__(self, other).replace(" ", "-")
+
+
+CLEAN = Clean("/posts/")
+CLEAN_FORMAT = Clean("/posts/%s/")
 
 
 def moved(method: Any) -> Any:
@@ -38,6 +56,13 @@ def moved(method: Any) -> Any:
 
 def is_moved(path: str) -> bool:
     return path in MOVED
+
+
+def has_digits(text: Any) -> bool:
+    try:
+        return bool(DIGITS.match(text))
+    except:
+        return False
 
 
 def wrapped(path: str) -> str:
@@ -361,22 +386,141 @@ class HiddenInText(Form):
     def percent_of_a_text(self: Any) -> Any:
         return ("/" + str(self.slug) + "/%s/") % self.pk
 
+    @refuses(MORE)
+    def cut_at_a_length(self: Any) -> Any:
+        return "/%.255s/" % self.title
+
+    @refuses(MORE)
+    def cut_by_a_format(self: Any) -> Any:
+        return "/{:.255}/".format(str(self.title))
+
+    @refuses(MORE)
+    def padded_to_one(self: Any) -> Any:
+        return "/%1s/" % self.slug
+
+    @refuses(MORE)
+    def added_to_a_special_text(self: Any) -> Any:
+        return CLEAN + f"{self.path}"
+
+    @refuses(MORE)
+    def special_format(self: Any) -> Any:
+        return CLEAN_FORMAT % f"{self.path}"
+
+    @refuses(MORE)
+    def lambda_on_a_later_line(self: Any) -> Any:
+        # fmt: off
+        return (
+            "/%s/" % re.sub(r"\d+", lambda found: f"n{found[0]}", f"{self.slug}")
+        )
+        # fmt: on
+
+    @refuses(MORE)
+    def method_by_name(self: Any) -> Any:
+        return MOVED.get(p := getattr(self, "get_path")(), p) if self.pk else self.get_path()
+
 
 class HiddenElsewhere(Form):
-    @refuses("uses `self.public` for more than its result")
+    @refuses("compares with `is`")
     def identity(self: Any) -> Any:
         return "/hidden/" if self.public is False else reverse("entry", args=[self.slug])
 
-    @refuses("uses `self.public` for more than its result")
+    @refuses("uses `match`")
     def pattern_of_a_singleton(self: Any) -> Any:
         match self.public:
             case False:
                 return "/hidden/"
         return reverse("entry", args=[self.slug])
 
-    @refuses("uses `self.rank` for more than its result")
+    @refuses("uses `type()`")
     def type_of_a_value(self: Any) -> Any:
-        return f"/{self.slug}/" if type(self.rank) is not int else "/rank/"
+        return f"/{self.slug}/" if type(self.rank) in (str,) else "/rank/"
+
+    @refuses("compares with `is`")
+    def identity_of_a_result(self: Any) -> Any:
+        return reverse("entry", args=["hidden"]) if self.public is False else f"/{self.public}/"
+
+    @refuses("compares with `is`")
+    def identity_with_a_name(self: Any) -> Any:
+        return "/root/" if self.path is ROOT else f"/{self.path}/"
+
+    @refuses("compares with `is`")
+    def identity_of_a_part(self: Any) -> Any:
+        return f"/{self.day.year}/" if self.day.month is not MAY else f"/may/{self.day.month}/"
+
+    @refuses("uses `is_()`")
+    def identity_function(self: Any) -> Any:
+        return "/root/" if operator.is_(self.public, False) else f"/{self.public}/"
+
+    @refuses("uses `__ne__()`")
+    def equality_method(self: Any) -> Any:
+        return f"/{self.slug}/" if "draft".__ne__(self.slug) else "/draft/"
+
+    @refuses("uses `match`")
+    def pattern_of_a_singleton_in_the_result(self: Any) -> Any:
+        match self.public:
+            case False:
+                return "/hidden/"
+        return f"/{self.public}/{self.slug}/"
+
+    @refuses("uses `callable()`")
+    def callable_value(self: Any) -> Any:
+        return f"/{self.slug}/" if not callable(self.slug) else "/x/"
+
+    @refuses("uses `type()`")
+    def name_of_the_class(self: Any) -> Any:
+        return f"/{self.slug}/" if type(self).__name__ != "Post" else "/post/"
+
+    @refuses("uses `type()`")
+    def options_of_the_class(self: Any) -> Any:
+        return f"/{type(self)._meta.model_name}/{self.slug}/"
+
+    @refuses("uses a URL from reverse() for more than its result")
+    def reversed_for_its_error(self: Any) -> Any:
+        reverse("entry", args=[self.slug])
+        return f"/{self.path}/{self.slug}/"
+
+    @refuses("catches errors of type TypeError")
+    def caught_match(self: Any) -> Any:
+        try:
+            if DIGITS.match(self.slug):
+                return "/digits/"
+        except TypeError:
+            pass
+        return f"/{self.slug}/"
+
+    @refuses("catches errors of type (TypeError, AttributeError)")
+    def caught_membership(self: Any) -> Any:
+        try:
+            if self.slug in "draft,1st":
+                return "/drafts/"
+        except (TypeError, AttributeError):
+            pass
+        return f"/{self.slug}/"
+
+    @refuses("catches errors of type Exception")
+    def caught_number(self: Any) -> Any:
+        try:
+            return f"/number/{Decimal(self.slug)}/"
+        except Exception:
+            return f"/{self.slug}/"
+
+    @refuses("can catch errors")
+    def suppressed_membership(self: Any) -> Any:
+        with suppress(TypeError):
+            if self.slug in "draft,1st":
+                return "/drafts/"
+        return reverse("entry", args=[self.slug])
+
+    @refuses("catches errors of type BaseException")
+    def caught_in_a_helper(self: Any) -> Any:
+        return "/digits/" if has_digits(self.slug) else f"/{self.slug}/"
+
+    @refuses("catches all errors")
+    def returned_finally(self: Any) -> Any:
+        try:
+            path = "/x/" if "draft".startswith(self.slug) else ""
+        finally:
+            return f"/{self.slug}/"
 
     @refuses("catches errors from reverse()")
     def other_view_for_a_text(self: Any) -> Any:

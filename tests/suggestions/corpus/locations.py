@@ -430,7 +430,7 @@ class Computed(Form):
     def view_of_field(self: Any) -> Any:
         return reverse(f"{self.kind}-detail", args=[self.slug])
 
-    @refuses("uses `self.day.month` as a number")
+    @refuses("for more than its result")
     def two_digits_in_a_format(self: Any) -> Any:
         return "/%s/%02d/%s/" % (self.day.year, self.day.month, self.slug)
 
@@ -450,7 +450,7 @@ class Computed(Form):
     def representation(self: Any) -> Any:
         return f"/{self.slug!r}/"
 
-    @refuses("changes a string from `self.slug`")
+    @refuses("for more than its result")
     def padded(self: Any) -> Any:
         return "/%20s/" % self.slug
 

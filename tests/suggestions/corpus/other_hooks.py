@@ -144,7 +144,7 @@ class Changefreqs(Form):
     def format(item: Any) -> Any:
         return f"{item.kind}ly"
 
-    @refuses("uses `item.public` for more than its result")
+    @refuses("compares with `is`")
     def identity(item: Any) -> Any:
         return "daily" if item.public is True else "never"
 
