@@ -57,7 +57,8 @@ def test_the_package_can_be_imported_without_settings() -> None:
         print(settings.configured, *sorted(django_sitemaps09.__all__))
     """
     names = ["Alternate", "Extension", "GenericSitemap", "Image", "ModelSitemap", "News", "NewsSitemap"]
-    names += ["Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video", "register"]
+    names += ["PathTemplate", "Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video"]
+    names += ["register"]
     assert run(code).split() == ["False", *names]
     assert sorted(django_sitemaps09.__all__) == names
 

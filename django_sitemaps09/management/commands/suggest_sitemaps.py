@@ -16,8 +16,8 @@ class Command(BaseCommand):
     """Prints the suggestions. Nothing is changed."""
 
     help = (
-        "Suggests columns for sections whose hooks are methods, and proves that the output stays the same "
-        "for the compared items."
+        "Suggests columns for sections whose hooks are methods, and compares their output with that of the "
+        "methods, for a sample of items or for all items."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
