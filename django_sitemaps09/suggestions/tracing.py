@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -52,18 +53,24 @@ def _long_mark(number: int) -> str:
 
 @contextmanager
 def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
-    """Collect a frame of each function that runs in this thread inside the block."""
+    """Collect a frame of each function that runs in this thread inside the block.
+
+    The callbacks of the garbage collector would run at random in it, so the collector is disabled.
+    """
 
     def collect(frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
             frames.setdefault(frame.f_code, frame)
 
-    previous = sys.getprofile()
+    previous, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(collect)
     try:
         yield
     finally:
         sys.setprofile(previous)
+        if collects:
+            gc.enable()
 
 
 def _check_functions(recording: Recording) -> None:

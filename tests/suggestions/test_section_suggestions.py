@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from functools import lru_cache
 from inspect import getattr_static, getsourcelines
@@ -521,6 +522,31 @@ def test_the_line_that_catches_errors_is_the_line_of_the_model() -> None:
     section = sitemap(Entry, location=lambda self, item: get_absolute_url(item))
     line = getsourcelines(get_absolute_url)[1] + 2
     assert suggestion(section).notes[0].endswith(f"line {line}: catches errors from reverse().")
+
+
+def test_callbacks_of_the_garbage_collector_are_not_a_part_of_a_hook() -> None:
+    """They run whenever enough objects exist. Test tools have such callbacks."""
+
+    def callback(phase: str, info: object) -> None:
+        try:
+            calls.append(phase)
+        except RecursionError:  # pragma: no cover
+            calls.clear()
+
+    def location(self: Any, item: Entry) -> str:
+        return f"/{item.slug}/" if [[] for _ in range(50)] else ""
+
+    calls: list[str] = []
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(callback)
+    gc.set_threshold(1)
+    try:
+        found = suggestion(sitemap(Entry, location=location))
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(callback)
+    assert calls
+    assert found.hooks == ("location",)
 
 
 def test_methods_that_run_for_each_instance_are_named() -> None:

@@ -18,10 +18,7 @@ from django.test import Client
 from django.urls import include, path, reverse
 from django.views.generic import RedirectView
 
-from django_sitemaps09 import (
-    register,
-    views,
-)
+from django_sitemaps09 import ModelSitemap, register, views
 from tests.docs.features.project import (
     BASE,
     NATIVE,
@@ -95,7 +92,13 @@ def test_the_columns_of_the_example_are_suggested(
 
 @snippet_of(SUGGEST)
 def test_suggestions_can_be_used_in_python(snippet: Snippet, can: Product) -> None:
-    register("products", declared('changefreq = lambda self, item: "daily"'))
+    class Daily(ModelSitemap[Product]):
+        model = Product
+
+        def changefreq(self, item: Product) -> str:
+            return "daily"
+
+    register("products", Daily)
     code = snippet.run("suggestions").suggestions["products"]
     assert 'changefreq = "daily"' in code
 
