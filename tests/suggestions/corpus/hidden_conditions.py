@@ -441,7 +441,7 @@ class HiddenElsewhere(Form):
 
     @refuses("compares with `is`")
     def identity_with_a_name(self: Any) -> Any:
-        return "/root/" if self.path is ROOT else f"/{self.path}/"
+        return "/top/" if self.path is ROOT else f"/{self.path}/"
 
     @refuses("compares with `is`")
     def identity_of_a_part(self: Any) -> Any:
@@ -449,7 +449,7 @@ class HiddenElsewhere(Form):
 
     @refuses("uses `is_()`")
     def identity_function(self: Any) -> Any:
-        return "/root/" if operator.is_(self.public, False) else f"/{self.public}/"
+        return "/top/" if operator.is_(self.public, False) else f"/{self.public}/"
 
     @refuses("uses `__ne__()`")
     def equality_method(self: Any) -> Any:
