@@ -70,7 +70,10 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
             continue
         try:
             plain_rows = _annotatable_rows(rows, annotations)
-            annotated_rows = plain_rows.annotate(**annotations)
+            annotated_rows = add_columns(plain_rows, annotations)
+        except ImproperlyConfigured as error:
+            yield message("E066", f"{name_of(subject)}: {error}", NEEDS_ANNOTATIONS[1])
+            continue
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
             text = f"{name_of(subject)}.{name}: {error}.".replace("..", ".")
             hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."

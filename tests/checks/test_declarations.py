@@ -11,8 +11,21 @@ from django.contrib import sitemaps as contrib
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
 from django.db import connections
-from django.db.models import Count, DateTimeField, F, FloatField, Func, Max, Min, Q, Subquery, Value
-from django.db.models.functions import Cast, Coalesce, Lower
+from django.db.models import (
+    CharField,
+    Count,
+    DateTimeField,
+    F,
+    FloatField,
+    Func,
+    Max,
+    Min,
+    Q,
+    Subquery,
+    Value,
+    Window,
+)
+from django.db.models.functions import Cast, Coalesce, Concat, Lower, Rank
 from django.utils.functional import cached_property
 
 from django_sitemaps09 import (
@@ -418,6 +431,16 @@ def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error() -> None:
     counted = Article.objects.annotate(n=Count("tags")).filter(Q(n__gt=0) | Q(updated__year=2026))
     assert ids(declaration(location=SLUG, queryset=counted.using("mariadb"))) == ["E065"]
     assert ids(declaration(location=SLUG, queryset=counted)) == []
+
+
+def test_an_aggregate_beside_a_filter_on_a_window_is_valid() -> None:
+    """Django cannot group such a queryset, but the aggregate is a subquery."""
+    ranked = Article.objects.annotate(rank=Window(Rank(), order_by="slug")).filter(
+        Q(rank__lt=2) | Q(published=True)
+    )
+    assert ids(declaration(location=SLUG, queryset=ranked, lastmod=Max("visits__at"))) == []
+    joined = Route("article", slug=Concat("slug", Cast("rank", CharField())))
+    assert ids(declaration(location=joined, queryset=ranked, lastmod=Max("visits__at"))) == []
 
 
 def test_an_aggregate_that_needs_annotations_of_a_grouped_queryset_is_an_error() -> None:
