@@ -55,11 +55,16 @@ def _long_mark(number: int) -> str:
 def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
     """Collect a frame of each function that runs in this thread inside the block.
 
-    The callbacks of the garbage collector would run at random in it, so the collector is disabled.
+    Functions that an import runs know no item. The callbacks of the garbage collector would run at random,
+    so the collector is disabled.
     """
+    imports = 0
 
     def collect(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call":
+        nonlocal imports
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            imports += (event == "call") - (event == "return")
+        elif event == "call" and not imports:
             frames.setdefault(frame.f_code, frame)
 
     previous, collects = sys.getprofile(), gc.isenabled()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 from functools import lru_cache
+from importlib import import_module
 from inspect import getattr_static, getsourcelines
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -547,6 +550,24 @@ def test_callbacks_of_the_garbage_collector_are_not_a_part_of_a_hook() -> None:
         gc.callbacks.remove(callback)
     assert calls
     assert found.hooks == ("location",)
+
+
+def test_functions_that_an_import_runs_are_not_a_part_of_a_hook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reverse() of a process imports the URLconf, for example."""
+    code = "def load():\n    try:\n        {}['a']\n    except KeyError:\n        return '/'\nload()\n"
+    (tmp_path / "imported_by_a_hook.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def location(self: Any, item: Entry) -> str:
+        import_module("imported_by_a_hook")
+        return f"/{item.slug}/"
+
+    try:
+        assert suggestion(sitemap(Entry, location=location)).hooks == ("location",)
+    finally:
+        sys.modules.pop("imported_by_a_hook", None)
 
 
 def test_methods_that_run_for_each_instance_are_named() -> None:
