@@ -71,8 +71,9 @@ def check_expressions(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
         try:
             plain_rows = _annotatable_rows(rows, annotations)
             annotated_rows = add_columns(plain_rows, annotations)
-        except ImproperlyConfigured as error:
-            yield message("E066", f"{name_of(subject)}: {error}", NEEDS_ANNOTATIONS[1])
+        except ImproperlyConfigured:
+            # Reported below, with the other hooks.
+            declared |= annotations
             continue
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
             text = f"{name_of(subject)}.{name}: {error}.".replace("..", ".")
