@@ -106,8 +106,7 @@ def look_up_row(
         guess = column_conditions(source.bare_rows.model, declared, location)
     elif resolved.match is not None and callable(declared):
         guess = field_conditions(source.bare_rows.model, resolved.match)
-    if guess is not None:
-        conditions = [guess]
+    conditions = conditions if guess is None else [guess]
     if conditions is None:
         return _NEEDS_SEARCH
     rows = [

@@ -64,7 +64,7 @@ def _problems(node: ast.AST, variables: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_seen(node: ast.expr) -> bool:
-    """Return whether the other side is no hidden condition: NULL is traced, and so is `__class__`."""
+    """Return whether tracing detects a comparison with this value: `None`, or a `__class__`."""
     match node:
         case ast.Constant(value=None) | ast.Attribute(attr="__class__"):
             return True
