@@ -58,6 +58,16 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
     return stream.compress(data) + stream.flush()
 
 
+def decompress_whole(content: bytes, most: int) -> bytes | None:
+    """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        data = stream.decompress(content, most + 1)
+    except zlib.error:
+        return None
+    return data if stream.eof and len(data) <= most and not stream.unused_data else None
+
+
 def decompress(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a file in chunks, decompressed if it is a gzip file.
 

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from inspect import getattr_static
 from threading import RLock
 from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Model, QuerySet
 from django.db.models.expressions import Col as Col
 from django.db.models.fields.related import ForeignObject
 from django.db.models.fields.reverse_related import OneToOneRel
@@ -35,6 +36,22 @@ from django.utils.functional import Promise
 def is_fetched(items: QuerySet[Any]) -> bool:
     """Return whether a queryset has cached its rows. The project may have changed these objects."""
     return items._result_cache is not None
+
+
+def copy_fetched(items: QuerySet[Any]) -> QuerySet[Any]:
+    """Return a queryset with copies of its cached rows, which have all attributes that the project set."""
+    rows = copy(items)
+    rows._result_cache = [_copy_row(row) for row in items._result_cache or ()]
+    return rows
+
+
+def _copy_row(row: Any) -> Any:
+    if not isinstance(row, Model):
+        return copy(row) if isinstance(row, dict) else row
+    # copy() would pickle the instance, and a model can exclude attributes from that.
+    instance = Model.__new__(type(row))
+    vars(instance).update(vars(row))
+    return instance
 
 
 def fetches_plainly(items: QuerySet[Any]) -> bool:

@@ -27,6 +27,8 @@ BACKUP = "manifest.json.bak"
 _FILE = re.compile(rf"section-({NAME.pattern})-([0-9a-f]{{32}})\.jsonl")
 #: The errors that parsing can raise for a document that this package did not write.
 PARSE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+#: The highest time, in seconds since 1970, that pages show: the year 2286.
+MAX_TIME = 9_999_999_999.0
 #: Maximum size of a file, in bytes. This is enough for four million pages of about 250 bytes each.
 MAX_FILE_BYTES = 1_000_000_000
 
@@ -95,7 +97,8 @@ class Manifest:
     from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
     file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
     identifies the target if the state is stored outside of it. It is empty if the state is in the target,
-    and in manifests of earlier versions.
+    and in manifests of earlier versions. `unqueued` is the time (in seconds since 1970) since when changes
+    were published that could not be queued for submission, or `None`.
     """
 
     run: str
@@ -107,6 +110,7 @@ class Manifest:
     indexes: tuple[str, ...] = ()
     stylesheets: tuple[str, ...] = ()
     target: str = ""
+    unqueued: float | None = None
 
     def is_for(self, domain: str) -> bool:
         """Return whether the locations are on a host. Without host folders, they can be on another one."""
@@ -124,6 +128,7 @@ class Manifest:
             "indexes": self.indexes,
             "stylesheets": self.stylesheets,
             "target": self.target,
+            "unqueued": self.unqueued,
         }
         return seal(document)
 
@@ -155,6 +160,14 @@ def _finite(value: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{value!r:.20} is not a finite number")
     return number
+
+
+def parse_time(value: Any) -> float:
+    """Return a time in seconds since 1970. Raise `ValueError` if it cannot be shown as a date."""
+    seconds = float(value)
+    if not 0 <= seconds <= MAX_TIME:
+        raise ValueError(f"{value!r:.20} is not a time")
+    return seconds
 
 
 def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
@@ -200,6 +213,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             # The first versions of this format had no stylesheets and no target.
             stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
             target=str(document.get("target", "")),
+            unqueued=None if document.get("unqueued") is None else _finite(document["unqueued"]),
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

@@ -20,6 +20,8 @@ from django_sitemaps09.protocol import Limits
 Key: TypeAlias = "tuple[str, ...]"
 #: The modulus for sums of 64-bit hashes. Modular sums can be subtracted without loss.
 HASHES = 1 << 64
+# More rows than any page has: the limit of a count that is not limited.
+_MANY = 1 << 62
 
 
 class Page(NamedTuple):
@@ -33,10 +35,65 @@ class Page(NamedTuple):
     until: Key | None
 
 
+class Look(NamedTuple):
+    """Number of rows that a page had when it was last counted, and their newest lastmod."""
+
+    rows: int
+    newest: str | None
+
+
+class Left(NamedTuple):
+    """A range that was listed under a page number. It answers until a time in seconds since 1970."""
+
+    page: Page
+    until: float
+
+
 class PageMap(NamedTuple):
-    """The pages of a section in key order. A section without rows has no pages."""
+    """The pages of a section in key order. A section without rows has no pages.
+
+    `left` are ranges that indexes named and that are no longer listed, or only a part of which is.
+    """
 
     pages: tuple[Page, ...]
+    left: tuple[Left, ...] = ()
+
+    def find(self, number: int) -> tuple[Page | None, Page | None]:
+        """Return the listed range of a number, and the longer one that it had earlier, if any."""
+        listed = next((page for page in self.pages if page.number == number), None)
+        left = next((left.page for left in self.left if left.page.number == number), None)
+        is_longer = left is not None and (
+            listed is None or (listed.after == left.after and listed.until is not None)
+        )
+        return listed, left if is_longer else None
+
+    def replaced(
+        self,
+        pages: Sequence[Page],
+        covers: Callable[[Page, Page], bool],
+        now: float,
+        seconds: float,
+    ) -> PageMap:
+        """Return a map with other pages. Its current pages answer for some more seconds.
+
+        `covers` tells whether the range of a page contains that of another one.
+        """
+        left = {left.page.number: left for left in self.left if left.until > now}
+        listed = {page.number: page for page in pages}
+
+        def is_listed(page: Page) -> bool:
+            current = listed.get(page.number)
+            # An open end can be what remains to be divided, which no index names.
+            return current is not None and current.until is not None and covers(current, page)
+
+        for page in self.pages:
+            earlier = left.get(page.number)
+            if not is_listed(page):
+                if earlier is not None and covers(earlier.page, page):
+                    page = earlier.page
+                left[page.number] = Left(page, now + seconds)
+        kept = [part for part in left.values() if not is_listed(part.page)]
+        return PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
 
 
 class Fingerprint(NamedTuple):
@@ -82,6 +139,16 @@ class Keyed(Protocol):
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
         """Return the key that is `count` rows after `after`, or `None` if no row follows the result."""
+
+
+class Counted(Keyed, Protocol):
+    """Protocol for rows that can also be counted."""
+
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        """Return the number of rows in a range, or `most` if there are more."""
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        """Return whether the keys are in ascending order, and each occurs once."""
 
 
 class Rendered(Protocol):
@@ -136,6 +203,25 @@ def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
     return Page(page.number, page.after, key), Page(number, key, page.until)
 
 
+def even_bounds(rows: Counted, page: Page, cut: Key) -> list[Key]:
+    """Return the keys that divide a page evenly into parts of at most as many rows as it has up to `cut`.
+
+    Return only `cut` if that is not possible, because rows are being deleted.
+    """
+    most, total = (rows.count(page.after, until, _MANY) for until in (cut, page.until))
+    parts = max(2, -(-total // max(most, 1)))
+    bounds: list[Key] = []
+    after = page.after
+    for part in range(parts - 1):
+        after = rows.key_after(after, max(1, (total + part) // parts))
+        if after is None:
+            break
+        bounds.append(after)
+    last = [] if page.until is None else [page.until]
+    is_complete = len(bounds) == parts - 1 and rows.in_order([*bounds, *last])
+    return bounds if is_complete else [cut]
+
+
 def fill(limit: int) -> int:
     """Return 95% of a limit. New pages are filled up to this, to leave room for rows added later."""
     return limit - limit // 20
@@ -170,7 +256,7 @@ def render_all(
     submit: Callable[[Page], Callable[[], RenderedT]],
     ahead: int = 1,
     *,
-    divide: Callable[[Page, RenderedT], Key | None] = lambda page, rendered: rendered.cut,
+    divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: [],
     retires: Callable[[Page], bool] = lambda page: False,
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
@@ -179,57 +265,64 @@ def render_all(
     `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
-    The second part of a split page gets the first unused number above `highest`. To know the used numbers,
-    all `pages` are read before the first split. `divide` returns the key at which a page is split. If that
-    is not the key at which the renderer cut the page, both parts are rendered again. If `retires` returns
-    `True` for a page, both parts are rendered with new numbers.
+    The later parts of a split page get the first unused numbers above `highest`. To know the used numbers,
+    all `pages` are read before the first split. `divide` returns the keys at which a page is split, by
+    default the one at which the renderer cut it. For other keys, all parts are rendered again. If `retires`
+    returns `True` for a page, all parts are rendered with new numbers.
     """
     remaining_pages = iter(pages)
-    submitted: deque[tuple[Page, Callable[[], RenderedT]]] = deque()
+    # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
+    queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
     is_any_split = False
-    with _await_on_error(submitted):
+    with _await_on_error(queue):
         while True:
-            for page in islice(remaining_pages, max(0, ahead - len(submitted))):
-                submitted.append((page, submit(page)))
+            for page in islice(remaining_pages, max(0, ahead - len(queue))):
+                queue.append((page, None))
                 highest = max(highest, page.number)
-            if not submitted:
+            for place, (page, result) in enumerate(islice(queue, ahead)):
+                queue[place] = page, result or submit(page)
+            if not queue:
                 return
-            page, result = submitted.popleft()
-            rendered = result()
+            page, result = queue.popleft()
+            rendered = (result or submit(page))()
             if rendered.cut is not None:
                 if not is_any_split:
                     rest_pages = tuple(remaining_pages)
                     highest = max([highest, *(page.number for page in rest_pages)])
                     remaining_pages, is_any_split = iter(rest_pages), True
-                key, is_retired = divide(page, rendered) or rendered.cut, retires(page)
-                page, second_part, highest = _parts(page, rendered.cut, key, highest, is_retired=is_retired)
-                submitted.appendleft((second_part, submit(second_part)))
-                if is_retired or key != rendered.cut:
-                    submitted.appendleft((page, submit(page)))
+                if rendered.cut == page.after:
+                    raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
+                bounds, is_retired = divide(page, rendered) or [rendered.cut], retires(page)
+                parts = _parts(page, bounds, highest, is_retired=is_retired)
+                highest = parts[-1].number
+                page = parts[0]
+                are_all_rendered = is_retired or bounds[0] != rendered.cut
+                rest = parts if are_all_rendered else parts[1:]
+                queue.extendleft((part, None) for part in reversed(rest))
+                if are_all_rendered:
                     continue
             yield page, rendered
 
 
-def _parts(page: Page, cut: Key, key: Key, highest: int, *, is_retired: bool) -> tuple[Page, Page, int]:
-    """Return both parts of a page that was cut, and the new highest page number."""
-    if cut == page.after:
-        raise ValueError(f"{page} would be split at its own lower bound, so splitting would never end")
-    if is_retired:
-        # The old number remains reserved for the file that was published under it.
-        highest += 1
-        page = page._replace(number=highest)
-    return *split(page, key, highest + 1), highest + 1
+def _parts(page: Page, bounds: Sequence[Key], highest: int, *, is_retired: bool) -> list[Page]:
+    """Return the parts of a page. A retired number remains reserved for the file that has this name."""
+    numbers = count(highest + 1)
+    parts = [page._replace(number=next(numbers)) if is_retired else page]
+    for bound in bounds:
+        parts[-1:] = split(parts[-1], bound, next(numbers))
+    return parts
 
 
 @contextmanager
-def _await_on_error(submitted: Iterable[tuple[Page, Callable[[], object]]]) -> Iterator[None]:
+def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -> Iterator[None]:
     """If the block fails, wait for all submitted pages, so that none is being rendered after the error."""
     try:
         yield
     except Exception:
-        for _, result in submitted:
+        for _, result in queue:
             with suppress(Exception):
-                result()
+                if result is not None:
+                    result()
         raise
 
 
@@ -241,57 +334,54 @@ ReadRange: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
 _Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
 
 
-def find_changed(pages: Sequence[KnownPage], read: ReadRange) -> dict[int, Fingerprint | None]:
-    """Return the numbers of pages whose rows changed, with the current fingerprints of these pages.
+def find_changed(pages: Sequence[KnownPage], read: ReadRange) -> set[int]:
+    """Return the numbers of pages whose rows changed. A fingerprint read here is not that of a new file.
 
     `pages` must be adjacent and in key order. A page without a fingerprint is not read, and is always
-    returned with `None`. All other pages are read in runs of adjacent pages.
+    returned. All other pages are read in runs of adjacent pages.
 
     Integer hashes can be added, so a run needs only one read if nothing changed, and two reads if only the
     last page changed. Each other page that changed needs about `log2(len(run))` reads. With string hashes,
     each page is read once.
     """
-    fingerprints: dict[int, Fingerprint | None] = {}
+    changed: set[int] = set()
     for is_known, group in groupby(pages, lambda pair: pair[1] is not None):
         if is_known:
             run = [(page, published) for page, published in group if published is not None]
-            fingerprints |= _changed_in_run(run, read)
+            changed |= _changed_in_run(run, read)
         else:
-            fingerprints |= dict.fromkeys(page.number for page, _ in group)
-    return fingerprints
+            changed |= {page.number for page, _ in group}
+    return changed
 
 
-def _changed_in_run(run: _Run, read: ReadRange) -> dict[int, Fingerprint]:
+def _changed_in_run(run: _Run, read: ReadRange) -> set[int]:
     if not any(isinstance(published.hash, str) for _, published in run):
         current = _read_run(run, read)
         if not isinstance(current.hash, str):
             # New rows are mostly on the last page, so compare this page and all others separately.
             return _changed_within(run, current, read, middle=len(run) - 1)
-    readings = [(page.number, published, read(page.after, page.until)) for page, published in run]
-    return {number: current for number, published, current in readings if not current.same(published)}
+    return {page.number for page, published in run if not read(page.after, page.until).same(published)}
 
 
 def _changed_within(
     run: _Run, current: Fingerprint, read: ReadRange, middle: int | None = None, *, is_derived: bool = False
-) -> dict[int, Fingerprint]:
+) -> set[int]:
     """Return the changed pages of a run. `is_derived` is true if `current` is the result of a subtraction.
 
     Read the pages from `middle` on, by default the second half. Derive the first half by subtraction.
     """
     if current.same(reduce(Fingerprint.plus, (published for _, published in run))):
-        return {}
+        return set()
     if len(run) == 1:
-        # Rows can change between two queries, so a derived fingerprint is not returned but read again.
+        # Rows can change between two queries, so a page whose fingerprint was derived is read again.
         [(page, published)] = run
-        current = _read_run(run, read) if is_derived else current
-        return {} if current.same(published) else {page.number: current}
+        return set() if is_derived and _read_run(run, read).same(published) else {page.number}
     middle = len(run) // 2 if middle is None else middle
     first_half, second_half = run[:middle], run[middle:]
     second_fingerprint = _read_run(second_half, read)
-    return {
-        **_changed_within(first_half, current.minus(second_fingerprint), read, is_derived=True),
-        **_changed_within(second_half, second_fingerprint, read),
-    }
+    return _changed_within(
+        first_half, current.minus(second_fingerprint), read, is_derived=True
+    ) | _changed_within(second_half, second_fingerprint, read)
 
 
 def _read_run(run: _Run, read: ReadRange) -> Fingerprint:

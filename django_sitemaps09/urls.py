@@ -8,7 +8,7 @@ from django.urls import path, re_path
 
 from django_sitemaps09 import views
 from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, STYLESHEET
-from django_sitemaps09.views.key_file import CONVERTER
+from django_sitemaps09.views.native import CONVERTER
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
     raise ImproperlyConfigured(

@@ -13,7 +13,7 @@ from tests.support import services
 from tests.support.celery_project import database, make_site
 from tests.support.clock import clock
 from tests.support.configuration import _configured, configure, folder, register, umask
-from tests.support.databases import SERVERS, using
+from tests.support.databases import SERVERS, snapshot_using, using
 from tests.support.examples import EXAMPLES, THOROUGH
 from tests.support.replicas import replica
 from tests.support.schemas import schema
@@ -24,7 +24,7 @@ from tests.support.tasks_project import backends, make_tasks_site, tasks_databas
 __all__ = [
     "_configured", "backends", "bucket", "clock", "configure", "database", "declare", "folder", "make_site",
     "make_tasks_site", "register", "replica", "s3", "schema", "shared_cache", "sitemap_js",
-    "tasks_database", "umask", "using",
+    "snapshot_using", "tasks_database", "umask", "using",
 ]  # fmt: skip
 
 # No example has a deadline, because a busy machine does not break an invariant. A thorough run tries new
@@ -60,17 +60,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def no_page_map_of_another_test() -> None:
-    """Clear Django's cache, where live views keep page maps.
+    """Clear Django's cache, where live views keep page maps, and what is kept in memory.
 
     Unlike a database, a cache is not rolled back.
     """
     # At import, there are no models yet.
-    from django_sitemaps09.views import exported, known_pages, validators
+    from django_sitemaps09 import published
+    from django_sitemaps09.views import caching, exported, memo
 
     cache.clear()
-    validators._readings.clear()
-    known_pages._pages.clear()
+    caching.default.fallback.clear()
+    memo._entries.clear()
     exported._exports.clear()
+    published._warn.cache_clear()
 
 
 @pytest.fixture(autouse=True)

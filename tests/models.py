@@ -78,6 +78,14 @@ class Child(Parent):
     """A relation as primary key."""
 
 
+class Discussed(Article):
+    """A proxy model whose ordering repeats rows with several comments."""
+
+    class Meta:
+        proxy = True
+        ordering = ["comments"]
+
+
 class Recent(Article):
     """A proxy model with its own ordering."""
 

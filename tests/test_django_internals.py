@@ -46,6 +46,21 @@ def test_is_fetched(articles: QuerySet[Article]) -> None:
     assert internals.is_fetched(articles)
 
 
+def test_copy_fetched(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
+    articles = articles.prefetch_related("comments")
+    for number, row in enumerate(articles):
+        row.slug = f"b{number}"
+    with django_assert_num_queries(0):
+        rows = internals.copy_fetched(articles)
+        assert [(row.slug, len(row.comments.all())) for row in rows] == [(f"b{n}", 1) for n in range(4)]
+    rows[0].slug = "other"
+    assert articles[0].slug == "b0"
+    records = articles.values("slug")
+    next(iter(records))["slug"] = "b0"
+    internals.copy_fetched(records)[0]["slug"] = "other"
+    assert records[0]["slug"] == "b0"
+
+
 @pytest.mark.parametrize("name", ["__iter__", "_fetch_all", "_iterator", "iterator"])
 def test_fetches_plainly(name: str) -> None:
     own = type("Own", (QuerySet,), {name: lambda self, *args, **kwargs: getattr(super(), name)()})

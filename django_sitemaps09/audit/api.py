@@ -47,7 +47,8 @@ def audit(
     `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
     most `rate` per second. `on_document` is called with the name of each document before it is read.
 
-    If there is an export, the report is kept beside its manifest, unless `url` is on another host.
+    If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
+    host.
     Raise `AuditError` for invalid arguments.
     """
     libraries.require()
@@ -75,8 +76,8 @@ def audit(
         pages=fetched,
         findings=findings.result(),
     )
-    if url is None or target.project is not None:
-        save_report(report, directory, base_url)
+    if target.project is not None:
+        save_report(report, target.project, directory)
     return report
 
 

@@ -14,6 +14,8 @@ from django_sitemaps09.protocol import MAX_BYTES
 
 #: Maximum number of bytes to read or decompress at a time.
 CHUNK = 262_144
+#: Maximum seconds for reading one document.
+DOCUMENT_SECONDS = 300.0
 _MAX_LAYERS = 3
 
 

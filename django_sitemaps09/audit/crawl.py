@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from django_sitemaps09.audit import documents
-from django_sitemaps09.audit.bodies import Response, content, limit_size
+from django_sitemaps09.audit.bodies import Response, content, limit_size, peek
 from django_sitemaps09.audit.document_rules import AuditContext, Document, DocumentRules, ListedDocument
 from django_sitemaps09.audit.documents import Batch
 from django_sitemaps09.audit.duplicates import Duplicates
+from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES
 
@@ -86,11 +87,16 @@ class Crawl:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
             raise DocumentError(rule, f"status {response.status}")
         kind = response.headers.get("content-type", "").lower()
+        head, body = peek(response.chunks, len(GZIP_MAGIC))
+        is_plain = "content-encoding" not in response.headers and not head.startswith(GZIP_MAGIC)
+        response = response._replace(chunks=body)
         chunks = content(response, lambda rule, detail: add(rule, place, detail))
         yield from documents.batches(
             limit_size(chunks, MAX_BYTES, "document-too-large"),
             lambda rule, text, line: add(rule, place, text, line),
             text=documents.is_text(document.listed.url, kind),
         )
+        if is_plain and document.listed.url.partition("?")[0].endswith(".gz"):
+            add("gzip-missing", place)
         if kind.startswith("text/html"):
             add("document-type", place, kind)

@@ -61,7 +61,7 @@ class DocumentRules:
     def __init__(self, context: AuditContext) -> None:
         self._context = context
         self._findings = context.findings
-        self._urls = UrlRules(context.findings, context.base, context.robots)
+        self._urls = UrlRules(context.findings, context.base, context.robots, context.reader)
         self._values = ValueRules(context.findings, context.now)
         self._links = LinkRules(context.findings, context.scratch)
         self._media = MediaRules(context.findings, self._links, context.now)
@@ -99,6 +99,7 @@ class DocumentRules:
 
     def finish_all(self) -> None:
         """Apply the rules that need all documents."""
+        self._urls.finish()
         self._links.finish()
 
     def _check_urls(self, document: Document, batch: Batch) -> None:

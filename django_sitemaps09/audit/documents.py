@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import peek
+from django_sitemaps09.audit.bodies import DOCUMENT_SECONDS, peek
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE
+from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
 
 Kind = Literal["urlset", "sitemapindex", "text"]
 
@@ -25,8 +28,27 @@ _INVALID_ENCODING = 81
 _START = 512
 # Number of bytes to read at a time until the root element is found.
 _HEAD = 4_096
-# Maximum number of bytes to keep of an incomplete line in a text sitemap. A longer URL is invalid anyway.
-_MAX_LINE = 16_384
+# Maximum number of bytes before the root element. Entities and attributes there need many times their size.
+_MAX_HEAD = 1_000_000
+# Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
+# rejects a piece of more than ten million bytes.
+_PIECE = 65_536
+#: Maximum number of elements in an entry, and of elements at any depth.
+MAX_CHILDREN = 5_000
+MAX_DESCENDANTS = 50_000
+# Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
+_MAX_OPEN = 5_000_000
+# Maximum number of elements in all entries. Valid ones have more than 60 bytes each.
+_MAX_ELEMENTS = 1_000_000
+# Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
+_MAX_VALUE = 16_384
+# Maximum length of the names in an entry whose result is kept.
+_MAX_NAMES = 1_000
+# The beginning of an HTML document. XML parsers reject most of them for other reasons.
+_HTML = re.compile(
+    rb"\s*(?:(?:<\?xml[^>]*>|<!--(?:(?!-->).)*-->)\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Entry(NamedTuple):
@@ -60,29 +82,45 @@ def is_text(url: str, content_type: str) -> bool:
 
 
 def batches(chunks: Iterator[bytes], report: Report, *, text: bool) -> Iterator[Batch]:
-    """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end."""
-    head, chunks = peek(chunks, _START)
+    """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
+
+    Reading ends soon after the maximum number of entries.
+    """
+    head, chunks = peek(_pieces(chunks), _START)
     if not head:
         raise DocumentError("document-empty", "")
-    yield from _text(head, chunks, report) if text else _xml(chunks, report)
+    if _HTML.match(head.removeprefix(codecs.BOM_UTF8)[:_START]):
+        raise DocumentError("document-type", "it contains HTML")
+    yield from _text(chunks, report) if text else _xml(chunks, report)
 
 
-def _text(head: bytes, chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
-    if head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html")):
-        raise DocumentError("document-type", "it contains HTML instead of URLs")
-    number, rest = 0, b""
+def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Divide a document into small pieces, until its time is over."""
+    end = time.monotonic() + DOCUMENT_SECONDS
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PIECE):
+            if time.monotonic() > end:
+                raise DocumentError(
+                    "document-unreachable", f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
+                )
+            yield chunk[start : start + _PIECE]
+
+
+def _text(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+    number, count, rest = 0, 0, b""
     chunk: bytes | None = next(chunks).removeprefix(codecs.BOM_UTF8)
-    while chunk is not None:
+    while chunk is not None and count <= MAX_URLS:
         following = next(chunks, None)
         lines = (rest + chunk).split(b"\n")
         if following is not None:
-            rest = lines.pop()[:_MAX_LINE]
+            rest = lines.pop()[:_MAX_VALUE]
         entries = []
         for line in lines:
             number += 1
             if line.strip():
                 entries.append(Entry(number, _line_text(line, number, report)))
         yield Batch("text", entries)
+        count += len(entries)
         chunk = following
 
 
@@ -99,24 +137,34 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
     root, head = _root(chunks)
     _report_root(root, report)
     yield Batch(root.kind, [])
-    tag = f"{{{root.namespace}}}{root.entry}" if root.namespace else root.entry
-    parser = libraries.etree.XMLPullParser(events=("end",), tag=(tag,), **_SAFE)
-    chunk: bytes | None = head
-    tail = b""
-    while chunk is not None:
+    parser = libraries.etree.XMLPullParser(events=("start", "end"), tag=(root.tag, root.entry), **_SAFE)
+    parent: Any = None
+    tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
+    for chunk in chain([head], chunks):
         failure: DocumentError | None = None
         tail = (tail + chunk)[-_HEAD:]
         try:
             parser.feed(chunk)
-            chunk = next(chunks, None)
         except libraries.etree.XMLSyntaxError as error:
             failure = _invalid(error)
-        except DocumentError as error:
-            failure = error
         # The entries before the error are checked, too.
-        yield from _read(parser, root, report)
+        events = [*parser.read_events()]
+        parent = events[0][1] if parent is None and events else parent
+        children, completed = _completed(parent, events)
+        _report_unknown(children, completed, report)
+        yield Batch(root.kind, [_entry(child, root, report) for child in children if child in completed])
+        open_size = 0 if children else open_size + len(chunk.strip())
+        failure = failure or _excess(parent, children, open_size)
         if failure is not None:
             raise failure
+        count += len(completed)
+        unknown += len(children) - len(completed)
+        elements += sum(map(len, children))
+        _remove(parent, children)
+        if count > MAX_URLS:
+            return
+        if unknown > MAX_URLS or elements > _MAX_ELEMENTS:
+            raise DocumentError("document-limit", f"{unknown + elements:,} elements were read")
     try:
         element = parser.close()
     except libraries.etree.XMLSyntaxError as error:
@@ -146,13 +194,15 @@ class _Root(NamedTuple):
     """The root element of a document."""
 
     kind: Kind
+    tag: str
     namespace: str | None
     prefix: str | None
     encoding: str
 
     @property
     def entry(self) -> str:
-        return _ENTRY_TAGS[self.kind]
+        """Return the tag of the entries."""
+        return f"{self.tag.removesuffix(self.kind)}{_ENTRY_TAGS[self.kind]}"
 
 
 def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
@@ -169,13 +219,15 @@ def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
     if name.localname not in _ENTRY_TAGS:
         raise DocumentError("xml-root", f"its root element is {element.tag}")
     kind: Kind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return _Root(kind, name.namespace, element.prefix, _encoding(head)), head
+    return _Root(kind, element.tag, name.namespace, element.prefix, _encoding(head)), head
 
 
 def _first_element(chunks: Iterator[bytes], pieces: list[bytes]) -> Any:
     parser = libraries.etree.XMLPullParser(events=("start",), **_SAFE)
+    size = 0
     for chunk in chunks:
         pieces.append(chunk)
+        size += len(chunk)
         for start in range(0, len(chunk), _HEAD):
             failure = None
             try:
@@ -187,6 +239,8 @@ def _first_element(chunks: Iterator[bytes], pieces: list[bytes]) -> Any:
                 return element
             if failure is not None:
                 raise _invalid(failure)
+        if size > _MAX_HEAD:
+            raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
 
 
@@ -207,27 +261,43 @@ def _report_root(root: _Root, report: Report) -> None:
         report("document-encoding", root.encoding, 0)
 
 
-def _read(parser: Any, root: _Root, report: Report) -> Iterator[Batch]:
-    """Yield the entries that the parser has completed, then free their memory."""
-    elements = [element for _, element in parser.read_events()]
-    if not elements:
-        return
-    parent = elements[0].getroottree().getroot()
-    elements = [element for element in elements if element.getparent() is parent]
-    if not elements:
-        return
-    done = parent[: parent.index(elements[-1]) + 1]
-    if len(done) != len(elements):
-        _report_unknown(done, {*elements}, report)
-    yield Batch(root.kind, [_entry(element, root, report) for element in elements])
+def _completed(parent: Any, events: Sequence[tuple[str, Any]]) -> tuple[list[Any], set[Any]]:
+    """Return the children of the root that have been read, and those of them that are entries."""
+    if parent is None:
+        return [], set()
+    completed = {element for event, element in events if event == "end" and element.getparent() is parent}
+    children = parent[:]
+    if children and children[-1] not in completed:
+        # It may be incomplete.
+        children.pop()
+    return children, completed
+
+
+def _excess(parent: Any, children: Sequence[Any], size: int) -> DocumentError | None:
+    """Return an error if an entry, complete or not, has more elements or bytes than an audit reads."""
+    if size > _MAX_OPEN:
+        return DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
+    is_open = parent is not None and len(parent) > len(children)
+    if any(len(child) > MAX_CHILDREN for child in (*children, *(parent[-1:] if is_open else ()))):
+        return DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
+    if is_open and next(islice(parent[-1].iter(), MAX_DESCENDANTS, None), None) is not None:
+        return DocumentError(
+            "document-limit", f"an entry has more than {MAX_DESCENDANTS:,} elements inside"
+        )
+    return None
+
+
+def _remove(parent: Any, children: Sequence[Any]) -> None:
+    """Free the memory of elements that have been read."""
     # Deleting an element with its children takes quadratic time in libxml2's namespace search.
-    for element in done:
-        element.clear()
-    # The element that is still being parsed is after these.
-    del parent[: len(done)]
+    for child in children:
+        for extension in child:
+            extension.clear()
+        child.clear()
+    del parent[: len(children)]
 
 
-def _report_unknown(children: Sequence[Any], expected: set[Any], report: Report) -> None:
+def _report_unknown(children: Iterable[Any], expected: set[Any], report: Report) -> None:
     for child in children:
         if child not in expected:
             report("element-unknown", child.tag, child.sourceline)
@@ -236,7 +306,8 @@ def _report_unknown(children: Sequence[Any], expected: set[Any], report: Report)
 def _entry(element: Any, root: _Root, report: Report) -> Entry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
-    names, problems = _names(tags, root.kind, root.namespace)
+    find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
+    names, problems = find(tags, root.kind, root.namespace)
     for rule, detail in problems:
         report(rule, detail, element.sourceline)
     extensions = []
@@ -244,7 +315,7 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
         if name is None:
             extensions.append(child)
         elif name not in values:
-            values[name] = child.text or ""
+            values[name] = (child.text or "")[:_MAX_VALUE]
     location = values.get("loc") or ""
     if not location.strip():
         report("index-loc" if root.kind == "sitemapindex" else "url-missing", "", element.sourceline)
@@ -275,9 +346,8 @@ def _names(
             problems.append(("element-unknown", tag))
         elif not is_own and not tag.startswith("{"):
             problems.append(("element-unknown", f"{tag} has no namespace"))
-    own = [name for name in names if name in order]
-    repeated = sorted({name for name in own if name and own.count(name) > 1})
-    problems += [("element-repeated", name) for name in repeated]
+    counts = Counter(names)
+    problems += [("element-repeated", name) for name in sorted(order) if counts[name] > 1]
     ranks = [order.index(name) if name in order else len(order) for name in names]
     if ranks != sorted(ranks):
         problems.append(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django_sitemaps09.audit.documents import Entry
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.scratch import Scratch
+from django_sitemaps09.audit.url_rules import normalized
 
 
 class Duplicates:
@@ -20,18 +21,20 @@ class Duplicates:
     def check(self, entries: Sequence[Entry]) -> None:
         """Check the entries of a batch."""
         place = self._labels[self._number]
-        urls = dict.fromkeys(url for entry in entries if (url := entry.location.strip()))
+        urls = dict.fromkeys(normalized(url) for entry in entries if (url := entry.location.strip()))
         repeated = self._scratch.add_urls([*urls], self._number)
         if len(urls) == len(entries) and self._urls.isdisjoint(urls) and not repeated:
             self._urls.update(urls)
             return
         for entry in entries:
-            url = entry.location.strip()
+            location = entry.location.strip()
+            url = normalized(location)
             if not url:
                 continue
             if url in self._urls:
-                self._findings.add("url-duplicate", place, url, entry.line)
+                text = location if location == url else f"{location} is equivalent to {url}"
+                self._findings.add("url-duplicate", place, text, entry.line)
             elif url in repeated:
-                text = f"{url} is also in {self._labels[repeated[url]]}"
+                text = f"{location} is also in {self._labels[repeated[url]]}"
                 self._findings.add("url-duplicate-across", place, text, entry.line)
             self._urls.add(url)

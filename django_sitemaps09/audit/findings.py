@@ -50,6 +50,12 @@ class Findings:
             content = excerpt(text, _MAX_EXAMPLE)
             examples.append(excerpt(f"{position}: {content}" if content else position, _MAX_EXAMPLE))
 
+    def add_all(self, others: Findings) -> None:
+        """Add the findings of others, whose examples follow these."""
+        self._counts.update(others._counts)
+        for rule, examples in others._examples.items():
+            self._examples[rule] += examples[: MAX_EXAMPLES - len(self._examples[rule])]
+
     def result(self) -> tuple[Finding, ...]:
         """Return the broken rules in the order of `RULES`, errors first."""
         findings = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -36,6 +36,11 @@ _VIDEO_ORDER = (
     *("family_friendly", "restriction", "gallery_loc", "price", "requires_subscription", "uploader"),
     *("tvshow", "platform", "live", "id"),
 )
+# The elements that may occur more than once in a video.
+_VIDEO_LISTS = {"tag", "category", "content_segment_loc", "gallery_loc", "price", "id"}
+_NEWS_ORDER = ("publication", "publication_date", "title", "geo_locations", *_NEWS_DROPPED)
+# Parts of the namespaces of extensions. A namespace with such a part is that extension, or misspelled.
+_PARTS = {"sitemap-image": IMAGE, "sitemap-video": VIDEO, "sitemap-news": NEWS, "/xhtml": LINK[:-4]}
 _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
 # Google also accepts times without seconds here.
 _NEWS_DATES = (None, "lastmod-ambiguous")
@@ -100,7 +105,7 @@ class MediaRules:
             self._findings.add("image-too-many", place, f"{entry.location}: {len(images):,}", entry.line)
         if len(news) > 1:
             self._findings.add("news-repeated", place, entry.location, entry.line)
-        problems: list[tuple[str, str]] = []
+        problems: list[tuple[str, str]] = [*_namespace_problems(entry.extensions)]
         for image in images:
             problems += _image_problems(image)
         for video in videos:
@@ -118,7 +123,10 @@ class MediaRules:
 
     def _news_problems(self, article: Any) -> Iterator[tuple[str, str]]:
         texts = _texts(article, NEWS)
+        yield from _name_problems(article, NEWS, _NEWS_ORDER)
         publication = article.find(f"{NEWS}publication")
+        if publication is not None:
+            yield from _name_problems(publication, NEWS, ("name", "language"))
         texts |= {} if publication is None else _texts(publication, NEWS)
         for name in ("name", "language", "publication_date", "title"):
             if not texts.get(name, "").strip():
@@ -141,6 +149,7 @@ class MediaRules:
 
 def _image_problems(image: Any) -> Iterator[tuple[str, str]]:
     texts = _texts(image, IMAGE)
+    yield from _name_problems(image, IMAGE, ("loc", *_IMAGE_DROPPED))
     location = texts.get("loc", "").strip()
     if not location or url_problem(location):
         yield "image-url", repr(location)
@@ -150,6 +159,7 @@ def _image_problems(image: Any) -> Iterator[tuple[str, str]]:
 
 def _video_problems(video: Any, page: str) -> Iterator[tuple[str, str]]:
     texts = _texts(video, VIDEO)
+    yield from _name_problems(video, VIDEO, _VIDEO_ORDER, _VIDEO_LISTS)
     for name in ("thumbnail_loc", "title", "description"):
         if not texts.get(name, "").strip():
             yield "video-required", name
@@ -174,6 +184,25 @@ def _video_problems(video: Any, page: str) -> Iterator[tuple[str, str]]:
         yield "video-too-many-tags", str(Counter(names)["tag"])
     for name in sorted(texts.keys() & _VIDEO_DROPPED):
         yield "video-dropped", name
+
+
+def _namespace_problems(elements: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    for tag in sorted({element.tag for element in elements}):
+        namespace = tag.rpartition("}")[0] + "}"
+        right = next((known for part, known in _PARTS.items() if part in namespace.lower()), namespace)
+        if right != namespace:
+            yield "namespace-similar", f"{namespace[1:-1]} instead of {right[1:-1]}"
+
+
+def _name_problems(
+    element: Any, namespace: str, names: Collection[str], lists: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield unknown and repeated elements of an extension."""
+    for name, count in Counter(child.tag.removeprefix(namespace) for child in element).items():
+        if name not in names:
+            yield "element-unknown", f"{name} in {element.tag}"
+        elif count > 1 and name not in lists:
+            yield "element-repeated", f"{name} in {element.tag}"
 
 
 def _texts(element: Any, namespace: str) -> dict[str, str]:

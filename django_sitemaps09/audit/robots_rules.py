@@ -17,6 +17,10 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import MAX_BYTES
 
+# A `User-agent` line in the forms that Protego reads. The version of an agent does not count.
+_AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*|[^\s/*#]*)", re.IGNORECASE)
+# The name that stands for all other agents.
+_OTHER = "no-agent-of-this-audit"
 _DISALLOW = re.compile(r"^\s*disallow\s*:\s*[^\s#]", re.IGNORECASE | re.MULTILINE)
 
 
@@ -26,8 +30,9 @@ class Robots:
     def __init__(self, base: Base | None = None, text: str = "", agents: Sequence[str] = ("*",)) -> None:
         self._base = base
         self._start = f"{base}/"
-        self._parser: Any = libraries.protego.Protego.parse(text)
+        self._parser: Any = libraries.protego.Protego.parse("\n".join(_simplified(text, agents)))
         self._agents = agents if _DISALLOW.search(text) else ()
+        self._size = len(text) * len(self._agents)
         self.sitemaps = tuple(dict.fromkeys(url.strip() for url in self._parser.sitemaps))
         self._bases = {origin(url) for url in self.sitemaps} - {None}
 
@@ -38,9 +43,33 @@ class Robots:
                 if not self._parser.can_fetch(url, agent):
                     yield agent
 
+    def cost(self, url: str) -> int:
+        """Return the cost of `blocking_agents()`: wildcards search the whole URL."""
+        return self._size * (100 + len(url)) // 100
+
     def submits(self, base: Base | None, document_base: Base | None) -> bool:
         """Return whether documents on `document_base` may list URLs on `base` (cross-submission)."""
         return base is not None and base == self._base and document_base in self._bases
+
+
+def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a robots.txt, in which all agents but these have one name, and none has a version.
+
+    Protego keeps the rules of each agent: with thousands of agents, they would not fit into memory.
+    """
+    names = {"*"}
+    for agent in agents:
+        for name in re.findall(r"[\w-]+", agent.lower()):
+            parts = name.split("-")
+            # A crawler without rules of its own, such as Googlebot-News, uses those of Googlebot.
+            names.update("-".join(parts[:count]) for count in range(1, len(parts) + 1))
+    for line in text.splitlines():
+        match = _AGENT.match(line)
+        if match is None:
+            yield line
+        else:
+            name = match[1].lower()
+            yield f"User-agent: {name if name in names else _OTHER}"
 
 
 def origin(url: str) -> Base | None:
@@ -72,7 +101,7 @@ def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], fi
     content: bytes | None = None
     try:
         with reader.open(where.url) as response:
-            if response.status >= 500:
+            if response.status >= 500 or response.status == 429:
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
                 chunks = decoded(response, lambda rule, detail: findings.add(rule, place, detail))

@@ -15,7 +15,8 @@ _SCHEMA = """
     PRAGMA locking_mode = EXCLUSIVE;
     CREATE TABLE urls (digest INTEGER PRIMARY KEY, document INTEGER NOT NULL);
     CREATE TABLE links (
-        source TEXT NOT NULL, target TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (source, target)
+        source TEXT NOT NULL, target TEXT NOT NULL, needs_return INTEGER NOT NULL, place TEXT NOT NULL,
+        PRIMARY KEY (source, target)
     ) WITHOUT ROWID;
     CREATE TABLE groups (digest INTEGER PRIMARY KEY);
     CREATE TABLE pages (url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
@@ -77,15 +78,17 @@ class Scratch:
             is not None
         )
 
-    def add_links(self, source: str, targets: Sequence[str], place: str) -> None:
-        """Remember the alternates of a URL."""
-        rows = [(source, target, place) for target in targets]
-        self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?)", rows)
+    def add_links(
+        self, source: str, targets: Sequence[str], returning: Collection[str], place: str
+    ) -> None:
+        """Remember the alternates of a URL, of which those in `returning` must link back."""
+        rows = [(source, target, target in returning, place) for target in targets]
+        self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
 
     def one_way_links(self) -> Iterator[tuple[str, str, str]]:
         """Yield source, target and place of each link whose target does not link back."""
         yield from self._connection.execute(
-            "SELECT source, target, place FROM links WHERE source != target AND NOT EXISTS"
+            "SELECT source, target, place FROM links WHERE needs_return AND source != target AND NOT EXISTS"
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
         )
 

@@ -21,6 +21,7 @@ from django.db.models.query import RawQuerySet
 
 from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import data, name_of
+from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
@@ -98,14 +99,15 @@ def _annotatable_rows(
 ) -> QuerySet[Any]:
     """Return the queryset that the expressions are resolved against.
 
-    For a union, a slice, `distinct(fields)` or a filter on a window function, the expressions are queried
-    separately. They are then resolved against all rows of the model.
+    For a union, and for instances of a slice, of `distinct(fields)` or with a window function, the
+    expressions are queried separately. They are then resolved against all rows of the model.
     """
     if isinstance(rows, RawQuerySet):
         raise TypeError("a raw() queryset does not support expressions")
     if rows.query.combinator:
         return QuerySet(rows.model)
-    if rows.query.is_sliced or rows.query.distinct_fields or has_window_function(rows.query):
+    is_read_apart = rows.query.is_sliced or rows.query.distinct_fields or has_window_function(rows.query)
+    if is_read_apart and gives_instances(rows):
         with suppress(FieldError):
             QuerySet(rows.model).annotate(**expressions)
             return QuerySet(rows.model)

@@ -22,12 +22,12 @@ from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOp
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import Renderer
-from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
+from django_sitemaps09.sources.retry import retry
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as previous_state
-from django_sitemaps09.export.publishing.changes import Published, Spool, notify
+from django_sitemaps09.export.publishing.changes import Published, Spool, notify, urls_since
 from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
 from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
@@ -32,6 +33,7 @@ from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores.targets import owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,21 @@ class HostExport:
         index_names = indexes.to_announce(publication.documents or [INDEX])
         robots = Robots.for_host(host_options, index_names, old_manifest.indexes)
         files_written = publication.files_to_write(self.publish_target.store) if can_publish else []
-        if can_publish:
-            self._compare(outcomes, options)
+        is_compared = can_publish and self._compare(outcomes, options)
         # The export is published even if robots.txt cannot be updated.
         robots.update(write=False)
         stage = self.stage if can_publish else None
         if stage is not None:
-            with self._queued(publication, files_written, index_names):
-                publication.publish(self.publish_target, stage, robots.publish)
+            try:
+                with self._queued(publication, files_written, index_names) as is_queued:
+                    unqueued = self._unqueued(started.timestamp(), outcomes, is_queued and is_compared)
+                    publication = replace(
+                        publication, manifest=replace(publication.manifest, unqueued=unqueued)
+                    )
+                    publication.publish(self.publish_target, stage, robots.publish)
+            except (ExportError, OSError) as error:
+                self._record_failure(error, reports, started)
+                raise
         if self.stage is not None:
             run = RecordedRun(started.timestamp(), stage is not None, failures=tuple(failures))
             record_reports(self.publish_target.state, run, reports, old_manifest.sections, options.remove)
@@ -115,24 +124,63 @@ class HostExport:
             self, publication, stage is not None, failures, warnings, index_names, robots, files_written
         )
 
+    def _record_failure(
+        self, error: Exception, reports: Sequence[SectionReport], started: datetime
+    ) -> None:
+        """Record that publishing failed, unless nothing was ever published: the target may be unusable."""
+        if not self.previous.manifest.sections:
+            return
+        with suppress(ExportError, OSError):
+            # After the lock is lost, another run may write the history.
+            self.publish_target.check()
+            run = RecordedRun(started.timestamp(), is_published=False, failures=(reason_of(error),))
+            record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, ())
+
     def _queued(
         self, publication: Publication, files_written: Sequence[str], index_names: Sequence[str]
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractContextManager[bool]:
         """Return a context that queues the changes for submission, if that is requested."""
         if self.queue is None:
-            return nullcontext()
+            return nullcontext(enter_result=False)
         has_changed = files_written or publication.removed_files
         urls = [f"{self.host_options.url}{name}" for name in index_names] if has_changed else []
-        return self.queue.publishing(publication.manifest.run, self.spool, urls)
+        since = self.previous.manifest.unqueued
+        missed_urls: Iterator[str] = iter(())
+        if since is not None:
+            missed_urls = urls_since(self.publish_target.store, self.previous.manifest.sections, since)
+            self.queue.warnings.append(_MISSED.format(datetime.fromtimestamp(since, timezone.utc)))
+        return self.queue.publishing(publication.manifest.run, self.spool, urls, missed_urls)
 
-    def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> None:
-        """Find the changed URLs. A failure ends the export only if the caller requested them."""
+    def _unqueued(
+        self, started: float, outcomes: Mapping[str, SectionOutcome], is_queued: bool
+    ) -> float | None:
+        """Return the time since when changes are not queued for submission; `None` if all are queued."""
+        since = self.previous.manifest.unqueued
+        if self.queue is not None:
+            return None if is_queued else min(started, since or started)
+        digests = {
+            page.digest for record in self.previous.manifest.sections.values() for page in record.pages
+        }
+        pages = (page for outcome in outcomes.values() for page in outcome.record.pages)
+        is_repair = self.host_options.is_repair and conf.indexnow_key is not None
+        if is_repair and any(page.digest not in digests for page in pages):
+            return min(started, since or started)
+        return since
+
+    def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> bool:
+        """Find the changed URLs, and return whether all were found.
+
+        A failure ends the export only if the caller requested them.
+        """
+        is_compared = self.spool is None
         if self.spool is not None:
             is_optional = self.queue is not None and not options.changes
             with self.queue.lenient(_UNQUEUED) if self.queue and is_optional else nullcontext():
                 self.spool.fill(
                     self.publish_target.store, self.previous.manifest.sections, outcomes, options.remove
                 )
+                is_compared = True
+        return is_compared
 
     def _undeclared(self, remove: Collection[str]) -> list[str]:
         """Return messages about published sections that are not declared, except sections to `remove`."""
@@ -185,6 +233,8 @@ def _staging(publish_target: PublishTarget, started: datetime) -> Iterator[str]:
     If publishing was interrupted, the folder is kept, because the next run needs its files.
     """
     clean(publish_target.store)
+    if owner(publish_target.store, publish_target.state):
+        publish_target.state.clean()
     folder = f"{STATE}/{RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     try:
         yield folder
@@ -265,6 +315,10 @@ def _ignored(report: SectionReport) -> str:
 
 _EMPTY = "No section has any URLs. Nothing was written, and the published files are unchanged."
 _UNQUEUED = "not all changed URLs were found, so not all were queued for submission"
+_MISSED = (
+    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
+    "URLs of the pages that have changed since are queued now; removed URLs are unknown."
+)
 _UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 
 

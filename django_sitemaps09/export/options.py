@@ -82,6 +82,7 @@ class HostOptions(NamedTuple):
     robots: Path | None
     gzip: bool
     submit: bool
+    is_repair: bool
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
@@ -96,7 +97,7 @@ class HostOptions(NamedTuple):
             if name not in all_sections:
                 raise sections.unknown_section(name, all_sections)
         submit = conf.submit if options.submit is None else options.submit
-        # A repair changes no URLs.
+        # A repair compares no files. The manifest records that it has changed pages.
         submit = submit and not options.dry_run and not options.is_repair
         if submit:
             check_configured()
@@ -122,6 +123,7 @@ class HostOptions(NamedTuple):
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
+            is_repair=options.is_repair,
         )
 
 

@@ -26,8 +26,8 @@ class PageFile:
 
     `bytes` is the size before compression, `size` the compressed size. `digest` covers the uncompressed
     content. `lastmod` is the newest lastmod on the page, if all entries have one. `cut` is the last key on
-    the page if the limits excluded the rest of the range. `middle` is a key about halfway down the page.
-    `unchanged` is true if the published file is the same.
+    the page if the limits excluded the rest of the range. `unchanged` is true if the
+    published file is the same.
     """
 
     name: str
@@ -39,7 +39,6 @@ class PageFile:
     lastmod: str | None
     digest: str
     cut: Key | None = None
-    middle: Key | None = None
     unchanged: bool = False
     fingerprint: Fingerprint | None = None
 

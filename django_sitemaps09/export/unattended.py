@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.db import DatabaseError
+from django.http import HttpRequest
 
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
-from django_sitemaps09.exceptions import ExportRunningError, SitemapError
+from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.interrupts import time_limited
+from django_sitemaps09.export.options import export_base
 from django_sitemaps09.export.rendering.page import surroundings
 from django_sitemaps09.export.report import Report
 
@@ -40,7 +42,8 @@ def run_export(
 
     The arguments come from a queue, so they must not contain paths, code to import, or consent to lost URLs
     (`force`, `remove`). Other options of an export come from the settings. So do the script prefix and the
-    URLconf: a thread of a worker does not have the prefix that `django.setup()` has set.
+    URLconf: a thread of a worker does not have the prefix that `django.setup()` has set. The hosts of
+    `base_urls` must be in `ALLOWED_HOSTS`.
     """
     try:
         with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):
@@ -66,9 +69,24 @@ def run_export(
 
 
 def _export(base_urls: Sequence[str], sections: Sequence[str], **options: bool) -> Sequence[Report]:
+    for url in base_urls:
+        _check_allowed(url)
     if len(base_urls) > 1:
         return [*export_hosts(base_urls, sections, **options).values()]  # type: ignore[arg-type]
     return [export(sections, base_url=next(iter(base_urls), None), **options)]  # type: ignore[arg-type]
+
+
+def _check_allowed(url: str) -> None:
+    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`."""
+    request = HttpRequest()
+    request.META["HTTP_HOST"] = export_base(url).domain
+    try:
+        request.get_host()
+    except DisallowedHost as error:
+        raise ExportError(
+            f"A message in the queue asks for an export of {url}, but its host is not in ALLOWED_HOSTS. "
+            "Add it there, or use the command."
+        ) from error
 
 
 def _summary(report: Report) -> dict[str, Any]:

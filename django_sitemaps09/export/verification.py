@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
@@ -20,6 +19,7 @@ from django_sitemaps09.export.publishing.published_files import CheckedFile, Fil
 from django_sitemaps09.export.rendering.run import Listeners
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
+from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.sections import Section
 
 if TYPE_CHECKING:
@@ -173,8 +173,7 @@ _SILENT = Listeners(lambda pages: None, lambda section, file: None, lambda secti
 def _files_check(host_options: HostOptions, workers: int | None) -> FilesCheck:
     if workers is not None and workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {workers}.")
-    store = stores.target_store(host_options.output, host_options.folder)
-    state = stores.state_store(store, host_options.folder)
+    _, store, state = ExportFolder.in_target(host_options.folder, host_options.output)
     return FilesCheck(store, state, host_options, workers or available_cores())
 
 

@@ -12,7 +12,13 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesN
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery, Window
 from django.utils.hashable import make_hashable
 
-from django_sitemaps09.django_internals import columns_in, gives_instances, is_fetched, to_many_joins
+from django_sitemaps09.django_internals import (
+    columns_in,
+    copy_fetched,
+    gives_instances,
+    is_fetched,
+    to_many_joins,
+)
 from django_sitemaps09.hooks.expressions import (
     LastmodExpression,
     UniqueExpression,
@@ -63,13 +69,21 @@ def add_columns(
     return annotated_rows
 
 
+def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
+    """Return whether an aggregate in the expressions only covers the related rows that a queryset joins."""
+    aggregates = [part for value in expressions.values() for part in _aggregates(value)]
+    return bool(_joined(rows, aggregates))
+
+
 def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     """Return the aggregates that a query of the rows can compute without changing its other columns."""
     query, names = rows.query, [alias("aggregate", place) for place in range(len(aggregates))]
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
-    # A window function would rank groups.
+    # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
+    # joined, and loses its rows if a join has the same name.
     is_grouped = query.group_by is not None
-    if not aggregates or has_window_function(query) or not (is_grouped or gives_instances(rows)):
+    can_group = is_grouped or query.distinct or gives_instances(rows)
+    if not aggregates or has_window_function(query) or query.extra_tables or not can_group:
         return []
     if not is_grouped and to_many_joins(query, columns_in(query.annotation_select.values())):
         return []
@@ -139,8 +153,8 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
 def annotate(sitemap: object, items: Any) -> Any:
     """Return items with the values of the declared expressions, if Django can annotate these items.
 
-    Rows that the project has fetched stay the same objects. For all other items, `load_columns` reads the
-    values.
+    Rows that the project has fetched are copied, with what it did to them: another section can list the
+    same rows. For all other items, `load_columns` reads the values.
     """
     expressions = declared_expressions(sitemap)
     if not expressions:
@@ -150,9 +164,11 @@ def annotate(sitemap: object, items: Any) -> Any:
             f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
             "queryset. Return one, or define the hooks as methods that take the item."
         )
-    items = pin_database(items)
-    # Django cannot annotate a union.
-    if items.query.combinator or _is_read_apart(items, expressions):
+    items = copy_fetched(items) if is_fetched(items) else pin_database(items)
+    if items.query.combinator:
+        _check_union(sitemap, items, expressions)
+        return items
+    if _is_read_apart(items, expressions):
         return items
     if is_fetched(items):
         _add_to_fetched(sitemap, items, expressions)
@@ -163,6 +179,17 @@ def annotate(sitemap: object, items: Any) -> Any:
         # Django would also group by the columns of the order.
         rows = rows.order_by(*key_names(items.model))
     return rows
+
+
+def _check_union(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
+    """Raise `ImproperlyConfigured` if an expression uses an annotation: Django cannot annotate a union."""
+    try:
+        add_columns(QuerySet(items.model, using=items.db), expressions)
+    except FieldError as error:
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}: items() returns a union, so declared expressions can use only "
+            f"the fields of its model: {error}. Define the hooks as methods that take the item."
+        ) from error
 
 
 def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
@@ -198,8 +225,14 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
     has_keys = gives_instances(items) or {*keys} <= {*own_names}
     # GROUP BY contains selected annotations, so an aggregate could change without them.
     names = [*keys, *(name for name in own_names if name not in keys)] if has_keys else own_names
+    rows = add_columns(rows, expressions)
     try:
-        records = list(add_columns(rows, expressions).values_list(*names, *expressions))
+        if gives_instances(items):
+            # MariaDB does not find columns of a HAVING condition that are not selected.
+            rows = rows.select_related(None).prefetch_related(None)
+            records = [tuple(getattr(row, name) for name in (*names, *expressions)) for row in rows]
+        else:
+            records = list(rows.values_list(*names, *expressions))
     except UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return

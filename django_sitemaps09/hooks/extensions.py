@@ -50,19 +50,17 @@ def own_extensions(sitemap: object) -> list[Extension]:
     return extensions
 
 
-def results_in(urls: Sequence[Any], part: Callable[[Any, str], Any]) -> dict[str | Extension, list[Any]]:
+def results_in(column: Callable[[str], Sequence[Any]]) -> dict[str | Extension, list[Any]]:
     """Return the results that hooks of this package added to entries of `get_urls()`, except for links.
 
-    `part` returns the value of an entry for a key.
+    `column` returns the values of all entries for a key.
     """
     results: dict[str | Extension, list[Any]] = {}
     for name in EXTENDING:
-        values = [part(url, name) for url in urls]
-        hook_values = [value if isinstance(value, (HookResults, News)) else None for value in values]
+        hook_values = [value if isinstance(value, (HookResults, News)) else None for value in column(name)]
         if any(value is not None for value in hook_values):
             results[name] = hook_values
-    values = [part(url, "extensions") for url in urls]
-    dicts = [dict(value) if isinstance(value, HookResults) else {} for value in values]
+    dicts = [dict(value) if isinstance(value, HookResults) else {} for value in column("extensions")]
     for extension in dict.fromkeys(extension for texts in dicts for extension in texts):
         results[extension] = [texts.get(extension, "") for texts in dicts]
     return results

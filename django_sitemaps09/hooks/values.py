@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import date
+from html import unescape
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
+from django.utils.safestring import SafeString
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
@@ -95,8 +97,13 @@ def entry_value(value: Any) -> Any:
     Return `None` for all values that the template writes as nothing, such as a method that needs the item.
     Raise `ValueError` for a value that `check_text()` refuses.
     """
-    value = template_value(value)
+    value = unescaped(template_value(value))
     return check_text(value) if value else None
+
+
+def unescaped(value: Any) -> Any:
+    """Return the text of a string that is marked as safe, and any other value unchanged."""
+    return unescape(value) if isinstance(value, SafeString) else value
 
 
 def lastmod_text(value: object) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
 from typing import Any
@@ -22,9 +22,10 @@ from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer, Verdict
 from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
-from django_sitemaps09.inspector.export_state import ExportState
 from django_sitemaps09.inspector.published_entries import SearchResult
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, key_text, look_up_row
+from django_sitemaps09.management.status import ExportState
+from django_sitemaps09.manifest import MAX_TIME
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import page_maps
@@ -61,7 +62,16 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
             return Answer(location, "elsewhere", reasons=[reason])
     with site_locale():
         lookup = _Lookup(location, base, export, resolve_path(f"/{path}"), undeclared, notes)
-        return lookup.answer(declarations)
+        answer = lookup.answer(declarations)
+        head, mark, query = location.partition("?")
+        if answer.verdict != "absent" or head.endswith("/"):
+            return answer
+        # Django redirects to this form, so a sitemap lists only this one.
+        location, path = f"{head}/{mark}{query}", f"/{path.partition('?')[0]}/{mark}{query}"
+        lookup = _Lookup(location, base, export, resolve_path(path), undeclared)
+        if not lookup.answer(declarations).is_listed:
+            return answer
+        return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {location}"])
 
 
 def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dict[str, Section]:
@@ -76,6 +86,14 @@ def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dic
         if host in others:
             allowing[name] = section
     return allowing
+
+
+def _unique(names: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name not in seen:
+            seen.add(name)
+            yield name
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +112,22 @@ class _Lookup:
 
     def answer(self, declarations: Mapping[str, Section]) -> Answer:
         lookups: dict[str, SectionLookup] = {}
-        for name, section in declarations.items():
+        rows: list[LiveRow] = []
+        remaining = iter(declarations.items())
+        for name, section in remaining:
             lookups[name] = lookup = self._section(name, section)
-            if lookup.row is not None and lookup.row.entry is not None and lookup.row.row.is_listed:
-                return self._for_row(lookup.row)
-        rows = [lookup.row for lookup in lookups.values() if lookup.row is not None]
+            if lookup.row is None:
+                continue
+            if lookup.row.entry is not None and lookup.row.row.is_listed:
+                # Another section can have listed the row in the last export.
+                others = (self._section(*other).row for other in remaining)
+                return self._for_row(lookup.row, chain(rows, filter(None, others)))
+            rows.append(lookup.row)
         if not rows:
             return self._without_row(lookups)
-        # Prefer a row that is not filtered out.
-        answer = self._for_row(min(rows, key=lambda row: row.row.is_listed is False))
+        # Prefer a row that is still exported, and then one that is not filtered out.
+        unfiltered_row = min(rows, key=lambda row: row.row.is_listed is False)
+        answer = self._for_row(next(filter(self._is_on_own_page, rows), unfiltered_row), rows)
         if answer.published is None:
             # Another section can list the URL.
             unfiltered = [name for name, lookup in lookups.items() if lookup.needs_search]
@@ -121,11 +146,14 @@ class _Lookup:
             self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
         return SectionLookup(can_match=True, needs_search=True)
 
-    def _for_row(self, row: LiveRow) -> Answer:
-        """Return the answer for an item that has the URL, or would have it."""
+    def _for_row(self, row: LiveRow, others: Iterable[LiveRow]) -> Answer:
+        """Return the answer for an item that has the URL, or would have it.
+
+        `others` are the same item, or others with the URL, in other sections.
+        """
         is_listed = row.entry is not None and row.row.is_listed is not False
         location = self.location if row.entry is None else row.entry.location
-        name, published = self._published_page(row, location)
+        name, published = self._published_page(row, location, others)
         if is_listed and published is None:
             # The URL can have belonged to a row of another section.
             result = self._search(self._other_files(row.section), location)
@@ -173,19 +201,30 @@ class _Lookup:
             reasons.append("The next export will remove it.")
         return reasons
 
-    def _published_page(self, row: LiveRow, location: str) -> tuple[str, Any]:
-        """Return the name of the exported page for an item, and the entry of the URL on it."""
-        record, store = self.export.record(row.section), self.export.store
-        if record is None or store is None or not record.pages:
-            return "", None
-        names = record.file_names(row.section)
-        source = row.source
-        if source is not None and record.key_identity == source.key_identity:
-            index = sources.page_index(source, row.row.key, [page.until for page in record.pages])
-            # Search the page of the row first, then the others: the URL can have belonged to another row.
-            names = [names[index], *reversed(names[:index] + names[index + 1 :])]
-        result = self._search(iter(names), location)
+    def _published_page(self, row: LiveRow, location: str, others: Iterable[LiveRow]) -> tuple[str, Any]:
+        """Return the name of an exported page with the URL, and its entry on this page.
+
+        Search the page of the row, and its pages in other sections. Then search the other pages of the
+        section: the URL can have belonged to another row.
+        """
+        record = self.export.record(row.section)
+        own_names = [] if record is None else reversed(record.file_names(row.section))
+        own_pages = chain.from_iterable(map(self._own_page, chain([row], others)))
+        result = self._search(_unique(chain(own_pages, own_names)), location)
         return result.name or "", result.entry
+
+    def _own_page(self, row: LiveRow) -> list[str]:
+        """Return the name of the exported page whose keys include that of a row, if there is one."""
+        record, source = self.export.record(row.section), row.source
+        if record is None or not record.pages or source is None:
+            return []
+        if record.key_identity != source.key_identity:
+            return []
+        index = sources.page_index(source, row.row.key, [page.until for page in record.pages])
+        return [record.file_names(row.section)[index]]
+
+    def _is_on_own_page(self, row: LiveRow) -> bool:
+        return self._search(iter(self._own_page(row)), self.location).name is not None
 
     def _live_page(self, row: LiveRow) -> str:
         """Return the name of the live page of an item, or an empty string if no page map is cached."""
@@ -198,9 +237,9 @@ class _Lookup:
         return page_name(row.section, live_map.pages[index].number, "xml")
 
     def _search(self, names: Iterator[str], location: str) -> SearchResult:
-        if self.export.store is None:
+        if self.export.folder is None:
             return SearchResult(None, None, 0, is_complete=True)
-        result = published_entries.search(self.export.store, names, location)
+        result = published_entries.search(self.export.folder.store, names, location)
         self.notes.extend(f"{problem}." for problem in result.problems)
         if not result.is_complete:
             self.notes.append(
@@ -216,7 +255,9 @@ class _Lookup:
     def _files(self, names: Iterable[str]) -> Iterator[str]:
         for name in names:
             try:
-                yield from self.export.file_names(name)
+                record = self.export.record(name)
+                # New rows are on the last pages of most sections.
+                yield from reversed([] if record is None else record.file_names(name))
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 self.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
 
@@ -247,7 +288,8 @@ class _Lookup:
         verdict: Verdict = "listed" if section in unfiltered else "leaving"
         if name in self._removed:
             verdict = "removed"
-            since = datetime.fromtimestamp(self._removed[name], timezone.utc)
+            seconds = max(0.0, min(self._removed[name], MAX_TIME))
+            since = datetime.fromtimestamp(seconds, timezone.utc)
             reasons.append(
                 f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
                 f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."
@@ -298,4 +340,7 @@ class _Lookup:
         return Answer(self.location, "absent", reasons=reasons, notes=self.notes)
 
     def _file_url(self, name: str) -> str | None:
-        return f"{self.export.root.url}{name}" if name and self.export.root is not None else None
+        """Return the URL of an exported file, unless the manifest names another host."""
+        export = self.export.export
+        url = export.url([self.base.domain]) if name and export is not None else None
+        return url and f"{url}{name}"

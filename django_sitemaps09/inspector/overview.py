@@ -12,9 +12,8 @@ from django_sitemaps09.audit import AuditReport, last_report
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.export.publishing.history import RecordedRun, read_history, section_changes
-from django_sitemaps09.inspector.export_state import ExportState
 from django_sitemaps09.inspector.freshness import Freshness, freshness
-from django_sitemaps09.management.status import ExportStatus
+from django_sitemaps09.management.status import ExportState, ExportStatus
 from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
@@ -43,7 +42,10 @@ class ExportedPages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SectionOverview:
-    """State of a section: its exported pages, and the number of pages in its cached page map."""
+    """State of a section: its exported pages, and the number of pages in its cached page map.
+
+    `limit` is the maximum number of URLs on a page, `None` if it is unknown.
+    """
 
     section: str
     sitemap: str | None = None
@@ -52,6 +54,7 @@ class SectionOverview:
     live_pages: int | None = None
     is_declared: bool = True
     error: str | None = None
+    limit: int | None = None
 
 
 class SkippedElement(NamedTuple):
@@ -83,7 +86,7 @@ def overview(base: Base, export: ExportState) -> Overview:
     names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))
     with site_locale():
         section_overviews = [_section(name, declarations, base, export, today) for name in names]
-    runs = [] if export.state is None else _runs(export)
+    runs = _runs(export)
     return Overview(
         base=base,
         limits=conf.limits,
@@ -98,7 +101,7 @@ def overview(base: Base, export: ExportState) -> Overview:
 
 def _runs(export: ExportState) -> list[RecordedRun]:
     try:
-        return [] if export.state is None else read_history(export.state)
+        return [] if export.folder is None else read_history(export.folder.state)
     except Exception:  # noqa: BLE001 the status of the export already has the error of the storage
         return []
 
@@ -115,15 +118,16 @@ def _section(
     ages = None if record is None else freshness(record.pages, now.date())
     if name not in declarations:
         return SectionOverview(name, None, exported, ages, is_declared=False, error=error)
-    sitemap_name, live_pages = None, None
+    sitemap_name, live_pages, limit = None, None, None
     try:
         with savepoints():
             sitemap: Any = sections.bind(declarations[name], base.domain)
             sitemap_name = f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
+            limit = sources.entry_limit(name, sitemap, conf.limits)
             live_pages = _live_pages(name, sitemap, base, record)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         error = reason_of(section_error)
-    return SectionOverview(name, sitemap_name, exported, ages, live_pages, error=error)
+    return SectionOverview(name, sitemap_name, exported, ages, live_pages, error=error, limit=limit)
 
 
 def _exported(record: SectionRecord) -> ExportedPages:

@@ -106,6 +106,8 @@ def look_up_row(
         guess = column_conditions(source.bare_rows.model, declared, location)
     elif resolved.match is not None and callable(declared):
         guess = field_conditions(source.bare_rows.model, resolved.match)
+    # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
+    is_searched = is_exact or (isinstance(declared, F) and guess is not None and "%" not in location)
     conditions = conditions if guess is None else [guess]
     if conditions is None:
         return _NEEDS_SEARCH
@@ -118,7 +120,7 @@ def look_up_row(
     return SectionLookup(
         can_match=True,
         row=same_rows[0] if same_rows else None,
-        needs_search=not is_exact,
+        needs_search=not is_searched,
         is_unread=callable(declared),
         similar=next(others, None),
     )

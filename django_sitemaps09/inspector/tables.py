@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import MAXYEAR, MINYEAR, datetime, timezone
 from typing import NamedTuple
 
 from django.template.defaultfilters import filesizeformat
@@ -16,7 +16,6 @@ from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.inspector.answers import Answer, Entry
 from django_sitemaps09.inspector.freshness import LABELS
 from django_sitemaps09.inspector.overview import ExportedPages, Overview, SectionOverview, SkippedElement
-from django_sitemaps09.protocol import Limits
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
 # Maximum number of sections that a run lists.
@@ -75,7 +74,10 @@ def _lastmod(text: str | None) -> Cell:
     """Return the cell for a lastmod in the W3C format, which can be a date without a time."""
     with suppress(ValueError):
         if text is not None and "T" in text:
-            return Cell(time=datetime.fromisoformat(text.replace("Z", "+00:00")))
+            time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+            # The first and the last year cannot be shown in every time zone.
+            if MINYEAR < time.year < MAXYEAR:
+                return Cell(time=time)
     return Cell(text or _NONE)
 
 
@@ -93,7 +95,11 @@ def sections_table(overview: Overview) -> Table:
         Column("Live pages", is_number=True),
     ]
     rows = [
-        [_section(section), *_exported(section.exported, overview.limits), _number(section.live_pages)]
+        [
+            _section(section),
+            *_exported(section.exported, section.limit or overview.limits.urls, overview.limits.bytes),
+            _number(section.live_pages),
+        ]
         for section in overview.sections
     ]
     return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
@@ -106,14 +112,14 @@ def _section(section: SectionOverview) -> Cell:
     return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
 
 
-def _exported(exported: ExportedPages | None, limits: Limits) -> list[Cell]:
+def _exported(exported: ExportedPages | None, most_urls: int, most_bytes: int) -> list[Cell]:
     if exported is None:
         return [Cell(_NONE)] * 7
     return [
         _number(exported.urls),
         _number(exported.pages),
-        _meter(f"{exported.fullest_urls:,}", exported.fullest_urls, limits.urls),
-        _meter(filesizeformat(exported.fullest_bytes), exported.fullest_bytes, limits.bytes),
+        _meter(f"{exported.fullest_urls:,}", exported.fullest_urls, most_urls),
+        _meter(filesizeformat(exported.fullest_bytes), exported.fullest_bytes, most_bytes),
         Cell(filesizeformat(exported.size)),
         _lastmod(exported.newest),
         _lastmod(exported.changed),
@@ -171,7 +177,13 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = [Column("Item"), Column("Section"), Column("Field"), Column("Reason"), Column("Export")]
+    columns = [
+        Column("Item"),
+        Column("Section"),
+        Column("Field"),
+        Column("Reason"),
+        Column("Skipped since"),
+    ]
     rows = [
         [
             Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),

@@ -14,10 +14,11 @@ from django.template.response import TemplateResponse
 
 from django_sitemaps09.inspector import tables
 from django_sitemaps09.inspector.access import for_staff, page_context
-from django_sitemaps09.inspector.export_state import ExportState
 from django_sitemaps09.inspector.freshness import plot
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview
+from django_sitemaps09.inspector.problems import problems
+from django_sitemaps09.management.status import ExportState
 from django_sitemaps09.views.responses import current_base
 
 # Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
@@ -51,6 +52,7 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "title": "Sitemaps",
         "overview": state,
+        "problems": problems(state),
         "sections": tables.sections_table(state),
         "plot": plot(page_counts) if page_counts else None,
         "freshness": tables.freshness_table(state),

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
-from django_sitemaps09 import manifest, protocol, sections, sources, stores
+from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.rendering.run import RUN
-from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import UrlsSource, has_key_ranges
-from django_sitemaps09.stores import Store
-from django_sitemaps09.views import caching, exported, page_maps
+from django_sitemaps09.views import caching, page_maps
 from django_sitemaps09.views.responses import is_host_from_client
 
 #: How a section is divided into pages.
@@ -130,20 +131,19 @@ def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
     # If clients choose the host, page maps do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(page_maps.HOST)
     map_cache = _cache(DEFAULT_CACHE_ALIAS)
-    export, root, _, state = published_export(base)
+    # Clients that choose the host share the bounds of the export in the target itself.
+    export = ExportState.from_base(base if has_base else None)
     section_statuses = []
     for name in names or declarations:
         section_status = _section(name, declarations[name], base, is_cached=map_cache.error is None)
-        if root is not None and state is not None and name in root.files:
-            section_status = _with_export(section_status, state, root.files[name])
-        section_statuses.append(section_status)
+        section_statuses.append(_with_export(section_status, export))
     return Status(
         base_url=str(base) if has_base else None,
         live_seconds=conf.live_seconds,
         serves_exported=conf.serve_exported,
         map_cache=map_cache,
         live_cache=None if conf.live_cache is None else _cache(conf.live_cache),
-        export=export,
+        export=export.status,
         sections=section_statuses,
     )
 
@@ -174,7 +174,7 @@ def _section(name: str, section: Section, base: Base, *, is_cached: bool) -> Sec
         return replace(section_status, error=reason_of(error))
     if live is None:
         return section_status
-    age = round(max(0.0, time.time() - live.renewed_at), 1)
+    age = round(max(0.0, time.time() - live.looked_at), 1)
     return replace(section_status, live=MapStatus(len(live.pages), live.rows, age))
 
 
@@ -185,58 +185,85 @@ def _reading(source: Any) -> tuple[Paging, Hooks | None]:
     return "key ranges" if has_key_ranges(source) else "positions", hooks
 
 
-class PublishedExport(NamedTuple):
-    """Export for a host: its status, the root of its manifest, and the stores of its files and its state.
+@dataclass(frozen=True, slots=True)
+class ExportState:
+    """Export of a host, whose section files are read only when they are needed.
 
-    All are `None` if the settings name no target. `root` is also `None` if nothing is published, and if the
-    manifest cannot be read.
+    All is `None` if the settings name no target. `export` is also `None` if nothing is published, and if
+    the manifest cannot be read. `folder` is then that of a run which has published nothing, or of the
+    damaged manifest, or `None`.
     """
 
     status: ExportStatus | None = None
-    root: Manifest | None = None
-    store: Store | None = None
-    state: Store | None = None
+    folder: ExportFolder | None = None
+    export: PublishedExport | None = None
+    _records: dict[str, SectionRecord | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_base(cls, base: Base | None) -> ExportState:
+        """Return the export for a host, or for any host. Errors of the storage are part of its status."""
+        if not published.is_configured():
+            return cls()
+        export_status, folder, export = ExportStatus(), None, None
+        try:
+            folders = published.export_folders(base)
+            folder = _folder_with_state(folders, base)
+            export_status = replace(export_status, target=(folder or folders[-1]).store.label)
+            export = published.find_files(base)
+            if export is not None:
+                folder, run = export.folder, export.root.run
+                export_status = ExportStatus(folder.store.label, excerpt(run), _started(run))
+            is_unfinished = folder is not None and read_journal(folder.state) is not None
+            export_status = replace(export_status, is_unfinished=is_unfinished)
+        except Exception as error:  # noqa: BLE001 each storage raises its own errors
+            export_status = replace(export_status, error=reason_of(error))
+        return cls(export_status, folder, export)
+
+    @property
+    def root(self) -> Manifest | None:
+        return None if self.export is None else self.export.root
+
+    def record(self, section: str) -> SectionRecord | None:
+        """Return the published record of a section, or `None`. Raise `ExportError` if it is damaged."""
+        if self.export is not None and section not in self._records:
+            self._records[section] = self.export.record(section)
+        return self._records.get(section)
 
 
-def published_export(base: Base) -> PublishedExport:
-    """Return the export for a host. Errors of the storage are part of its status."""
-    if not exported.is_configured():
-        return PublishedExport()
-    export_status, root, target, state = ExportStatus(), None, None, None
-    try:
-        for folder in (stores.host_folder(base), ""):
-            target = stores.target_store(None, folder)
-            state = stores.state_store(target, folder)
-            export_status = replace(export_status, target=target.label)
-            root = manifest.read_root(state)
-            if root is not None:
-                export_status = replace(export_status, run=root.run, started=_started(root.run))
-                break
-        is_unfinished = state is not None and read_journal(state) is not None
-        export_status = replace(export_status, is_unfinished=is_unfinished)
-    except Exception as error:  # noqa: BLE001 each storage raises its own errors
-        export_status = replace(export_status, error=reason_of(error))
-    return PublishedExport(export_status, root, target, state)
+def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> ExportFolder | None:
+    """Return the first folder with the state of any run, unless another host is published there."""
+    for folder in folders:
+        root = None
+        with suppress(ManifestError, OSError):
+            root = folder.root()
+        is_foreign = root is not None and base is not None and not root.is_for(base.domain)
+        if not is_foreign and folder.state.names():
+            return folder
+    return None
 
 
 def _started(run: str) -> datetime | None:
     """Return the time at which a run started; `None` if its name does not contain the time."""
     with suppress(ValueError):
         time_part = run.removeprefix(RUN).partition("-")[0]
-        return datetime.strptime(time_part, "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc)
+        started = datetime.strptime(time_part, "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc)
+        # Other years cannot be shown in every time zone.
+        parse_time(started.timestamp())
+        return started
     return None
 
 
-def _with_export(section_status: SectionStatus, state: Store, file: str) -> SectionStatus:
+def _with_export(section_status: SectionStatus, export: ExportState) -> SectionStatus:
     try:
-        record = manifest.read_section(state, file)
+        record = export.record(section_status.section)
     except Exception as error:  # noqa: BLE001 each storage raises its own errors
         return replace(section_status, error=section_status.error or reason_of(error))
-    pages = record.pages
+    if record is None:
+        return section_status
     section_export = ExportedSection(
-        pages=len(pages),
+        pages=len(record.pages),
         urls=record.urls,
-        bytes=sum(page.bytes for page in pages),
-        size=sum(page.size for page in pages),
+        bytes=sum(page.bytes for page in record.pages),
+        size=sum(page.size for page in record.pages),
     )
     return replace(section_status, export=section_export)

@@ -1,16 +1,22 @@
-"""An HTTP client for small requests, with a timeout for each request and a deadline for all of them."""
+"""HTTP requests that end at an absolute deadline, and a client that repeats small ones."""
 
 from __future__ import annotations
 
+import socket
 import time
-from queue import Empty, SimpleQueue
-from threading import Thread
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Timer
+from typing import Any
 
-from urllib3 import PoolManager, Timeout
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
+    ConnectTimeoutError,
     HTTPError,
     InvalidHeader,
     MaxRetryError,
+    NameResolutionError,
     NewConnectionError,
     ProtocolError,
     SSLError,
@@ -36,6 +42,126 @@ _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
 )
 
 
+class Connections:
+    """Connections whose requests end at an absolute deadline, whatever a server sends, and however slowly.
+
+    The timeouts of a socket begin again with each byte. A watchdog therefore shuts the socket down at the
+    deadline: `close()` would not end a `recv()` in progress. Only name resolution cannot be interrupted; it
+    takes as long as the resolver of the system allows. Only one thread may use an instance.
+    """
+
+    def __init__(self) -> None:
+        self._end = 0.0
+        self._socket: socket.socket | None = None
+        self._pool = PoolManager(retries=False)
+        kinds = {
+            "http": (HTTPConnectionPool, HTTPConnection),
+            "https": (HTTPSConnectionPool, HTTPSConnection),
+        }
+        self._pool.pool_classes_by_scheme = {
+            scheme: type(
+                "Pool", (pool,), {"ConnectionCls": type("Watched", (_Watched, kind), {"watch": self})}
+            )
+            for scheme, (pool, kind) in kinds.items()
+        }
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline; 0 after it."""
+        return max(self._end - time.monotonic(), 0.0)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Set the deadline of the requests in the context, and of reading the responses to them."""
+        self._end = time.monotonic() + seconds
+        watchdog = Timer(seconds, self._shut_down)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            yield
+        finally:
+            watchdog.cancel()
+            watchdog.join()
+            self._socket = None
+
+    def request(self, method: str, url: str, *, wait: Timeout, **options: Any) -> BaseHTTPResponse:
+        """Request a URL. Raise an `HTTPError` if there is no response before the deadline.
+
+        `wait` is how long to wait for the connection and for more data. The body has not been read.
+        """
+        response = self._pool.request(
+            method,
+            url,
+            timeout=wait,
+            redirect=False,
+            preload_content=False,
+            decode_content=False,
+            **options,
+        )
+        if not self.remaining:
+            # Headers end where the socket was shut down.
+            response.close()
+            raise TimeoutError("the deadline has passed")
+        return response
+
+    def follow(self, connected: socket.socket) -> None:
+        """Shut this socket down at the deadline. Raise `OSError` after the deadline."""
+        self._socket = connected
+        if not self.remaining:
+            raise OSError("the deadline has passed")
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                # Not the method of a TLS socket, which would change it while another thread reads.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _Watched:
+    """Methods of the connections of `Connections`. The TLS handshake ends at the timeout of the socket."""
+
+    watch: Connections
+
+    def connect(self: Any) -> None:
+        super().connect()  # type: ignore[misc]
+        self.watch.follow(self.sock)
+
+    def request(self: Any, *arguments: Any, **options: Any) -> None:
+        if self.sock is not None:
+            self.watch.follow(self.sock)
+        super().request(*arguments, **options)  # type: ignore[misc]
+
+    def _new_conn(self: Any) -> socket.socket:
+        """Connect to the first address that accepts. urllib3 would wait for each of any number of them."""
+        problem: OSError | None = None
+        try:
+            addresses = socket.getaddrinfo(self.host.strip("[]"), self.port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except UnicodeError as error:
+            raise NewConnectionError(self, "the host is invalid") from error
+        for family, kind, protocol, _, address in addresses:
+            if not (seconds := min(self.timeout, self.watch.remaining)):
+                break
+            connected = socket.socket(family, kind, protocol)
+            try:
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connected.settimeout(seconds)
+                connected.connect(address)
+            except OSError as error:
+                connected.close()
+                problem = error
+            else:
+                connected.settimeout(min(self.timeout, self.watch.remaining) or 0.001)
+                return connected
+        if problem is None or isinstance(problem, socket.timeout):
+            raise ConnectTimeoutError(self, "the connection took too long")
+        raise NewConnectionError(self, str(problem))
+
+
 class Client:
     """Sends requests until its deadline. No redirect is followed, and no body is read.
 
@@ -48,7 +174,7 @@ class Client:
         self._timeout = max(timeout, 0.1)
         self._end = time.monotonic() + seconds
         self._retry = Retry(total=_RETRIES, backoff_factor=backoff)
-        self._pool = PoolManager(retries=False)
+        self._connections = Connections()
 
     @property
     def remaining(self) -> float:
@@ -56,7 +182,7 @@ class Client:
         return max(self._end - time.monotonic(), 0.0)
 
     def close(self) -> None:
-        self._pool.clear()
+        self._connections.close()
 
     def get(self, url: str) -> Response:
         """Request a URL, and retry after temporary failures."""
@@ -69,7 +195,7 @@ class Client:
     def _repeat(self, url: str, body: bytes | None) -> Response:
         retry = self._retry
         while True:
-            response = self._request_in_time(url, body)
+            response = self._request(url, body)
             if not response.is_temporary:
                 return response
             try:
@@ -83,41 +209,24 @@ class Client:
                 return response
             time.sleep(pause)
 
-    def _request_in_time(self, url: str, body: bytes | None) -> Response:
-        """Send one request in a thread, and return its response, or a failure after the timeout.
-
-        The timeouts of a socket limit neither name resolution nor a server that sends its headers one byte
-        at a time. A thread that is too slow is abandoned, and ends with its process at the latest.
-        """
+    def _request(self, url: str, body: bytes | None) -> Response:
+        """Send one request, and return its response, or a failure after the timeout."""
         seconds = min(self._timeout, self.remaining)
         if not seconds:
             return Response(None, problem="the deadline has passed")
-        responses: SimpleQueue[Response] = SimpleQueue()
-        Thread(
-            target=lambda: responses.put(self._request(url, body, seconds)),
-            name="sitemap-submission",
-            daemon=True,
-        ).start()
-        try:
-            return responses.get(timeout=seconds)
-        except Empty:
-            return Response(None, problem="it did not respond in time")
-
-    def _request(self, url: str, body: bytes | None, seconds: float) -> Response:
-        try:
-            response = self._pool.request(
-                "GET" if body is None else "POST",
-                url,
-                body=body,
-                headers=_HEADERS if body is None else _HEADERS | _JSON,
-                timeout=Timeout(total=seconds),
-                redirect=False,
-                preload_content=False,
-            )
-        except Exception as error:  # noqa: BLE001 the waiting thread needs a response
-            problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
-            return Response(None, problem=next(problems, f"the request failed ({type(error).__name__})"))
-        response.close()
+        method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | _JSON)
+        with self._connections.deadline(seconds):
+            try:
+                wait = Timeout(total=seconds)
+                response = self._connections.request(method, url, wait=wait, body=body, headers=headers)
+            except (HTTPError, ValueError, OSError) as error:
+                if not self._connections.remaining:
+                    return Response(None, problem="it did not respond in time")
+                problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
+                return Response(
+                    None, problem=next(problems, f"the request failed ({type(error).__name__})")
+                )
+            response.close()
         return Response(response.status, self._retry_after(response))
 
     def _retry_after(self, response: BaseHTTPResponse) -> float | None:

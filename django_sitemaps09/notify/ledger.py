@@ -19,9 +19,11 @@ from itertools import groupby, islice
 from secrets import token_hex
 from typing import get_args
 
-from django_sitemaps09.manifest import PARSE_ERRORS, seal, unseal
-from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message
+from django_sitemaps09.entries import excerpt
+from django_sitemaps09.manifest import PARSE_ERRORS, check_names, seal, unseal
+from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message, host_of
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +31,13 @@ FOLDER = "submissions"
 _PAUSES = f"{FOLDER}/pauses.json"
 _PREPARED = re.compile(r"prepared-(run-[0-9A-Za-z-]+)-[0-9]{6}\.json")
 _PENDING = re.compile(r"pending-[0-9A-Za-z-]+\.json")
+_DAMAGED = re.compile(r"damaged-[0-9A-Za-z-]+\.json")
+_ENDPOINT = re.compile(r"[0-9A-Za-z]+")
 # The largest message has 10,000 URLs of at most 2,048 characters.
 _MAX_BYTES = 50_000_000
+
+# Maximum length of a URL, in characters. URLs of sitemaps and of their files are shorter.
+_MAX_URL = 10_000
 
 # URLs are inserted newest first, so the rowid orders them by age.
 _CREATE = "CREATE TABLE entry (kind TEXT, host TEXT, url TEXT, endpoints TEXT, UNIQUE (kind, host, url))"
@@ -78,18 +85,19 @@ class Ledger:
         """Return the names of pending messages, the oldest first."""
         return sorted(filter(_PENDING.fullmatch, self.state.names(FOLDER)))
 
-    def read(self, name: str, *, remove_damaged: bool = True) -> Message | None:
-        """Return a pending message; `None` if another process has removed it, or if it is damaged."""
-        content = self.state.read(f"{FOLDER}/{name}", _MAX_BYTES)
-        if content is None:
-            return None
+    def damaged(self) -> list[str]:
+        """Return the paths in the state of messages that `compact` has set aside, the oldest first."""
+        return [f"{FOLDER}/{name}" for name in sorted(self.state.names(FOLDER)) if _DAMAGED.fullmatch(name)]
+
+    def read(self, name: str) -> Message | None:
+        """Return a pending message; `None` if another process has removed it. Raise `DamagedError`."""
         try:
-            return _parse(content)
-        except PARSE_ERRORS:
-            if remove_damaged:
-                logger.error("%s: %s/%s is damaged, and was removed.", self.state.label, FOLDER, name)
-                self._delete(name)
-            return None
+            content = self.state.read(f"{FOLDER}/{name}", _MAX_BYTES)
+            return None if content is None else _parse(content)
+        except (DamagedError, *PARSE_ERRORS) as error:
+            raise DamagedError(
+                f"{self.state.label}: {FOLDER}/{name} is damaged: {excerpt(error)}"
+            ) from error
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
         """Record the endpoints that still need a message. Without endpoints, remove the message."""
@@ -110,7 +118,13 @@ class Ledger:
             table.create_function("combined", 2, _combined, deterministic=True)
             table.execute(_CREATE)
             for name in reversed(names):
-                message = self.read(name)
+                try:
+                    message = self.read(name)
+                except DamagedError:
+                    logger.exception("A pending message is set aside")
+                    self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/{name.replace('pending', 'damaged')}")
+                    self._delete(name)
+                    continue
                 if message is None:
                     continue
                 endpoints = "" if message.endpoints is None else " ".join(message.endpoints)
@@ -124,6 +138,7 @@ class Ledger:
                     self._write(f"{prefix}-{number:06d}.json", merged_message)
                 for name in names:
                     self._delete(name)
+            self.state.sync()
         return dropped
 
     def pauses(self) -> dict[str, float]:
@@ -154,15 +169,19 @@ class Ledger:
 
 def _parse(content: bytes) -> Message:
     document = unseal(content)
-    kind, endpoints = document["kind"], document["endpoints"]
+    kind, host, urls, endpoints = (document[name] for name in ("kind", "host", "urls", "endpoints"))
     if kind not in get_args(Kind):
         raise ValueError(f"{kind!r:.100} is not a kind of message")
-    return Message(
-        kind,
-        str(document["host"]),
-        tuple(map(str, document["urls"])),
-        None if endpoints is None else tuple(map(str, endpoints)),
-    )
+    if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS[kind]:
+        raise ValueError(f"it must have 1 to {MAX_URLS[kind]:,} URLs")
+    if any(host_of(url) != host for url in urls):
+        raise ValueError("it has a URL that is not on its host")
+    # Others may be able to write the file. Its texts become requests, and lines on a terminal.
+    if not all(url.isprintable() and len(url) <= _MAX_URL for url in urls):
+        raise ValueError("a URL has unprintable characters, or is too long")
+    if endpoints is not None:
+        check_names(_ENDPOINT, endpoints or [""])
+    return Message(kind, host, tuple(urls), None if endpoints is None else tuple(endpoints))
 
 
 def _combined(old: str, new: str) -> str:

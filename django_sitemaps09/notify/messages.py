@@ -26,9 +26,12 @@ class Message(NamedTuple):
 
 
 def host_of(url: str) -> str | None:
-    """Return the host of a URL, with its port if that is not the default; `None` if it is not a URL."""
+    """Return the host of a URL, with its port if that is not the default; `None` if it is not a URL.
+
+    A URL has no control characters and no surrogates: these could end or deceive what prints or sends it.
+    """
     try:
-        return protocol.origin(url).domain
+        return protocol.origin(url).domain if url.isprintable() else None
     except ValueError:
         return None
 

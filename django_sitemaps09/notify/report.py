@@ -56,7 +56,8 @@ class EndpointReport:
 class Submission:
     """Result of a submission for one target. `dropped` counts the oldest URLs beyond the limit.
 
-    A dry run sends nothing, so all its URLs are pending.
+    `damaged` names the messages that cannot be read, relative to the state folder. `unqueued` is true if
+    changes were published but not queued. A dry run sends nothing, so all its URLs are pending.
     """
 
     target: str
@@ -64,6 +65,8 @@ class Submission:
     seconds: float
     dropped: int = 0
     dry_run: bool = False
+    damaged: tuple[str, ...] = ()
+    unqueued: bool = False
 
     @property
     def failures(self) -> list[str]:
@@ -77,6 +80,16 @@ class Submission:
             failures.append(
                 f"{self.target}: URLs dropped, because more than INDEXNOW_MAX_URLS were pending: "
                 f"{self.dropped:,}."
+            )
+        failures += [
+            f"{self.target}: the message {name} in the state folder is damaged, so its URLs are not "
+            "submitted. Remove the file."
+            for name in self.damaged
+        ]
+        if self.unqueued:
+            failures.append(
+                f"{self.target}: changes were published that could not be queued. The next export with "
+                "--submit queues the URLs of the pages that have changed since."
             )
         return failures
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import manifest, protocol, stores
+from django_sitemaps09 import manifest, protocol, published, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import indexnow, ping
@@ -22,7 +22,10 @@ from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Kind, Message
 from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
 from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.plain import DamagedError
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
@@ -66,56 +69,78 @@ def submit(*, output: Path | str | None = None, dry_run: bool = False) -> Submis
     `ExportRunningError` if another process is submitting the same changes, `ExportError` if nothing was
     exported, and `ImproperlyConfigured` if submissions are not configured.
     """
-    [submission] = _submit([""], output, dry_run=dry_run)
+    [submission] = _submit([None], output, dry_run=dry_run)
     return submission
 
 
 def submit_hosts(
     base_urls: Iterable[str], *, output: Path | str | None = None, dry_run: bool = False
 ) -> dict[str, Submission]:
-    """Submit the changes of `export_hosts()` to several hosts. Return a submission for each base URL."""
+    """Submit the changes of several hosts, and return a submission for each base URL.
+
+    They are the changes of `export_hosts()`, or of an export for one host if it has no folder.
+    """
     urls = list(base_urls)
     try:
-        folders = [stores.host_folder(protocol.parse_base(url)) for url in urls]
+        bases = [protocol.parse_base(url) for url in urls]
     except ValueError as error:
         raise ImproperlyConfigured(f"--base-url: {error}.") from error
-    return dict(zip(urls, _submit(folders, output, dry_run=dry_run), strict=True))
+    return dict(zip(urls, _submit(bases, output, dry_run=dry_run), strict=True))
 
 
-def _submit(folders: Iterable[str], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
+def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
     client, blocked = new_client(), Blocked()
     try:
         path = None if output is None else Path(output)
-        pairs = [(stores.target_store(path, folder), folder) for folder in folders]
-        targets = [(target, stores.state_store(target, folder)) for target, folder in pairs]
-        if targets and not any(_has_export(state) for _, state in targets):
+        folders = [_folder(base, path) for base in bases]
+        if folders and not any(map(_has_export, folders)):
             raise ExportError(
-                f"Nothing was exported to {', '.join(target.label for target, _ in targets)}. After an "
+                f"Nothing was exported to {', '.join(folder.store.label for folder in folders)}. After an "
                 "export for several hosts, name each with --base-url; after any other, omit --base-url."
             )
-        return [preview(*pair) if dry_run else send(*pair, client, blocked) for pair in targets]
+        return [
+            preview(store, state) if dry_run else send(store, state, client, blocked)
+            for _, store, state in folders
+        ]
     finally:
         client.close()
 
 
-def _has_export(state: Store) -> bool:
+def _folder(base: Base | None, output: Path | None) -> ExportFolder:
+    """Return the folder with the pending changes of a host; for `None`, the target itself."""
+    folder = ExportFolder.in_target("" if base is None else stores.host_folder(base), output)
+    if base is None or _has_export(folder):
+        return folder
+    export = published.find_files(base, output)
+    return folder if export is None else export.folder
+
+
+def _has_export(folder: ExportFolder) -> bool:
     try:
-        return bool(state.names(FOLDER)) or manifest.read_root(state) is not None
+        return bool(folder.state.names(FOLDER)) or folder.root() is not None
     except ManifestError:
         return True
 
 
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
-    started, reports = time.perf_counter(), _Reports()
-    for _, message in _messages(Ledger(state), remove_damaged=False):
+    started, reports, ledger = time.perf_counter(), _Reports(), Ledger(state)
+    damaged = ledger.damaged()
+    for _, message in _messages(ledger, damaged):
         for endpoint in _endpoints(message):
             report = reports.for_message(message, endpoint)
             report.pending += len(message.urls)
             report.messages += 1
             report.examples = (*report.examples, *message.urls)[:_EXAMPLES]
     seconds = time.perf_counter() - started
-    return Submission(target.label, tuple(reports.values()), seconds, dry_run=True)
+    return Submission(
+        target.label,
+        tuple(reports.values()),
+        seconds,
+        dry_run=True,
+        damaged=tuple(damaged),
+        unqueued=_has_unqueued(state),
+    )
 
 
 def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submission:
@@ -125,14 +150,17 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
     """
     started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
-        return Submission(target.label, (), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Submission(
+            target.label, (), seconds, damaged=tuple(ledger.damaged()), unqueued=_has_unqueued(state)
+        )
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
-        with suppress(ManifestError):
-            root = manifest.read_root(state)
-            if root is not None and root.run:
-                ledger.activate(root.run)
+        root = _root(state)
+        if root is not None and root.run:
+            ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
+        damaged = ledger.damaged()
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
         latest = time.time() + MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
@@ -140,7 +168,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
         # If the state cannot be written, nothing may be sent: it would be sent again by each run.
         ledger.write_pauses(pauses)
         try:
-            for name, message in _messages(ledger):
+            for name, message in _messages(ledger, damaged):
                 endpoints = _endpoints(message)
                 remaining = [url for url in endpoints if not run.deliver(message, url)]
                 check()
@@ -150,7 +178,25 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
             if run.pauses != pauses:
                 _write_pauses(ledger, run.pauses)
     seconds = time.perf_counter() - started
-    return Submission(target.label, tuple(run.reports.values()), seconds, dropped)
+    return Submission(
+        target.label,
+        tuple(run.reports.values()),
+        seconds,
+        dropped,
+        damaged=tuple(damaged),
+        unqueued=_has_unqueued(state),
+    )
+
+
+def _root(state: Store) -> manifest.Manifest | None:
+    with suppress(ManifestError):
+        return manifest.read_root(state)
+    return None
+
+
+def _has_unqueued(state: Store) -> bool:
+    root = _root(state)
+    return root is not None and root.unqueued is not None
 
 
 def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
@@ -212,8 +258,9 @@ class _Run:
         report.messages += 1
         report.status = response.status
         if outcome.verdict == "pending":
-            # If the endpoint does not work at all, it is not used for other hosts either.
-            self.blocked[endpoint, None if response.is_temporary else message.host] = outcome
+            # If the endpoint does not work at all, it is not used for other hosts either. A 429 is for one.
+            is_down = response.is_temporary and response.status != TOO_MANY
+            self.blocked[endpoint, None if is_down else message.host] = outcome
         if response.status == TOO_MANY or (response.is_temporary and response.retry_after):
             report.resumes = self._pause(message, endpoint, response.retry_after or AFTER_TOO_MANY)
         elif response.is_success and message.kind == "indexnow":
@@ -226,9 +273,14 @@ class _Run:
         return until
 
 
-def _messages(ledger: Ledger, *, remove_damaged: bool = True) -> Iterator[tuple[str, Message]]:
+def _messages(ledger: Ledger, damaged: list[str]) -> Iterator[tuple[str, Message]]:
+    """Yield the pending messages, and add the names of those that cannot be read to `damaged`."""
     for name in ledger.names():
-        message = ledger.read(name, remove_damaged=remove_damaged)
+        try:
+            message = ledger.read(name)
+        except DamagedError:
+            damaged.append(f"{FOLDER}/{name}")
+            continue
         if message is not None:
             yield name, message
 

@@ -243,6 +243,11 @@ def _limit(name: str, sitemap: Any, limits: Limits) -> int:
     return min(size, _max_entries(sitemap, limits))
 
 
+def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
+    """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
+    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
+
+
 def _max_entries(sitemap: Any, limits: Limits) -> int:
     """Return the maximum number of entries in a file. It is lower for news."""
     return min(limits.urls, protocol.MAX_NEWS) if "news" in extensions.hooks(sitemap) else limits.urls

@@ -14,7 +14,16 @@ from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.django_internals import template_value
-from django_sitemaps09.entries import Alternate, Batch, ItemError, Localization, News, excerpt
+from django_sitemaps09.entries import (
+    Alternate,
+    Batch,
+    Column,
+    Extension,
+    ItemError,
+    Localization,
+    News,
+    excerpt,
+)
 from django_sitemaps09.hooks import extensions, links, values
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
 from django_sitemaps09.hooks.formats import FormatName, format_name
@@ -201,12 +210,6 @@ def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
     return location
 
 
-def _texts(name: str, urls: Sequence[Any], items: Items) -> list[str | None]:
-    """Return an optional element of each entry as a column of strings."""
-    column = items.each(lambda url: values.entry_value(url.get(name)), urls, name)
-    return values.texts(name, column, items)
-
-
 def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. In each dict, only the key `location` is required."""
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
@@ -224,10 +227,11 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
     errors: list[ItemError] = []
     locations = Items(places, errors).each(location, urls, "location")
     positions = [i for i, url in enumerate(locations) if url is not values.FAILED]
-    urls, places = [urls[i] for i in positions], [places[i] for i in positions]
-    items = Items(places, errors)
-    localizations = [Localization("", [locations[i] for i in positions])]
-    columns: dict[str, Any] = {name: _texts(name, urls, items) for name in values.CONVERTERS}
+    urls, items = [urls[i] for i in positions], Items([places[i] for i in positions], errors)
+    texts = {
+        name: items.each(lambda url: convert(values.entry_value(url.get(name))), urls, name, failed=None)  # noqa: B023
+        for name, convert in values.CONVERTERS.items()
+    }
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     link_lists = items.each(
         lambda url: [*(template_value(url.get("alternates")) or ())], urls, "alternates", failed=()
@@ -236,15 +240,31 @@ def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Ba
         items.each_of(place, alternate, link_list, "alternates")
         for place, link_list in enumerate(link_lists)
     ]
-    columns |= extensions.columns(extensions.results_in(urls, dict.get), localizations, hosts, items)
+    results = extensions.results_in(lambda name: items.each(lambda url: url.get(name), urls, name))
+    batch = entry_batch(items, [locations[i] for i in positions], texts, results, hosts, alternates)
+    return replace(batch, keys=[(page, start + 1 + i) for i in positions])
+
+
+def entry_batch(
+    items: Items,
+    locations: Sequence[str | None],
+    texts: Mapping[str, Column],
+    results: Mapping[str | Extension, Sequence[Any]],
+    hosts: AllowedHosts,
+    alternates: Sequence[Sequence[Alternate]] = (),
+) -> Batch:
+    """Return items with one entry each as a batch, from columns of text and the results of hooks."""
+    localizations = [Localization("", locations)]
+    columns = extensions.columns(results, localizations, hosts, items)
+    if any(alternates):
+        columns["alternates"] = alternates
     return Batch(
-        keys=[(place.page, place.position) for place in places],
+        keys=items.keys,
         localizations=localizations,
-        lastmods=columns.pop("lastmod"),
-        changefreqs=columns.pop("changefreq"),
-        priorities=columns.pop("priority"),
-        alternates=alternates if any(alternates) else None,
-        errors=errors,
+        lastmods=texts["lastmod"],
+        changefreqs=texts["changefreq"],
+        priorities=texts["priority"],
+        errors=items.errors,
         **columns,
     )
 

@@ -21,6 +21,8 @@ from django_sitemaps09.sources.rows.members import Members
 
 #: Minimum number of rows on a page, as a percentage of the maximum.
 LEAST = 45
+# If there are keys so many windows after a dense one, another page is assumed to follow.
+_FAR = 4
 # Number of bits of a UUID, the widest key that is compared as an integer.
 _BITS = 128
 # 2 ** 64 divided by the golden ratio. Multiplication by this number distributes values over all bits.
@@ -33,24 +35,47 @@ LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
 class BoundedRows(Protocol):
     """Rows whose keys determine where pages end."""
 
-    def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        """Return the key at which a page of up to `most` rows ends; `None` if it has all remaining rows."""
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        """Return the number of rows in a range, or `most` if there are more."""
+
+    def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
+        """Return a key after at least `least` and at most `most` rows; `None` if no rows follow those."""
 
 
 def divide(
-    rows: BoundedRows, page: Page, most: int, taken_numbers: Set[int] = frozenset()
+    rows: BoundedRows,
+    page: Page,
+    most: int,
+    taken_numbers: Set[int] = frozenset(),
+    number: int | None = None,
 ) -> Iterator[Page]:
-    """Yield the parts of a page, each with at most `most` rows.
+    """Yield the parts of a page, each with at most `most` rows, and with at least `LEAST` percent of them.
 
-    The first part keeps the number of the page. The number of every other part depends on the bound where
-    it begins. If it is one of `taken_numbers`, the part gets the next free number.
+    Only an open end can be shorter. The first part keeps the number of the page. The number of every other
+    part depends on the bound where it begins. If it is one of `taken_numbers`, the part gets the next free
+    number. After the part with `number`, yield the rest undivided.
     """
     taken_numbers = {*taken_numbers, page.number}
-    while (end := rows.bound(page.after, page.until, most)) is not None:
+    while (end := _first_bound(rows, page, most)) is not None:
         first, page = split(page, end, live_number(end, taken_numbers))
         taken_numbers.add(page.number)
         yield first
+        if first.number == number:
+            break
     yield page
+
+
+def _first_bound(rows: BoundedRows, page: Page, most: int) -> Key | None:
+    """Return the key at which the first part of a page ends; `None` if the page needs no division."""
+    least, greatest = -(-most * LEAST // 100), most
+    if page.until is not None:
+        count = rows.count(page.after, page.until, 2 * most + 1)
+        if count <= most:
+            return None
+        if count <= 2 * most:
+            # What follows is the last part, which must not be shorter or longer than the others.
+            least, greatest = max(least, count - most), min(most, count - least)
+    return rows.bound(page.after, page.until, least, greatest)
 
 
 def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
@@ -66,26 +91,38 @@ def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
 
 
 def bound(
-    members: Members, identity: KeyIdentity, after: Key | None, until: Key | None, most: int
+    members: Members, identity: KeyIdentity, after: Key | None, until: Key | None, least: int, most: int
 ) -> Key | None:
-    """Return the key at which the page after `after` ends; `None` if it has all rows up to `until`."""
+    """Return the key at which a page after `after` ends; `None` if it has all rows up to `until`."""
     key = identity.key
-    last = key.parse(until)
-    least = -(-most * LEAST // 100)
-
-    low = members.keys(key.parse(after), last, least - 1, 1)
+    first, last = key.parse(after), key.parse(until)
+    low = members.keys(first, last, least - 1, 1)
     if not low:
         return None
     if type(low[0]) in (int, UUID) and key.is_ordered_plainly:
-        high = members.keys(low[0], last, most - least, 1)
-        if not high:
+        high: Any = _dense_end(members, first, last, low[0], least, most)
+        if high is None:
+            high = next(iter(members.keys(low[0], last, most - least, 1)), None)
+        if high is None:
             return None
-        end = _landmark_key(low[0], high[0], identity)
+        end = _landmark_key(low[0], high, identity)
         if end is not None:
             return end
     # The database may order other types differently from Python, so the bound must be an existing key.
     window = low + members.keys(low[0], last, 0, most - least + 1)
     return key.text(max(window[:-1], key=_rank)) if len(window) == most - least + 2 else None
+
+
+def _dense_end(members: Members, first: Any, last: Any, low: Any, least: int, most: int) -> int | None:
+    """Return where the window of a page after `first` ends, if the table has most integers up to `low`.
+
+    No more rows than integers follow, so they need not be counted, which takes more than half of the time.
+    Return `None` if few rows may follow, since those need no page of their own.
+    """
+    window = most - least + 1
+    if not type(first) is type(low) is int or low - first >= 2 * least:
+        return None
+    return low + window if members.keys(low + _FAR * window, last, 0, 1) else None
 
 
 def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:

@@ -19,7 +19,7 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.queryset_traits import UNREADABLE, repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
@@ -170,8 +170,8 @@ class QuerySource(CompiledSource):
         """Return the number of rows in a range, or `most` if there are more."""
         return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
 
-    def bound(self, after: Key | None, until: Key | None, most: int) -> Key | None:
-        return live_bounds.bound(self.members, self._identity, after, until, most)
+    def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
+        return live_bounds.bound(self.members, self._identity, after, until, least, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.key.text(key)
@@ -227,9 +227,13 @@ class QuerySource(CompiledSource):
         return read(rows.order_by(*self.key.names), first, most)
 
     def newest(self, page: Page) -> str | None:
+        return self.look(page).newest
+
+    def look(self, page: Page) -> Look:
+        """Return how many rows a page has now, and its newest lastmod, in one query."""
         column = alias("lastmod")
         if column not in self.declaration.expressions:
-            return self.declaration.constant_lastmod()
+            return Look(self._count_page(page), self.declaration.constant_lastmod())
         expression = self.annotated_rows.query.annotations[column]
         rows = self._range_rows(page.after, page.until)
         try:
@@ -237,11 +241,15 @@ class QuerySource(CompiledSource):
                 newest=Newest(column, expression=expression), dated=Count(column), rows=Count("pk")
             )
             if totals["newest"] is None or totals["dated"] < totals["rows"]:
-                return None
-            return drop_future(lastmod_text(totals["newest"]))
+                return Look(totals["rows"], None)
+            return Look(totals["rows"], drop_future(lastmod_text(totals["newest"])))
         except UNREADABLE:
             # A row is unreadable. When the page is written, the row is skipped and reported.
-            return drop_future(self._newest_readable(page))
+            return Look(self._count_page(page), drop_future(self._newest_readable(page)))
+
+    def _count_page(self, page: Page) -> int:
+        """Return the number of rows of a page, or one more than fit on any page."""
+        return self.count(page.after, page.until, self.entries_per_page + 1)
 
     def _newest_readable(self, page: Page) -> str | None:
         """Return the newest lastmod of the readable rows, since the page lists only these."""

@@ -16,6 +16,8 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores.plain import (
     create,
     create_whole,
+    is_foreign,
+    is_own_link,
     name_errors,
     open_plain,
     read_plain,
@@ -32,13 +34,19 @@ class LocalStore:
     """A store in a local folder. The folder is created if necessary.
 
     The path of the folder may contain symbolic links. Links inside the folder are not followed, since other
-    users may be able to write there.
+    users may be able to write there. If the folder is that of a host in a `target`, it may be a link, but
+    only one that this user owns.
+
+    A store that `is_guarded` reads only files of this user, and of the owner of the target.
     """
 
     folder: Path
     mode: int | None = None
     #: The private subfolder for temporary files. Empty if the whole folder is private.
     own: str = STATE
+    #: The folder that contains this one, if this is a host's folder or a private one.
+    target: Path | None = None
+    is_guarded: bool = field(default=False, compare=False)
     _touched: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @property
@@ -50,10 +58,10 @@ class LocalStore:
         return str(self.folder.resolve())
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
-        return read_plain(self._path(name), max_bytes)
+        return read_plain(self._path(name), max_bytes, self._users)
 
     def open(self, name: str) -> BinaryIO | None:
-        return open_plain(self._path(name))
+        return open_plain(self._path(name), self._users)
 
     def write(self, name: str, content: bytes) -> None:
         path = self._path(name)
@@ -132,7 +140,10 @@ class LocalStore:
         return self._path(name).is_dir()
 
     def check(self) -> None:
-        """Do nothing: a local folder needs no test file, because a failed write raises an error."""
+        """Raise `ExportError` for another user's link. A local folder needs no test file."""
+        # A private folder must not be a link at all.
+        if self.own and self.target is not None:
+            is_own_link(self.folder, self._users or ())
 
     def clean(self) -> None:
         for entry in self._entries(self.own):
@@ -148,12 +159,23 @@ class LocalStore:
     def _own(self) -> Path:
         return self.folder / self.own
 
+    @property
+    def _users(self) -> list[int] | None:
+        """The users besides this one whose files are read; `None` for any user."""
+        if not self.is_guarded:
+            return None
+        try:
+            return [(self.target or self.folder).stat().st_uid]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
     def _path(self, name: str) -> Path:
         *parents, name_part = check_name(name).split("/")
         return self._inside(parents) / name_part
 
     def _inside(self, parts: list[str]) -> Path:
         path = self.folder
+        self.check()
         # A private folder must not be a link itself.
         folders = [] if self.own else [path]
         for part in parts:
@@ -197,7 +219,7 @@ def make_private(folder: Path) -> None:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != getattr(os, "geteuid", lambda: status.st_uid)():
+    if not stat.S_ISDIR(status.st_mode) or is_foreign(status):
         raise ExportError(
             f"{folder} is not a folder owned by this user. Remove it, and run all exports as the user "
             f"who owns {folder.parent}."

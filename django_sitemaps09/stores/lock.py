@@ -32,6 +32,7 @@ def exclusive_lock(target: Store, purpose: Purpose = "export") -> Iterator[Calla
     system unlocks it even if the run is killed. Other targets have a lease in the shared cache.
     """
     if isinstance(target, LocalStore):
+        target.check()
         lock = _lock_folder(target.folder, purpose)
     else:
         identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,33 @@ from django_sitemaps09.exceptions import ExportError
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def is_foreign(status: os.stat_result, users: Collection[int] = ()) -> bool:
+    """Return whether a file belongs to another user than the current one and `users`."""
+    return status.st_uid not in (getattr(os, "geteuid", lambda: status.st_uid)(), *users)
+
+
+def is_own_link(path: Path, users: Collection[int] = ()) -> bool:
+    """Return whether a path is a symbolic link of the current user, or of one of `users`.
+
+    Raise `ExportError` for another user's link, since it could lead to any file of the current user.
+    """
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    is_link = stat.S_ISLNK(status.st_mode)
+    if is_link and is_foreign(status, users):
+        raise ExportError(
+            f"{path} is a symbolic link owned by another user. Remove it, or replace it with a link owned "
+            "by the user who runs exports."
+        )
+    return is_link
+
+
+class DamagedError(ExportError):
+    """A stored file has no content that this package can have written."""
 
 
 def create(path: Path, mode: int | None) -> BinaryIO:
@@ -39,8 +66,11 @@ def sync_content(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def open_plain(path: Path) -> BinaryIO | None:
-    """Open a file for reading, or return `None`. Raise `ExportError` for anything but a regular file."""
+def open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | None:
+    """Open a file for reading, or return `None`. Raise `ExportError` for anything but a regular file.
+
+    With `users`, raise it also for a file that belongs neither to one of them nor to the current user.
+    """
     try:
         # Without O_NONBLOCK, opening a pipe would block.
         descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_FOLLOW | _NO_WAIT)
@@ -50,25 +80,27 @@ def open_plain(path: Path) -> BinaryIO | None:
         if stat.S_ISREG(path.lstat().st_mode):
             raise
         raise ExportError(f"{path} is not a regular file.") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    is_regular = stat.S_ISREG(status.st_mode)
+    if not is_regular or (users is not None and is_foreign(status, users)):
         os.close(descriptor)
-        raise ExportError(f"{path} is not a regular file.")
+        raise ExportError(f"{path} is {'owned by another user' if is_regular else 'not a regular file'}.")
     return os.fdopen(descriptor, "rb")
 
 
-def read_plain(path: Path, max_bytes: int) -> bytes | None:
+def read_plain(path: Path, max_bytes: int, users: Collection[int] | None = None) -> bytes | None:
     """Return the content of a file, or `None` if it does not exist.
 
-    Raise `ExportError` if the file is not regular or has more than `max_bytes` bytes.
+    Raise the errors of `open_plain()`, and `ExportError` for a file of more than `max_bytes` bytes.
     """
-    file = open_plain(path)
+    file = open_plain(path, users)
     if file is None:
         return None
     with file, name_errors(path):
         # Not `read(max_bytes + 1)`, because it allocates that much memory at once.
         content = file.read() if os.fstat(file.fileno()).st_size <= max_bytes else None
     if content is None or len(content) > max_bytes:
-        raise ExportError(f"{path} is larger than {max_bytes:,} bytes.")
+        raise DamagedError(f"{path} is larger than {max_bytes:,} bytes.")
     return content
 
 

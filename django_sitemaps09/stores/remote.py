@@ -17,6 +17,7 @@ from django.core.files.storage import Storage, storages
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import s3
+from django_sitemaps09.stores.plain import DamagedError
 from django_sitemaps09.stores.store import STATE, check_name
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class RemoteStore:
         with self._convert_errors(name), file:
             # Check the size first, because reading a part of a file would download the whole file.
             if cast("File[bytes]", file).size > max_bytes:
-                raise ExportError(f"{name} in {self.label} is larger than {max_bytes:,} bytes.")
+                raise DamagedError(f"{name} in {self.label} is larger than {max_bytes:,} bytes.")
             return file.read()
 
     def open(self, name: str) -> BinaryIO | None:

@@ -33,11 +33,11 @@ def target_store(output: Path | None, folder: str = "") -> Store:
     `folder` is the subfolder of a host. Raise `ExportError` if there is no target.
     """
     if output is not None:
-        return LocalStore(output / folder)
+        return _local_store(output, folder)
     if conf.storage is not None:
         return _from_storage(conf.storage, "STORAGE", folder)
     if conf.root is not None:
-        return LocalStore(conf.root / folder)
+        return _local_store(conf.root, folder)
     raise ExportError(
         "There is no target to export to. Pass --output DIR, set SITEMAPS09['ROOT'] to a directory, or "
         "set SITEMAPS09['STORAGE'] to an alias in STORAGES."
@@ -67,7 +67,8 @@ def owner(target: Store, state: Store) -> str:
 
 def _private_store(target: Store) -> Store:
     if isinstance(target, LocalStore):
-        return LocalStore(target.folder / STATE, 0o600, own="")
+        parent = target.target or target.folder
+        return LocalStore(target.folder / STATE, 0o600, "", parent, is_guarded=target.is_guarded)
     if isinstance(target, RemoteStore):
         return RemoteStore(target.alias, f"{target.folder}/{STATE}".lstrip("/"))
     raise TypeError(f"{target!r} has no private folder.")
@@ -84,4 +85,8 @@ def _from_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteSt
     if isinstance(storage, InMemoryStorage):
         # This storage returns paths, but has no files there.
         return RemoteStore(alias, subfolder)
-    return LocalStore(folder / subfolder, getattr(storage, "file_permissions_mode", None))
+    return _local_store(folder, subfolder, getattr(storage, "file_permissions_mode", None))
+
+
+def _local_store(target: Path, folder: str, mode: int | None = None) -> LocalStore:
+    return LocalStore(target / folder, mode, target=target if folder else None)

@@ -47,7 +47,7 @@ def _problems(node: ast.AST, variables: tuple[str, ...]) -> Iterator[str]:
                     yield "compares with `is`"
         case ast.Match():
             yield "uses `match`"
-        case ast.Name(id="type" | "id" | "callable" as name) if name not in variables:
+        case ast.Name(id="type" | "id" | "callable" | "eval" | "exec" as name) if name not in variables:
             yield f"uses `{name}()`"
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _IDENTITIES:
             yield f"uses `{name}()`"

@@ -33,7 +33,8 @@ def sample_keys(
     length = max(1, size // _PARTS)
     room = max(1, (count - length) // _PARTS)
     starts = [0, count - length]
-    starts += [part * room + random.randrange(room) for part in range(1, _PARTS - 1)]  # noqa: S311 not secret
+    places = range(max(1, room - length + 1))
+    starts += [part * room + random.choice(places) for part in range(1, _PARTS - 1)]  # noqa: S311 not secret
     found = dict.fromkeys(key for start in starts for key in keys[start : start + length])
     for condition in _conditions(rows, nullable, paths):
         found |= dict.fromkeys(keys.filter(**condition)[:_WITHOUT_VALUE])

@@ -26,7 +26,7 @@ from django_sitemaps09.suggestions.proof import DifferenceError, Pair
 from django_sitemaps09.suggestions.recordings import Rows
 from django_sitemaps09.suggestions.samples import parts, sample_keys
 from django_sitemaps09.suggestions.tracing import Trace
-from django_sitemaps09.suggestions.values import Constant, RouteValue, TemplateValue, Value
+from django_sitemaps09.suggestions.values import CoalescedValue, Constant, RouteValue, TemplateValue, Value
 
 #: The default number of items on which declarations are compared.
 SAMPLE = 1_000
@@ -78,6 +78,8 @@ class SectionProof:
             try:
                 # A query that fails would end the outer transaction.
                 with transaction.atomic(using=self.items.db):
+                    if isinstance(values[hook], CoalescedValue) and self._converts_dates(values[hook]):
+                        raise DifferenceError("the database would convert a date to a datetime")
                     if not pair.compare():
                         raise DifferenceError("all compared items are skipped")
             except Exception as error:  # noqa: BLE001 the error concerns only this hook
@@ -91,6 +93,11 @@ class SectionProof:
         if values and (overridden := sorted(self._overridden(values))):
             notes.append(_OVERRIDDEN.format(" and ".join(overridden)))
         return values, tuple(notes)
+
+    def _converts_dates(self, value: Value) -> bool:
+        """Return whether values are dates and datetimes. The sample can have values of only one type."""
+        parts = value.declaration.resolve_expression(self.items.query.clone()).get_source_expressions()
+        return {"DateField", "DateTimeField"} <= {part.output_field.get_internal_type() for part in parts}
 
     def _rows(self, row: Any) -> Rows:
         """Return what is known about the rows. `row` is one of them."""

@@ -133,9 +133,10 @@ def _field(owner: StandIn, name: str) -> Any:
     for column in options.concrete_fields:
         key = f"{prefix}{column.name}"
         own_keys = (*keys, key) if column.null else keys
-        # A project or a package can replace the descriptor, for example for translated fields.
+        # A project, a package or its field can replace the descriptor, for example for translated fields.
+        descriptor = _attribute(own["_sitemaps09_model"], column.attname)
         if name in (column.attname, column.name) and (
-            type(_attribute(own["_sitemaps09_model"], column.attname)) is not column.descriptor_class
+            not type(descriptor).__module__.startswith("django.db.")
             # An instance has an empty file instead of None.
             or (isinstance(column, FileField) and column.null)
         ):

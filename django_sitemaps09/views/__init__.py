@@ -9,8 +9,15 @@ from django_sitemaps09.views.compat import (
     sitemap,
     x_robots_tag,
 )
-from django_sitemaps09.views.key_file import indexnow_key
-from django_sitemaps09.views.native import page, page_gz, page_txt, robots_txt, sitemap_index, stylesheet
+from django_sitemaps09.views.native import (
+    indexnow_key,
+    page,
+    page_gz,
+    page_txt,
+    robots_txt,
+    sitemap_index,
+    stylesheet,
+)
 
 __all__ = [
     "SitemapIndexItem",

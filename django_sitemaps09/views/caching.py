@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
 from django.core.cache.backends.base import BaseCache
@@ -21,9 +22,13 @@ logger = logging.getLogger(__name__)
 PAUSE = 60
 # Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
 _WAIT = 20
-_POLL = 0.05
+# The first and the longest pause between two looks at a lock, in seconds: fingerprints are read in a few
+# milliseconds, and maps are built for seconds.
+_PAUSES = 0.01, 0.05
 
 ValueT = TypeVar("ValueT")
+#: The functions that add and delete a lock in a cache.
+Locks: TypeAlias = tuple[Callable[[str, bool, float], Any], Callable[[str], Any]]
 
 
 class PausingCache:
@@ -112,19 +117,78 @@ class BusyError(Exception):
     """Another request has been building a value for a long time; the argument is its cache key."""
 
 
-class Lock:
+def once(
+    name: str,
+    read: Callable[[], ValueT | None],
+    build: Callable[[], ValueT],
+    seconds: float,
+    meanwhile: ValueT | None = None,
+    *,
+    otherwise: Callable[[], ValueT] | None = None,
+    wait: float | None = None,
+    locks: Locks | None = None,
+) -> ValueT:
+    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
+
+    `read` returns the cached value. The lock expires after `seconds`. A request that waits in vain, for
+    too long or for a value that is not cached, calls `otherwise` without the lock. If that is `None`, it
+    raises `BusyError` after waiting for too long, and otherwise builds the value in its turn.
+    """
+    lock, in_vain = _Lock(name, seconds, locks), None
+    for _ in lock.attempts(_WAIT if wait is None else wait, may_fail=otherwise is not None):
+        value = read() or meanwhile
+        if value is not None:
+            return value
+        in_vain = otherwise
+    try:
+        # Another request may have built the value in the meantime.
+        value = read()
+        if value is None and in_vain is not None:
+            lock.release()
+            return in_vain()
+        return value or build()
+    finally:
+        lock.release()
+
+
+@contextmanager
+def locked(name: str, seconds: float, wait: float) -> Iterator[None]:
+    """Hold a lock inside the block. Raise `BusyError` after waiting for too long."""
+    lock = _Lock(name, seconds)
+    for _ in lock.attempts(wait):
+        pass
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Lock:
     """A lock in a cache. It expires, and its holder releases it only before that."""
 
-    def __init__(
-        self, name: str, add: Callable[[str, bool, float], Any], delete: Callable[[str], Any]
-    ) -> None:
-        self.name, self.add, self.delete = f"{name}:lock", add, delete
-        self.expires_at = 0.0
+    def __init__(self, name: str, seconds: float, locks: Locks | None = None) -> None:
+        self.name, self.seconds, self.expires_at = name, seconds, 0.0
+        self.locks: Locks = locks or (add, delete)
 
-    def acquire(self, seconds: float) -> bool:
-        """Take the lock for a number of seconds. Return whether it was free."""
-        expires_at = time.monotonic() + seconds
-        if not self.add(self.name, True, seconds):
+    def attempts(self, wait: float, *, may_fail: bool = False) -> Iterator[None]:
+        """Acquire the lock, and yield each time that it is not free.
+
+        After `wait` seconds, end without the lock if `may_fail` is true, or else raise `BusyError`.
+        """
+        waits_until, pause = time.monotonic() + wait, _PAUSES[0]
+        while not self.acquire():
+            yield
+            if time.monotonic() > waits_until:
+                if may_fail:
+                    return
+                raise BusyError(self.name)
+            time.sleep(pause)
+            pause = min(2 * pause, _PAUSES[1])
+
+    def acquire(self) -> bool:
+        """Take the lock. Return whether it was free."""
+        expires_at = time.monotonic() + self.seconds
+        if not self.locks[0](f"{self.name}:lock", True, self.seconds):
             return False
         self.expires_at = expires_at
         return True
@@ -133,35 +197,7 @@ class Lock:
         """Release the lock, unless it has expired: another request can then hold it."""
         if time.monotonic() < self.expires_at:
             self.expires_at = 0.0
-            self.delete(self.name)
-
-
-def once(
-    name: str,
-    read: Callable[[], ValueT | None],
-    build: Callable[[], ValueT],
-    seconds: float,
-    meanwhile: ValueT | None = None,
-) -> ValueT:
-    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
-
-    `read` returns the cached value. The lock expires after `seconds`. Raise `BusyError` after waiting
-    for too long.
-    """
-    lock = Lock(name, add, delete)
-    waits_until = time.monotonic() + _WAIT
-    while not lock.acquire(seconds):
-        value = read() or meanwhile
-        if value is not None:
-            return value
-        if time.monotonic() > waits_until:
-            raise BusyError(name)
-        time.sleep(_POLL)
-    try:
-        # Another request may have built the value in the meantime.
-        return read() or build()
-    finally:
-        lock.release()
+            self.locks[1](f"{self.name}:lock")
 
 
 def _call(method: str, *arguments: object) -> Any:

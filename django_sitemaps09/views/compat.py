@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from copy import copy
 from itertools import chain
@@ -27,11 +26,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.entry_dicts import as_text, look_up, w3c_text
+from django_sitemaps09.views.entry_batches import as_text, look_up, section_page, w3c_text
 from django_sitemaps09.views.lazy_urlset import urlset_document
 from django_sitemaps09.views.responses import current_site, last_modified, public
-
-logger = logging.getLogger(__name__)
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
@@ -142,7 +139,7 @@ def sitemap(
         try:
             bound = sections.bind(declaration, site.domain)
             bound_sitemaps.append(bound)
-            entries = lazy_urlset.section(bound, page, site, scheme) if stock else None
+            entries = section_page(bound, page, site, scheme) if stock else None
             own_site = site if conf.base_url is None else sources.site_for(bound, conf.base_url)
             parts.append(entries or list(bound.get_urls(page=page, site=own_site, protocol=scheme)))
         except EmptyPage as error:

@@ -8,7 +8,6 @@ of all files to the same value.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -16,14 +15,14 @@ from urllib.parse import unquote, urlsplit
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol, sections, sources, stores
+from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, parse_page_name
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.published import PublishedExport
 from django_sitemaps09.stores import LocalStore, Store, content_type
 from django_sitemaps09.views import exported, validators
-from django_sitemaps09.views.exported import Export
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, current_base
 from django_sitemaps09.views.stopwatch import Stopwatch, status_result
 
@@ -42,12 +41,13 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         return None
     stopwatch = Stopwatch(f"File {name!r}")
     base = current_base(request)
-    export = None
+    export = exported.current_export(base)
+    if export is None:
+        return None
     try:
-        export = exported.current_export(base)
-        response = None if export is None else _response(request, base, export, name, sitemaps)
+        response = _response(request, base, export, name, sitemaps)
     except (ExportError, OSError) as error:
-        if export is not None and isinstance(stores.target_store(None, export.folder), LocalStore):
+        if isinstance(export.folder.store, LocalStore):
             exported.log_unreadable(name, error)
         else:
             exported.ignore_export(base, error)
@@ -58,15 +58,17 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
 
 
 def _response(
-    request: HttpRequest, base: Base, export: Export, name: str, sitemaps: Sitemaps
+    request: HttpRequest, base: Base, export: PublishedExport, name: str, sitemaps: Sitemaps
 ) -> HttpResponseBase | None:
     page = parse_page_name(name)
     # An index lists the pages of a new section before the manifest does.
     is_declared = page is not None and page.section in sections.native_mapping(sitemaps)
     if not is_declared and not export.lists(name):
         return None
-    store = stores.target_store(None, export.folder)
-    url = f"{export.root.url}{name}"
+    store, files_url = export.folder.store, _files_url(request, base, export)
+    if files_url is None:
+        return None
+    url = f"{files_url}{name}"
     if _is_elsewhere(request, base, url):
         return _redirect(request, store, name, url)
     if unquote(urlsplit(url).path) != request.path:
@@ -76,42 +78,41 @@ def _response(
     return _file_response(request, store, name, version or export.root.run)
 
 
-def index_names(request: HttpRequest, path: str, sitemaps: Sitemaps) -> Sequence[str]:
+def index_names(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[str]:
     """Return the file names of the exported indexes; an empty sequence if the index at `path` is live."""
-    if not _serves(sitemaps):
-        return ()
-    base = current_base(request)
-    try:
-        export = exported.current_export(base)
-    except (ExportError, OSError) as error:
-        exported.ignore_export(base, error)
-        return ()
+    export = exported.current_export(base) if _serves(sitemaps) else None
     if export is None:
         return ()
-    url = f"{export.root.url}{INDEX}"
+    files_url = _files_url(request, base, export)
+    if files_url is None:
+        return ()
+    url = f"{files_url}{INDEX}"
     is_served = _is_elsewhere(request, base, url) or unquote(urlsplit(url).path) == path
     return export.root.indexes if is_served else ()
 
 
 def _serves(sitemaps: Sitemaps) -> bool:
     """Return whether a view serves files of an export."""
-    return conf.serve_exported and exported.is_configured() and _is_export_of(sitemaps)
-
-
-def _is_export_of(sitemaps: Sitemaps) -> bool:
-    """Return whether an export without arguments exports the sections of a view."""
+    if not conf.serve_exported or not published.is_configured():
+        return False
+    # An export without arguments exports these sections.
     return sitemaps is None or (conf.sitemaps is not None and sitemaps is sections.mapping())
+
+
+def _files_url(request: HttpRequest, base: Base, export: PublishedExport) -> str | None:
+    """Return the URL of the exported files, or `None` if the manifest has one that is not allowed."""
+    files_url = export.url([base.domain, request.get_host()])
+    if files_url is None:
+        exported.log_unreadable(
+            "url", ExportError(f"{export.folder.store.label}: the manifest has a URL on another host")
+        )
+    return files_url
 
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
     """Return whether the files are on another host. The scheme is ignored: a proxy can change it."""
-    own_hosts = {_host(protocol.origin(str(base)).domain), _host(request.get_host())}
-    return _host(protocol.origin(url).domain) not in own_hosts
-
-
-def _host(domain: str) -> str:
-    """Return a domain without a default port, which clients and proxies can add, in lower case."""
-    return re.sub(r"\.?(?::(?:80|443))?$", "", domain.lower())
+    own_hosts = {published.plain_host(host) for host in (base.domain, request.get_host())}
+    return published.plain_host(protocol.origin(url).domain) not in own_hosts
 
 
 def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpResponseBase | None:
@@ -119,7 +120,9 @@ def _redirect(request: HttpRequest, store: Store, name: str, url: str) -> HttpRe
     if file is None:
         return None
     file.close()
-    return validators.respond(request, HttpResponseRedirect(url), None)
+    response = HttpResponseRedirect(url)
+    validators.set_cache_control(response)
+    return response
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:

@@ -6,6 +6,7 @@ adjacent index when pages are added or removed before it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from django_sitemaps09.filenames import INDEX, index_name
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
-from django_sitemaps09.views import caching, page_maps
+from django_sitemaps09.views import caching, live_map, page_maps
 from django_sitemaps09.views.responses import is_host_from_client, native_url
 
 #: Limits of one index.
@@ -38,6 +39,7 @@ class SectionPages(NamedTuple):
     """The live pages of a section, each with its newest lastmod, and the URL around the page number."""
 
     pages: Sequence[tuple[Page, str | None]]
+    is_outdated: bool
     before: str
     after: str
 
@@ -54,12 +56,51 @@ def section_pages(request: HttpRequest, section: str, declaration: Section, base
     """Return the live pages of a section."""
     with site_locale():
         source = sources.source(section, declaration, base, conf.limits)
-        live_pages = page_maps.live_index(section, source)
-    name = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
+        live_pages, is_outdated = page_maps.live_index(source)
+    view = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
+    listed = SectionPages(live_pages, is_outdated, *_around_number(request, view, section, base))
+    _remember(_listing_name(request, section, base), view, listed)
+    return listed
+
+
+def last_known(request: HttpRequest, section: str, base: Base) -> SectionPages | None:
+    """Return the pages of a section that the last index listed within `KEEP_REMOVED`, or `None`."""
+    try:
+        _, view, value = caching.get(_listing_name(request, section, base))
+        pages = [(Page(int(number), None, None), live_map.lastmod(lastmod)) for number, lastmod in value]
+    except (OverflowError, TypeError, ValueError):
+        return None
+    is_valid = pages and view in ("page", "page-gz", "page-txt")
+    return SectionPages(pages, True, *_around_number(request, view, section, base)) if is_valid else None
+
+
+def _remember(name: str, view: str, listed: SectionPages) -> None:
+    """Cache the pages of a section if they have changed, or if the cache would soon forget them."""
+    # Lists, since some caches turn tuples into lists.
+    value = [view, [[page.number, lastmod] for page, lastmod in listed.pages]]
+    now, cached_value = time.time(), caching.get(name)
+    try:
+        is_cached = cached_value[1:] == value and 0 <= now - cached_value[0] < conf.keep_removed / 10
+    except (LookupError, TypeError):
+        is_cached = False
+    if not is_cached:
+        caching.store(name, [now, *value], conf.keep_removed)
+
+
+def _listing_name(request: HttpRequest, section: str, base: Base) -> str:
+    """Return the cache key of a section's listing. A section that fails has no other identity."""
+    match = request.resolver_match
+    host = None if is_host_from_client() else str(base)
+    facts = host, str(get_urlconf()), "" if match is None else match.namespace, section
+    return f"django_sitemaps09:listed:{sources.digest(facts)}"
+
+
+def _around_number(request: HttpRequest, view: str, section: str, base: Base) -> tuple[str, str]:
+    """Return the parts of a page's URL before and after its number."""
     # reverse() takes longer than everything else in an index, so it is called once for each section.
-    path = native_url(request, name, section=section, page=_NUMBER)
+    path = native_url(request, view, section=section, page=_NUMBER)
     before, _, after = f"{base}{path}".rpartition(_NUMBER)
-    return SectionPages(live_pages, before, after)
+    return before, after
 
 
 def divide(sections: Iterable[SectionPages]) -> list[_Index]:

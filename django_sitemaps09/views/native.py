@@ -5,25 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, register_converter, reverse
 
-from django_sitemaps09 import robots, sections, writer
+from django_sitemaps09 import robots, sections, sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.notify.keys import all_keys, key_for
+from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import (
-    exported_files,
-    live_indexes,
-    live_pages,
-    validators,
-)
-from django_sitemaps09.views.caching import BusyError
+from django_sitemaps09.views import exported_files, live_indexes, live_pages, validators
 from django_sitemaps09.views.live_indexes import SectionPages
 from django_sitemaps09.views.responses import (
+    UNAVAILABLE,
     Sitemaps,
     current_base,
     native,
@@ -39,10 +37,12 @@ logger = logging.getLogger(__name__)
 def sitemap_index(
     request: HttpRequest, sitemaps: Sitemaps = None, number: str | None = None
 ) -> HttpResponseBase:
-    """Return an index of the pages of all sections. Log and skip sections that fail.
+    """Return an index of the pages of all sections.
 
-    `number` is the N of `sitemap-N.xml`, which exists only if the pages do not fit into one index.
-    If no page remains, raise the first error: an empty index would mean that all URLs were removed.
+    `number` is the N of `sitemap-N.xml`, which exists only if the pages do not fit into one index. A
+    section that fails is logged, and listed with its last known pages. Where there are none, the response
+    has status 503 if the database failed; otherwise, the section is skipped. Caches keep no such index. If
+    no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     name = INDEX if number is None else index_name(int(number), cascade=True)
     return exported_files.respond(request, name, sitemaps) or _live_index(request, name, sitemaps)
@@ -54,14 +54,18 @@ def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResp
     section_pages: list[SectionPages] = []
     failures: list[Exception] = []
     for section, declaration in sections.native_mapping(sitemaps).items():
+        read = partial(live_indexes.section_pages, request, section, declaration, base)
         try:
             with savepoints():
-                section_pages.append(live_indexes.section_pages(request, section, declaration, base))
-        except BusyError:
-            # An index without the section would mean that its URLs are gone.
-            raise
+                section_pages.append(sources.retry_once(read, f"Section {section!r}"))
         except Exception as error:
-            logger.exception("Section %r is missing from the index: %s", section, reason_of(error))
+            # An index without the section would mean that its URLs are gone.
+            listed = live_indexes.last_known(request, section, base)
+            if listed is None and isinstance(error, UNAVAILABLE):
+                raise
+            consequence = "is missing from" if listed is None else "is listed with its last pages in"
+            logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
+            section_pages += [] if listed is None else [listed]
             failures.append(error)
     indexes = live_indexes.divide(section_pages)
     content = live_indexes.document(
@@ -74,7 +78,8 @@ def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResp
     if name == INDEX and not failures:
         live_indexes.store_count(base, request.path, len(indexes))
     response = HttpResponse(content, content_type="application/xml")
-    answer = validators.respond(request, response, validators.of_content(content))
+    is_complete = not failures and not any(section.is_outdated for section in section_pages)
+    answer = validators.respond(request, response, validators.of_content(content) if is_complete else None)
     stopwatch.log(status_result(answer.status_code, "content"))
     return answer
 
@@ -125,7 +130,7 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
     """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
     if conf.cascade:
         return ()
-    exported_names = exported_files.index_names(request, path, sitemaps)
+    exported_names = exported_files.index_names(request, base, path, sitemaps)
     if exported_names:
         return sorted({index_number(name) or 1 for name in exported_names} - {1})
     return range(2, live_indexes.read_count(base, path) + 1)
@@ -147,3 +152,40 @@ def _page_response(
 ) -> HttpResponseBase:
     response = exported_files.respond(request, page_name(section, int(number), suffix), sitemaps)
     return response or live_pages.respond(request, section, number, suffix, sitemaps)
+
+
+#: The name of the path converter that matches configured keys.
+CONVERTER = "sitemaps09_indexnow_key"
+
+
+class KeyConverter:
+    """Matches only configured keys, so that other text files of the project keep their URLs."""
+
+    regex = KEY.pattern
+
+    def to_python(self, value: str) -> str:
+        try:
+            if value in all_keys():
+                return value
+        except ImproperlyConfigured:
+            # A system check reports the setting. It must not break the URLs of other files.
+            pass
+        raise ValueError(value)
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(KeyConverter, CONVERTER)
+
+
+@native
+def indexnow_key(request: HttpRequest, key: str) -> HttpResponse:
+    """Return the key file of IndexNow, which proves that a submission is from the site.
+
+    The key must be that of the host. Otherwise, respond with 404.
+    """
+    host = request.get_host().lower()
+    if key not in (key_for(host), key_for(host.partition(":")[0])):
+        raise Http404("This is not the key of this host.")
+    return HttpResponse(key, content_type="text/plain; charset=utf-8")

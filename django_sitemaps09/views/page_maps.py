@@ -1,211 +1,348 @@
-"""Build the page maps of the native views, and keep them in Django's cache.
+"""The page maps of the native views: build, look at, and divide pages, and keep them in Django's cache.
 
-If processes share the cache, they share a map and update it: new pages are added at the end, a page that
-overflows is divided, and an empty page is merged with a neighboring page. Otherwise, each process
-regularly builds a new map from the rows. The maps of all processes are then the same as long as the rows
-are the same.
+A map begins with the pages of the export, or with bounds that depend on the nearest keys. When an index is
+requested, and the last look is older than five minutes, all pages are counted: those with too many rows are
+divided, and small ones are merged. The ranges that indexes named before still answer for `KEEP_REMOVED`.
+
+Processes that share a cache share this map. Otherwise, each process regularly cuts a new map from the rows.
+The maps of all processes are then the same as long as the rows are the same.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from functools import partial
 
 from django.urls import get_script_prefix, set_script_prefix
 
-from django_sitemaps09 import pages, sources
+from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.pages import Look, Page, PageMap
+from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
-from django_sitemaps09.views import caching, exported, live_map
-from django_sitemaps09.views.exported import Published
+from django_sitemaps09.views import caching, exported, live_map, memo
 from django_sitemaps09.views.live_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
 from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
 
-# Seconds after which a map is renewed if it lacks a requested page number. A newer map may have this page.
+#: Seconds after which the pages of a section are counted again.
+AGE = 300
+# Seconds after which a map is cut again if it lacks a requested page number, which a newer one may have.
 _UNKNOWN_SECONDS = 60
 # Seconds between two searches for page numbers that a map lacks.
 _SEARCH_SECONDS = 10
-# Seconds until the lock for building a map, or for reading its lastmods, expires.
+# Seconds until the lock for building a map, or for counting its pages, expires.
 _BUILD_SECONDS = 60
+# Adjacent pages are merged if the result is at most this full, in percent of a page.
+_MERGED = 85
 #: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
 HOST = "https://www.example.com"
 
-#: The time of reading in seconds since 1970, and the newest lastmod of each page.
-_Lastmods: TypeAlias = "tuple[float, dict[Page, str | None]]"
+
+def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
+    """Return the pages of a section, each with its newest lastmod, and whether they are outdated.
+
+    Pages were counted in the last five minutes, and the last one in the last `LIVE_SECONDS`. Those counted
+    before are outdated: another request is counting them.
+    """
+    if not has_key_ranges(source):
+        pages = sources.live_pages(source, _rows(source)).pages
+        return [(page, source.newest(page)) for page in pages], False
+    name = _name(source)
+    live = _live_map(source, name)
+    is_due = not _is_recent(live, AGE)
+    is_end_due = live.pages and live.is_whole and not (is_due or _is_recent(live, conf.live_seconds))
+    if is_end_due and caching.add(f"{name}:end", True, conf.live_seconds):
+        # Rows are mostly appended, so only the open end is looked at so often.
+        last = live.pages[-1]
+        if source.key_after(last.after, live.rows) is not None:
+            divide_page(source, last, live.rows)
+            live = live_map.read(name) or live
+    meanwhile = None
+    if is_due or not live.is_counted:
+        seconds = AGE if is_due else float("inf")
+        meanwhile = live if live.is_counted else None
+        look = partial(_look, source, name, live, is_due=is_due)
+        read = partial(_counted_map, name, seconds)
+        live = caching.once(f"{name}:count", read, look, _BUILD_SECONDS, meanwhile)
+        if live is meanwhile:
+            Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
+    memo.note_map(name, (live.generation, live.looked_at))
+    return [(page, live.looks[page].newest) for page in live.pages], live is meanwhile
 
 
-def live_index(section: str, source: Source) -> list[tuple[Page, str | None]]:
-    """Return the pages of a section, each with its newest lastmod. Both are at most five minutes old."""
-    live = _live_map(section, source)
-    if live.name is None:
-        return [(page, source.newest(page)) for page in live.pages]
-    # The key does not depend on the export: most pages have the same bounds after the next export.
-    name = f"{live_map.newest_name(live.name)}:lastmods"
-
-    def cached_lastmods() -> _Lastmods | None:
-        read_at, lastmods = _read_lastmods(caching.get(name))
-        return (read_at, lastmods) if lastmods.keys() >= {*live.pages} else None
-
-    def read_lastmods() -> _Lastmods:
-        read_at, lastmods = _read_lastmods(caching.get(name))
-        now = time.time()
-        if not 0 <= now - read_at < live_map.AGE:
-            read_at, lastmods = now, {}
-        lastmods = {
-            page: lastmods[page] if page in lastmods else source.newest(page) for page in live.pages
-        }
-        value = read_at, [(tuple(page), lastmod) for page, lastmod in lastmods.items()]
-        caching.store(name, value, 2 * live_map.AGE)
-        return read_at, lastmods
-
-    kept = cached_lastmods()
-    if kept is None:
-        kept = caching.once(name, cached_lastmods, read_lastmods, _BUILD_SECONDS)
-    elif not 0 <= time.time() - kept[0] < live_map.AGE and caching.add(
-        f"{name}:due", True, _UNKNOWN_SECONDS
-    ):
-        kept = read_lastmods()
-    return [(page, kept[1][page]) for page in live.pages]
-
-
-def find_page(section: str, source: Source, number: int) -> Page | None:
-    """Return the page with this number, or `None`. This usually needs no database query."""
-    is_exported_number = has_key_ranges(source) and 1 < number < sources.LIVE_NUMBERS[0]
-    if is_exported_number and not exported.is_configured():
+def find_page(source: Source, number: int) -> Page | None:
+    """Return the range that answers to this number, or `None`. This usually needs no database query."""
+    if not has_key_ranges(source):
+        return sources.live_pages(source, _rows(source)).find(number)[0]
+    is_exported_number = 1 < number < sources.LIVE_NUMBERS[0]
+    if is_exported_number and not is_configured():
         return None
-    live = _live_map(section, source)
-    page = live.find(number)
-    if page is None and live.name and caching.add(f"{live.name}:unknown", True, _SEARCH_SECONDS):
-        # A new export, or a newer map from another process, may contain the number.
-        page = _live_map(section, source, _UNKNOWN_SECONDS, again=True).find(number)
-    if page is None and live.name:
-        # Try the map of an export that could be read until a moment ago.
-        newest = live_map.read(live_map.newest_name(live.name))
-        page = newest and newest.find(number)
-    return page
+    name = _name(source)
+    live = _live_map(source, name, number=number)
+    listed, earlier = live.map.find(number)
+    if listed is earlier is None or listed in live.pages[-1:]:
+        live = _divided(source, name, live, number)
+        listed, earlier = live.map.find(number)
+    if listed is earlier is None and caching.add(f"{name}:unknown", True, _SEARCH_SECONDS):
+        # A new export, or the rows that another process has seen, may have this number.
+        exported.find(source, again=True)
+        name = _name(source)
+        live = _live_map(source, name, _UNKNOWN_SECONDS)
+        listed, earlier = live.map.find(number)
+    if earlier is None:
+        return listed
+    most = source.rows_per_page
+    if listed is not None and source.count(listed.after, listed.until, most + 1) > most:
+        # Rendering it shows that it must be divided.
+        return listed
+    # An earlier range answers with as many of its rows as fit. Any number of rows may have been added.
+    if source.count(earlier.after, earlier.until, most + 1) <= most:
+        return earlier
+    return earlier._replace(until=source.key_after(earlier.after, most) or earlier.until)
 
 
-def split_page(section: str, source: Source, page: Page, key: Key) -> None:
-    """Split a live page after a key, and store the new map."""
-    live = _live_map(section, source)
-    if page in live.pages:
-        number = sources.live_number(key, {live_page.number for live_page in live.pages})
-        live.with_page(page, *pages.split(page, key, number)).store()
+def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
+    """Divide a page that has more than `rows` rows into even parts.
 
-
-def drop_page(section: str, source: QuerySource, page: Page) -> None:
-    """Remove a page without rows from the index. An adjacent page takes over its range."""
-    live = _live_map(section, source)
-    if page in live.pages and not source.count(page.after, page.until, 1):
-        live.without_page(page).store()
+    Return whether the page was listed, or may have been, since the cache has lost the map.
+    """
+    name = _name(source)
+    with live_map.locked(name):
+        live = live_map.read(name)
+        if live is None or page not in live.pages:
+            return live is None
+        position = live.pages.index(page)
+        # Entries can be longer than those by which pages were measured.
+        rows = max(1, min(rows, live.rows))
+        parts, looks = _parts(source, page, rows, live.pages)
+        pages = (*live.pages[:position], *parts, *live.pages[position + 1 :])
+        live = _replaced(source, live, pages)
+        live._replace(rows=rows, looks={**live.looks, **looks}).store(name)
+    return True
 
 
 def cached_map(source: QuerySource) -> LiveMap | None:
-    """Return the newest cached map of a section. No map is built or renewed, and no query is executed."""
-    return live_map.read(_newest_name(source, _measured_base(source)))
+    """Return the cached map of a section. No map is built or counted, and no query is executed."""
+    return live_map.read(_name(source))
 
 
-def _newest_name(source: QuerySource, base: str) -> str:
-    """Return the cache key of the newest map of a section. Clients cannot influence it."""
-    return f"django_sitemaps09:map:{sources.digest((live_map.FORMAT, source.map_cache_key, len(base)))}"
+def _counted_map(name: str, seconds: float) -> LiveMap | None:
+    live = live_map.read(name)
+    return live if live is not None and live.is_counted and _is_recent(live, seconds) else None
+
+
+def _name(source: QuerySource) -> str:
+    """Return the cache key of a section's map. Clients cannot influence it, nor do exports.
+
+    A host with a folder of its own has its own map, since the pages of two exports can have equal numbers.
+    """
+    published = None if conf.base_url else exported.find(source)
+    return _name_in(source, "" if published is None else published.folder)
+
+
+def _name_in(source: QuerySource, folder: str) -> str:
+    facts = (live_map.FORMAT, source.map_cache_key, len(_measured_base(source)), folder)
+    return f"django_sitemaps09:map:{sources.digest(facts)}"
+
+
+def _is_recent(live: LiveMap, seconds: float) -> bool:
+    return 0 <= time.time() - live.looked_at < seconds
 
 
 def _live_map(
-    section: str, source: Source, seconds: float = live_map.AGE, *, again: bool = False
+    source: QuerySource,
+    name: str,
+    seconds: float = AGE,
+    *,
+    number: int | None = None,
 ) -> LiveMap:
-    """Return the cached map if it is newer than `seconds` or being renewed elsewhere, else a new map."""
-    stopwatch = Stopwatch(map_subject(section))
-    published = exported.find(section, source, again=again)
-    base = _measured_base(source)
-    if not has_key_ranges(source):
-        return _cut(section, source, None, base, None)
-    # The last part of the cache key identifies the export: see `newest_name`.
-    name = f"{_newest_name(source, base)}:{sources.digest(published)[:16]}"
-    cached_map = live_map.read(name)
-    if cached_map is None:
-        return _first_map(section, source, published, base, name)
-    is_current = 0 <= time.time() - cached_map.renewed_at < seconds
-    # Prevent a cache stampede: one process renews the map, and others use the current one meanwhile.
-    if is_current or not caching.add(f"{name}:due", True, _UNKNOWN_SECONDS):
-        stopwatch.log("hit" if is_current else "outdated", len(cached_map.pages), "page")
-        return cached_map
-    if caching.is_failing() or not caching.is_shared():
-        return _cut(section, source, published, base, name, cached_map)
-    live = cached_map.extended(source, time.time())
-    newest = live_map.read(live_map.newest_name(name))
-    if newest is not None:
-        live = live.with_previous(newest.pages)
-    live.store()
-    stopwatch.log("renewed", len(live.pages), "page")
-    return live
+    """Return the cached map, or build one, at least up to the page with this number.
+
+    A map is built again if there is a new export. Without a shared cache, it also is if it is older than
+    `seconds`, so that it becomes like those of other processes.
+    """
+    stopwatch = Stopwatch(map_subject(source.section))
+    published = exported.find(source)
+    live = live_map.read(name)
+    if live is None or not live.pages:
+        return _built(source, name, published, live, number)
+    is_of_export = published is None or live.base == sources.digest(published) or exported.is_unreadable()
+    is_shared = not caching.is_failing() and caching.is_shared()
+    if is_of_export and (is_shared or _is_recent(live, seconds)):
+        stopwatch.log("hit", len(live.pages), "page")
+        return live
+    return _built(source, name, published, live, number)
 
 
-def _first_map(
-    section: str, source: QuerySource, published: Published | None, base: str, name: str
+def _built(
+    source: QuerySource,
+    name: str,
+    published: PublishedSection | None,
+    outdated: LiveMap | None,
+    number: int | None,
 ) -> LiveMap:
-    """Build a map. If another request is building it, return the newest map, or wait if there is none."""
-    stopwatch = Stopwatch(map_subject(section))
-    # Keep the pages of the map from before this export: crawlers may have read its index.
-    newest = live_map.read(live_map.newest_name(name))
-    meanwhile = newest and newest._replace(name=f"{live_map.newest_name(name)}:")
+    """Build a map. If another request is building it, return the outdated one, or wait if there is none."""
+    stopwatch = Stopwatch(map_subject(source.section))
+    generation = -1 if outdated is None else outdated.generation
 
     def built_elsewhere() -> LiveMap | None:
         live = live_map.read(name)
-        if live is not None:
-            stopwatch.log("waited", len(live.pages), "page")
+        if live is None or not live.pages or live.generation == generation:
+            return None
+        stopwatch.log("waited", len(live.pages), "page")
         return live
 
-    live = caching.once(
-        name,
-        built_elsewhere,
-        lambda: _cut(section, source, published, base, name, newest),
-        _BUILD_SECONDS,
-        meanwhile,
-    )
+    def build() -> LiveMap:
+        records: list[SectionRecord] | None = []
+        base = "" if published is None else sources.digest(published)
+        if published is not None and not source.is_empty():
+            records = exported.records(source, published)
+        if records is None:
+            if meanwhile is not None:
+                return meanwhile
+            # Another build follows when the export can be read again.
+            records, base = [], ""
+        rows = _rows(source)
+        looks: dict[Page, Look] = {}
+        if records:
+            pages = records[0].page_map().pages
+        elif source.is_empty():
+            pages = ()
+        else:
+            pages, looks = _parts(source, Page(1, None, None), rows, (), number)
+        with live_map.locked(name):
+            # Until its first export, a host had the map of all hosts.
+            before = live_map.read(name) or live_map.read(_name_in(source, ""))
+            before = before or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
+            for record in reversed(records[1:]):
+                before = _replaced(source, before, record.page_map().pages)
+            live = _replaced(source, before, pages)._replace(
+                base=base, rows=rows, looked_at=time.time(), looks=looks
+            )
+            live = live.store(name)
+        stopwatch.log("built", len(pages), "page")
+        return live
+
+    meanwhile = outdated if outdated is not None and outdated.pages else None
+    live = caching.once(name, built_elsewhere, build, _BUILD_SECONDS, meanwhile)
     if live is meanwhile:
         stopwatch.log("outdated", len(live.pages), "page")
     return live
 
 
-def _cut(
-    section: str,
-    source: Source,
-    published: Published | None,
-    base: str,
-    name: str | None,
-    previous: LiveMap | None = None,
-) -> LiveMap:
-    """Build the map of a section, and cache it under `name`. Use the published pages if there are any."""
-    stopwatch = Stopwatch(map_subject(section))
-    records = []
-    if published is not None and has_key_ranges(source) and not source.is_empty():
-        records = exported.records(section, source, published)
-    with _script_prefix():
-        rows = sources.rows_on_page(source, conf.limits, base)
-    if records and has_key_ranges(source):
-        live_pages = exported.live_pages(records[0], source, rows)
-    else:
-        live_pages = [*sources.live_pages(source, rows).pages]
-    highest = records[0].highest if records else None
-    if highest is not None:
-        highest = max(
-            highest, *(page.number for page in live_pages if page.number not in sources.LIVE_NUMBERS)
-        )
-    numbers = {page.number for page in live_pages}
-    backup_pages = [page for record in records[1:] for page in record.page_map().pages]
-    previous_pages = [
-        page
-        for page in (*(previous.pages if previous else ()), *backup_pages)
-        if page.number not in numbers
-    ]
-    live = LiveMap(name, time.time(), rows, highest, tuple(live_pages), tuple(previous_pages))
-    live.store()
-    stopwatch.log("built", len(live_pages), "page")
+def _divided(source: QuerySource, name: str, live: LiveMap, number: int | None = None) -> LiveMap:
+    """Divide the rows after the last bound of a map up to the page with this number, or all of them."""
+    stopwatch = Stopwatch(map_subject(source.section))
+
+    def divided() -> LiveMap | None:
+        current = live_map.read(name) or live
+        has_number = any(page.number == number for page in current.pages[:-1])
+        return current if current.is_whole or has_number else None
+
+    def divide() -> LiveMap:
+        current = live_map.read(name) or live
+        if current.is_whole:
+            return current
+        last = current.pages[-1]
+        parts, looks = _parts(source, last, current.rows, current.pages, number)
+        with live_map.locked(name):
+            current = live_map.read(name) or current
+            # Another request may have divided the last page since.
+            if current.pages[-1:] == (last,):
+                current = _replaced(source, current, [*current.pages[:-1], *parts])
+                current = current._replace(looks={**current.looks, **looks}).store(name)
+        stopwatch.log("built", len(current.pages), "page")
+        return current
+
+    return live if live.is_whole else caching.once(f"{name}:rest", divided, divide, _BUILD_SECONDS)
+
+
+def _parts(
+    source: QuerySource, page: Page, rows: int, pages: Sequence[Page], number: int | None = None
+) -> tuple[tuple[Page, ...], dict[Page, Look]]:
+    """Divide one of the pages of a map, up to the part with this number. Count the end if it is reached."""
+    parts = tuple(sources.divide(source, page, rows, {page.number for page in pages}, number))
+    is_end = page.until is None and all(part.number != number for part in parts[:-1])
+    return parts, {parts[-1]: source.look(parts[-1])} if is_end else {}
+
+
+def _look(source: QuerySource, name: str, live: LiveMap, *, is_due: bool = False) -> LiveMap:
+    """Count the pages that are not counted yet, or all of them if that `is_due`, and store the new map."""
+    stopwatch = Stopwatch(map_subject(source.section))
+    now = time.time()
+    live = _divided(source, name, live_map.read(name) or live)
+    looks = {} if is_due else dict(live.looks)
+    _count(source, live.pages, looks)
+    with live_map.locked(name):
+        # Another request may have divided a page since.
+        live = live_map.read(name) or live
+        pages = _repaired(source, live.pages, looks, live.rows)
+        live = _replaced(source, live, pages)
+        looks = {page: looks[page] for page in pages}
+        live = live._replace(looks=looks, looked_at=now if is_due else live.looked_at)
+        live = live.store(name)
+    stopwatch.log("renewed", len(live.pages), "page")
     return live
+
+
+def _repaired(
+    source: QuerySource, pages: Sequence[Page], looks: dict[Page, Look], rows: int
+) -> tuple[Page, ...]:
+    """Divide pages with too many rows, and merge adjacent ones that fit on one page. Add their looks."""
+    _count(source, pages, looks)
+    numbers = {page.number for page in pages}
+    merged: list[Page] = []
+    for page in pages:
+        parts = [page]
+        most = _most(source, rows) if page.until is not None else rows
+        if looks[page].rows > most:
+            parts = [*sources.divide(source, page, rows, numbers)]
+            numbers |= {part.number for part in parts}
+            _count(source, parts, looks)
+        for part in parts:
+            merged.append(part)
+            if len(merged) > 1 and _fit_together(looks[merged[-2]].rows, looks[part].rows, rows):
+                second, first = merged.pop(), merged.pop()
+                merged.append(first._replace(until=second.until))
+                _count(source, merged[-1:], looks)
+    return tuple(merged) if any(looks[page].rows for page in merged) else ()
+
+
+def _fit_together(first: int, second: int, rows: int) -> bool:
+    return not (first and second) or first + second <= rows * 20 // 19 * _MERGED // 100
+
+
+def _count(source: QuerySource, pages: Sequence[Page], looks: dict[Page, Look]) -> None:
+    looks |= {page: source.look(page) for page in pages if page not in looks}
+
+
+def _most(source: QuerySource, rows: int) -> int:
+    """Return the number of rows that a page can have, if a new one has `rows` rows, or 95 % of this."""
+    return max(source.rows_per_page, rows * 20 // 19)
+
+
+def _replaced(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> LiveMap:
+    """Return the map with other pages; those that an index named answer for `KEEP_REMOVED`."""
+
+    def covers(page: Page, part: Page) -> bool:
+        if page.after != part.after or page.until == part.until or page.until is None:
+            return page.after == part.after
+        return part.until is not None and source.in_order((part.until, page.until))
+
+    # No index lists a live page whose end is not known yet. Those of other processes may list all others.
+    named = [
+        page
+        for page in live.pages
+        if page.until is not None or page in live.looks or page.number not in sources.LIVE_NUMBERS
+    ]
+    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, time.time(), conf.keep_removed)
+    listed = {*page_map.pages}
+    return live._replace(
+        map=page_map, looks={page: look for page, look in live.looks.items() if page in listed}
+    )
 
 
 def _measured_base(source: Source) -> str:
@@ -216,25 +353,15 @@ def _measured_base(source: Source) -> str:
     return max(map(str, bases), key=len)
 
 
-@contextmanager
-def _script_prefix() -> Iterator[None]:
-    """Set the script prefix of management commands. On some servers, clients can change the current one."""
+def _rows(source: Source) -> int:
+    """Return the number of rows on a new page.
+
+    URLs are measured with the script prefix of management commands. On some servers, clients can change the
+    current one.
+    """
     prefix = get_script_prefix()
     set_script_prefix(configured_script_prefix())
     try:
-        yield
+        return sources.rows_on_page(source, conf.limits, _measured_base(source))
     finally:
         set_script_prefix(prefix)
-
-
-def _read_lastmods(value: Any) -> _Lastmods:
-    """Parse cached lastmods. If the value is invalid, return a time of 0.0 and an empty dict."""
-    try:
-        read_at, page_values = value
-        pairs = [
-            (live_map.read_page(page), None if lastmod is None else str(lastmod))
-            for page, lastmod in page_values
-        ]
-        return float(read_at), dict(pairs)
-    except (OverflowError, TypeError, ValueError):
-        return 0.0, {}

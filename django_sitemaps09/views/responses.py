@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time, timezone
@@ -14,17 +15,19 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
-from django.db import connections, transaction
+from django.db import InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import short_repr
+from django_sitemaps09.entries import reason_of, short_repr
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views.caching import BusyError
+
+logger = logging.getLogger(__name__)
 
 #: The sections that a URLconf passes to a view, by name. `None`: the sections of the project.
 Sitemaps: TypeAlias = "Mapping[str, Section] | None"
@@ -46,26 +49,43 @@ class GzipFileResponse(GzipFile, HttpResponse):
     """A gzip file in memory."""
 
 
+class HeadResponse(HttpResponse):
+    """The response to HEAD for content that is not rendered, so that its length is not known.
+
+    `CommonMiddleware` would send the length of the empty content if `has_header()` did not return `True`.
+    """
+
+    def has_header(self, header: str) -> bool:
+        return header.lower() == "content-length" or super().has_header(header)
+
+
 def public(view: ViewT) -> ViewT:
     """Exempt a view from `LoginRequiredMiddleware`, and add `X-Robots-Tag` as Django's views do."""
     return login_not_required(x_robots_tag(view))
 
 
+#: Errors that are answered with 503, since the same request can soon succeed.
+UNAVAILABLE = (BusyError, OperationalError, InterfaceError)
 # Seconds after which a client may repeat a request.
 _RETRY_SECONDS = 30
 
 
 def native(view: ViewT) -> ViewT:
-    """Decorate a view with `public`, accept only GET and HEAD, and respond with 503 to `BusyError`."""
+    """Decorate a view with `public`, accept only GET and HEAD, and respond with 503 to `UNAVAILABLE`.
+
+    `ATOMIC_REQUESTS` of the default database does not apply. On most databases, its transaction would
+    prevent that a page and its fingerprint are read from one snapshot.
+    """
 
     @wraps(view)
-    def respond(*args: Any, **kwargs: Any) -> HttpResponseBase:
+    def respond(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            return view(*args, **kwargs)
-        except BusyError:
+            return view(request, *args, **kwargs)
+        except UNAVAILABLE as error:
+            logger.error("%.200r is answered with 503: %s", request.path, reason_of(error))
             return HttpResponse(status=503, headers={"Retry-After": str(_RETRY_SECONDS)})
 
-    return cast("ViewT", public(require_safe(respond)))
+    return cast("ViewT", public(require_safe(transaction.non_atomic_requests(respond))))
 
 
 def native_url(request: HttpRequest, name: str, **kwargs: object) -> str:

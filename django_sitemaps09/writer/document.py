@@ -9,9 +9,6 @@ from typing import NamedTuple, TypeAlias
 from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
 from django_sitemaps09.protocol import Limits
 
-# Maximum number of keys that are stored to find `WriteResult.middle`.
-_MARKS = 1_000
-
 #: XML in parts: literals that are the same for all items, and columns with one string for each item.
 Parts: TypeAlias = "Sequence[str | Sequence[str]]"
 
@@ -20,7 +17,7 @@ class WriteResult(NamedTuple):
     """The result of writing a document.
 
     `lastmod` is the newest lastmod, or `None` if an entry has no lastmod. If the document is full, `cut` is
-    the key of the last written item, and `middle` is the key of an item about halfway through.
+    the key of the last written item. `items` is the number of written items; each has one or more URLs.
     """
 
     urls: int
@@ -28,7 +25,7 @@ class WriteResult(NamedTuple):
     lastmod: str | None
     cut: Hashable | None
     errors: tuple[ItemError, ...]
-    middle: Hashable | None = None
+    items: int
 
 
 class Format(NamedTuple):
@@ -80,10 +77,10 @@ class _Documents:
         self._kind = kind
         self._destinations = destinations
         self._limits = limits
-        self._urls = 0
+        self._urls = self._items = 0
         self._lastmods: list[str | None] = []
         self._errors: list[ItemError] = []
-        self._marks = _Marks()
+        self._last: Hashable | None = None
         self._sizes = [len(kind.tail)] * len(destinations)
         self._write([head] * len(destinations))
 
@@ -98,10 +95,7 @@ class _Documents:
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
         if limits is None or self._has_room(chunks, sum(counts), limits):
-            if limits is not None:
-                # Without limits, the page is never split, so no keys are stored. A key can be a whole item,
-                # and all of them would use too much memory.
-                self._marks.add(batch.keys)
+            self._last = batch.keys[-1] if batch.keys else self._last
             self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
         else:
             item_texts = [_join_pieces(pieces, len(batch.keys)) for pieces in texts]
@@ -117,10 +111,10 @@ class _Documents:
                 lengths = (len(text.encode()) for text in islice(items, start, stop))
                 stop = start + _count_fitting(lengths, limits.bytes - size)
             chunks = ["".join(items[start:stop]).encode() for items in texts]
-            self._marks.add(keys[start:stop])
+            self._last = keys[stop - 1] if stop > start else self._last
             self._take(chunks, sum(counts[start:stop]), batch.lastmods, start, stop)
             if stop < len(keys) and self._urls:
-                self.cut = self._marks.last
+                self.cut = self._last
             elif stop < len(keys):
                 reason = "its entries alone exceed the limits of a page"
                 self._errors.append(ItemError(excerpt(keys[stop]), "location", reason))
@@ -134,6 +128,7 @@ class _Documents:
     def _take(self, chunks: Sequence[bytes], count: int, lastmods: Column, start: int, stop: int) -> None:
         self._write(chunks)
         self._urls += count
+        self._items += stop - start
         self._lastmods += _newest_lastmods(lastmods, start, stop)
 
     def _write(self, chunks: Sequence[bytes]) -> None:
@@ -148,10 +143,11 @@ class _Documents:
             destination.write(self._kind.tail)
         has_lastmods = bool(self._lastmods) and None not in self._lastmods
         newest = max(filter(None, self._lastmods)) if has_lastmods else None
-        middle = None if self.cut is None else self._marks.middle()
         # Each batch repeats the errors of its declaration.
         errors = tuple(dict.fromkeys(self._errors))
-        return [WriteResult(self._urls, size, newest, self.cut, errors, middle) for size in self._sizes]
+        return [
+            WriteResult(self._urls, size, newest, self.cut, errors, self._items) for size in self._sizes
+        ]
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:
@@ -162,28 +158,6 @@ def elements(kind: Format, batch: Batch, base: str) -> list[str]:
 def items(parts: Parts, count: int) -> list[str]:
     """Join the parts to one string for each of `count` items."""
     return _join_pieces(_pieces(parts, count), count)
-
-
-class _Marks:
-    """Evenly spaced keys on a page. They are needed if the page must be split."""
-
-    def __init__(self) -> None:
-        self.last: Hashable | None = None
-        self._keys: list[Hashable] = []
-        self._count = 0
-        self._step = 1
-
-    def add(self, keys: Sequence[Hashable]) -> None:
-        self._keys += keys[-self._count % self._step :: self._step]
-        self._count += len(keys)
-        self.last = keys[-1] if keys else self.last
-        while len(self._keys) > _MARKS:
-            self._keys = self._keys[::2]
-            self._step *= 2
-
-    def middle(self) -> Hashable:
-        """Return the key of an item halfway through the page, or slightly earlier."""
-        return self._keys[max(self._count // 2 - 1, 0) // self._step]
 
 
 def _count_fitting(amounts: Iterable[int], room: int) -> int:

@@ -23,6 +23,7 @@ from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.stores import STATE
 from tests.support.broken_sites import BROKEN, sound, write
+from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
 
@@ -216,6 +217,35 @@ def test_the_report_of_one_of_several_hosts_is_kept_in_its_folder(
     assert last_report(directory=folder / "b.example") == report
     assert last_report(base_url=hosts[1]) == report
     assert last_report(base_url=hosts[0]) is None
+
+
+def test_the_report_of_a_host_never_replaces_that_of_another(
+    register: Register, folder: Path, configure: Callable[..., None], clock: Clock
+) -> None:
+    hosts = ["https://a.example", "https://b.example"]
+    register(words=Words(5))
+    configure(ROOT=folder)
+    export_hosts(hosts)
+    clock.time += timedelta(hours=1)
+    # The target itself now has an export of the first host alone.
+    export(base_url=hosts[0])
+    reports = {host: audit(base_url=host) for host in (*hosts, "https://c.example")}
+    assert last_report(base_url="https://c.example") is None
+    assert {host: last_report(base_url=host) for host in hosts} == {host: reports[host] for host in hosts}
+    assert {path.parent.parent for path in folder.rglob(FILE)} == {folder, folder / "b.example"}
+
+
+def test_the_last_report_of_a_directory_is_that_of_base_url_or_its_own(
+    register: Register, folder: Path
+) -> None:
+    register(words=Words(5))
+    export(output=folder, base_url="https://b.example")
+    report = audit(directory=folder, base_url="https://b.example")
+    assert last_report(directory=folder) == report
+    assert last_report(directory=folder, base_url=BASE) is None
+    export_hosts([BASE], output=folder)
+    report = audit(directory=folder / "www.example.com", base_url=BASE)
+    assert last_report(directory=folder) == report
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000])

@@ -79,6 +79,14 @@ FAULTS: dict[str, tuple[Answers, set[str]]] = {
         lambda base: {"robots.txt": Answer("", 503)},
         {"robots-unreachable", "robots-no-sitemap"},
     ),
+    "a robots.txt with too many requests": (
+        lambda base: {"robots.txt": Answer("", 429)},
+        {"robots-unreachable", "robots-no-sitemap"},
+    ),
+    "a .gz file that is not compressed": (
+        lambda base: gz_index(base) | gz(Answer(urlset(url(base=base)), 200, XML)),
+        {"gzip-missing"},
+    ),
     "no robots.txt": (lambda base: {"robots.txt": None}, {"robots-no-sitemap"}),
 }
 
@@ -185,5 +193,9 @@ def test_urls_of_another_host_are_valid_if_its_robots_txt_lists_the_document() -
         site(lambda base: {"robots.txt": f"Sitemap: {files}/files.xml"}) as own,
     ):
         documents["files.xml"] = urlset(url(base=own))
-        assert broken_rules(f"{files}/files.xml") == {"url-host"}
+        assert broken_rules(f"{files}/files.xml") == set()
         assert broken_rules(own) == set()
+    with site() as other, site(lambda base: documents) as files:
+        # Its robots.txt lists another sitemap.
+        documents["files.xml"] = urlset(url(base=other))
+        assert broken_rules(f"{files}/files.xml") == {"url-host"}

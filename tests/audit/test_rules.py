@@ -8,6 +8,7 @@ import pytest
 
 from django_sitemaps09.audit import RULES, audit
 from tests.support.broken_sites import BROKEN, sound, write
+from tests.support.valid_sites import VALID
 
 pytestmark = pytest.mark.sitemaps09
 
@@ -28,6 +29,13 @@ def test_an_invalid_site_breaks_exactly_the_expected_rules(fault: str, tmp_path:
     assert broken_rules(tmp_path) == BROKEN[fault].rules
 
 
-def test_the_corpus_has_at_least_a_hundred_kinds_of_faults() -> None:
-    assert len(BROKEN) >= 100
+@pytest.mark.parametrize("shape", VALID)
+def test_a_valid_site_of_an_unusual_shape_breaks_no_rule(shape: str, tmp_path: Path) -> None:
+    write(tmp_path, {**sound(), **VALID[shape]})
+    assert broken_rules(tmp_path) == set()
+
+
+def test_the_corpus_has_150_kinds_of_faults_and_60_valid_shapes() -> None:
+    assert len(BROKEN) >= 150
+    assert len(VALID) >= 60
     assert all(site.rules <= RULES.keys() for site in BROKEN.values())

@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 from django.urls import get_script_prefix, set_script_prefix
 
-from django_sitemaps09.audit import audit, documents, last_report
+from django_sitemaps09.audit import audit, documents, last_report, url_rules
 from django_sitemaps09.audit.audit_target import choose_target
 from django_sitemaps09.audit.bodies import Response, content
 from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.page_rules import PageRules
-from django_sitemaps09.audit.robots_rules import RobotsLocation, read_robots
+from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, read_robots
 from django_sitemaps09.audit.scratch import Page
-from django_sitemaps09.exceptions import DocumentError
+from django_sitemaps09.audit.url_rules import normalized, url_problem
+from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
 from tests.support.broken_sites import HEAD, OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
 from tests.support.configuration import BASE
@@ -137,11 +139,13 @@ def test_a_sitemap_can_be_a_query_of_the_home_page() -> None:
 
 
 def test_an_entry_with_many_elements_is_read_in_linear_time(tmp_path: Path) -> None:
-    """Before, 200,000 elements took nine seconds, and 400,000 four times as long."""
-    rest = "<i:a/>" * 200_000
-    content = urlset(url(rest=rest), root=f'{SPACE} xmlns:i="urn:example"')
+    """Entries of 5,000 elements are read, and the first larger one ends the document."""
+    rest = "<i:a/>" * 4_999
+    root = f'{SPACE} xmlns:i="urn:example"'
     started = time.process_time()
+    content = urlset(*(url(f"/words/{n}/", rest) for n in range(40)), root=root)
     assert broken(tmp_path, page=content) == set()
+    assert broken(tmp_path, page=urlset(url(rest="<i:a/>" * 200_000), root=root)) == {"document-limit"}
     assert time.process_time() - started < 5
 
 
@@ -204,3 +208,121 @@ def test_the_report_of_another_site_is_not_kept(tmp_path: Path, register: Callab
         report = audit(directory=tmp_path)
         audit("http://127.0.0.1:9/sitemap.xml")
         assert last_report() == report
+
+
+def test_a_long_live_page_is_parsed_in_pieces() -> None:
+    """Django's test client has the whole body at once, and libxml2 rejects one of ten million bytes."""
+    body = urlset(*(url(f"/words/{number}/{'a' * 300}/") for number in range(30_000))).encode()
+    assert len(body) > 10_000_000
+    report: list[str] = []
+    batches = documents.batches(iter([body]), lambda rule, *_: report.append(rule), text=False)
+    assert sum(len(batch.entries) for batch in batches) == 30_000
+    assert report == []
+
+
+def test_reading_ends_soon_after_the_limit_of_urls(tmp_path: Path) -> None:
+    write(tmp_path, {**sound(), PAGE: urlset("<url/>" * 500_000)})
+    report = audit(directory=tmp_path)
+    assert 50_000 < report.urls < 65_000
+    assert "document-too-many-urls" in {finding.rule for finding in report.findings}
+
+
+def test_a_document_that_takes_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "DOCUMENT_SECONDS", -1.0)
+    assert broken(tmp_path) == {"document-unreachable"}
+
+
+def test_names_of_large_entries_are_not_kept(tmp_path: Path) -> None:
+    documents._names.cache_clear()
+    broken(tmp_path, page=urlset(url(rest="<i:a/>" * 1_000), root=f'{SPACE} xmlns:i="urn:example"'))
+    # The entries of the page, the index and the other page: only those with few names are kept.
+    assert documents._names.cache_info().currsize == 2
+
+
+def test_a_query_needs_no_path() -> None:
+    """RFC 3986: the path of a URI with a host can be empty."""
+    assert url_problem("https://www.example.com?x=1") is None
+    assert url_problem("https://www.example.com?x=1 2") is not None
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("HTTPS://WWW.Example.com", "https://www.example.com/"),
+        ("https://www.example.com:443?a=b", "https://www.example.com/?a=b"),
+        ("http://www.example.com:443/", "http://www.example.com:443/"),
+        ("https://www.example.com/%61%2f%c3/a/../b/./c/..", "https://www.example.com/a%2F%C3/b/"),
+        ("https://www.example.com/../a", "https://www.example.com/a"),
+        ("https://www.example.com/a?b=../%7e", "https://www.example.com/a?b=../~"),
+        ("https://www.example.com/a//b/", "https://www.example.com/a//b/"),
+        ("not a URL/%61", "not a URL/%61"),
+    ],
+)
+def test_equivalent_urls_have_one_normal_form(address: str, expected: str) -> None:
+    assert normalized(address) == expected
+    assert normalized(expected) == expected
+
+
+def test_findings_of_another_host_are_added_up_to_the_limit() -> None:
+    findings, others = Findings(), Findings()
+    for number in range(8):
+        findings.add("url-host", "a", number)
+        others.add("url-host", "b", number)
+    findings.add_all(others)
+    [finding] = findings.result()
+    assert (finding.count, len(finding.examples)) == (16, 10)
+
+
+def test_many_agents_cost_little() -> None:
+    lines = "".join(f"User-agent: a{n}\n" for n in range(10_000)) + "Disallow: /\n" * 10_000
+    started = time.process_time()
+    assert [*Robots(parse_base(BASE), lines).blocking_agents(f"{BASE}/a")] == []
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "is_blocked"),
+    [
+        ("Googlebot", "Googlebot/2.1", True),
+        ("Googlebot/2.1", "googlebot", True),
+        ("Googlebot-News", "Googlebot", True),
+        ("Googlebot", "Googlebot-News", False),
+        ("Mozilla/5.0 (compatible; Foobot/1.0)", "foobot", True),
+        ("Googlebot", "bot", False),
+    ],
+)
+def test_rules_are_those_of_the_product_of_an_agent(agent: str, name: str, is_blocked: bool) -> None:
+    robots = Robots(parse_base(BASE), f"User-agent: {name}\nDisallow: /", (agent,))
+    assert [*robots.blocking_agents(f"{BASE}/a")] == [agent] * is_blocked
+
+
+def test_a_long_robots_txt_is_applied_to_the_first_urls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(url_rules, "_MAX_COST", 10_000)
+    page = urlset(*(url(f"/words/{n}/") for n in range(500)))
+    robots = f"User-agent: *\nDisallow: /words/\nSitemap: {BASE}/sitemap.xml"
+    write(tmp_path, {**sound(), PAGE: page, "robots.txt": robots})
+    findings = {finding.rule: finding for finding in audit(directory=tmp_path).findings}
+    assert findings.keys() == {"url-blocked", "document-limit"}
+    assert f"to the first {findings['url-blocked'].count} URLs" in findings["document-limit"].examples[0]
+
+
+class Shop(Words):
+    hosts = ("shop.example.com",)
+
+    def location(self, item: int) -> str:
+        return f"https://shop.example.com/words/{item}/"
+
+
+def test_urls_on_the_hosts_that_a_section_declares_are_valid(register: Callable[..., None]) -> None:
+    register(shop=Shop(3))
+    assert audit().findings == ()
+
+
+def test_a_host_that_django_rejects_is_named(register: Callable[..., None], settings: Any) -> None:
+    settings.DEBUG, settings.ALLOWED_HOSTS = True, []
+    settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+    register(words=Words(3))
+    with pytest.raises(AuditError, match=r"Add 'www\.example\.com' to ALLOWED_HOSTS"):
+        audit()

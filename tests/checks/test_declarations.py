@@ -449,6 +449,9 @@ def test_an_aggregate_that_needs_annotations_of_a_grouped_queryset_is_an_error()
     assert ids(declaration(location=SLUG, queryset=counted, lastmod=Max("visits__at"))) == []
     joined = counted.annotate(m=Count("visits"))
     assert ids(declaration(location=SLUG, queryset=joined, lastmod=needy)) == []
+    ranked_groups = counted.annotate(rank=Window(Rank(), order_by="slug")).values("slug", "rank")
+    attributes = {"queryset": ranked_groups, "lastmod": Max("visits__at")}
+    assert "E066" in ids(declaration(location=lambda self, item: "/", **attributes))
 
 
 @pytest.mark.parametrize(("attributes", "expected"), NEWS)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -243,6 +244,20 @@ def test_a_false_priority_of_a_method_is_contribs_text(value: Any) -> None:
 def test_alternates_that_are_nothing_are_no_links(value: Any, way: Any) -> None:
     section = opaque(alternates=value)
     assert b"<xhtml:link" not in contribs(section) + way(section)
+
+
+@WAYS
+def test_a_safe_location_is_the_url_that_contribs_template_writes(way: Any) -> None:
+    section = opaque(location=mark_safe("http://testserver/a/?x=1&amp;y=2"))
+    assert element(way(section), "loc") == element(contribs(section), "loc") == f"{URL}?x=1&y=2"
+
+
+@WAYS
+def test_an_entry_can_be_any_mapping(way: Any) -> None:
+    entry = MappingProxyType({"location": URL, "priority": "0.5"})
+    section = opaque()
+    section.get_urls = lambda self, **kwargs: [entry]
+    assert [element(way(section), name) for name in ("loc", "priority")] == [URL, "0.5"]
 
 
 def test_an_error_of_a_method_is_raised_as_by_contrib() -> None:

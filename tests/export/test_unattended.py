@@ -61,6 +61,20 @@ def test_only_the_named_sections_are_exported(root: Path) -> None:
     assert "sitemap-a-1.xml.gz" not in content(root)
 
 
+@pytest.mark.parametrize("is_first_allowed", [False, True])
+def test_a_queue_cannot_choose_hosts_that_are_not_allowed(
+    root: Path, settings: Any, is_first_allowed: bool
+) -> None:
+    settings.ALLOWED_HOSTS = ["a.example", ".b.example"]
+    allowed = ["https://a.example:8000", "https://www.b.example"] if is_first_allowed else []
+    result = run_export(base_urls=[*allowed, "https://invented.example"])
+    [failure] = result["failures"]
+    assert (result["status"], result["hosts"]) == (1, [])
+    assert "https://invented.example, but its host is not in ALLOWED_HOSTS" in failure
+    assert not root.exists() or not any(root.iterdir())
+    assert run_export(base_urls=allowed)["status"] == 0
+
+
 def test_several_hosts_have_a_summary_each(root: Path) -> None:
     result = run_export(base_urls=["https://a.example", "https://b.example"])
     assert [(host["index_url"], host["urls"]) for host in result["hosts"]] == [

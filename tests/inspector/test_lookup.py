@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,13 +16,14 @@ from django.db.models.functions import Concat, RowNumber
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap
+from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap, manifest
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer
-from django_sitemaps09.inspector.export_state import ExportState
 from django_sitemaps09.inspector.lookup import look_up
+from django_sitemaps09.management.status import ExportState
 from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Seat, Tag, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -114,6 +116,17 @@ class TestASectionWithAPathTemplate:
 
     def test_reads_a_few_rows(self) -> None:
         assert 1 <= len(row_queries("/two-words-2/")) <= 8
+
+
+@pytest.mark.usefixtures("articles")
+@pytest.mark.parametrize("url", ["javascript:alert(1)//", "//evil.example/", "https://evil.example/", ""])
+def test_a_manifest_of_someone_else_makes_no_link(folder: Path, url: str) -> None:
+    state = LocalStore(folder / STATE, 0o600, own="")
+    root = manifest.read_root(state)
+    assert root is not None
+    state.write(manifest.ROOT, replace(root, url=url).root())
+    answer = asked("/articles/s15/")
+    assert (answer.verdict, answer.file, answer.file_url) == ("listed", "sitemap-articles-2.xml.gz", None)
 
 
 @pytest.mark.usefixtures("articles")
@@ -315,6 +328,45 @@ class TestAUrl:
         assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
 
 
+def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
+    exporting: None, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row has moved from one section to another since the export. Each has more files than are read."""
+    monkeypatch.setattr(published_entries, "MAX_FILES", 2)
+    for number in range(1, 101):
+        ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
+    first, second = (
+        type(name, (Articles,), {"items": lambda self, rows=rows: Article.objects.filter(**rows)})
+        for name, rows in (("First", {"pk__lte": 50}), ("Second", {"pk__gt": 50}))
+    )
+    register(first=first, second=second)
+    export()
+    assert asked("/articles/s75/").file == "sitemap-second-3.xml.gz"
+    register(
+        first=type("First", (Articles,), {"items": lambda self: Article.objects.filter(pk__lte=80)}),
+        second=type("Second", (Articles,), {"items": lambda self: Article.objects.filter(pk__gt=80)}),
+    )
+    answer = asked("/articles/s75/")
+    assert (answer.verdict, answer.file) == ("listed", "sitemap-second-3.xml.gz")
+    # No section lists the row any more.
+    register(
+        first=type("First", (Articles,), {"items": lambda self: Article.objects.filter(pk__lte=20)}),
+        second=type("Second", (Articles,), {"items": lambda self: Article.objects.filter(pk__gt=80)}),
+    )
+    answer = asked("/articles/s75/")
+    assert (answer.verdict, answer.section) == ("leaving", "second")
+    assert answer.file == "sitemap-second-3.xml.gz"
+
+
+@pytest.mark.usefixtures("articles")
+def test_the_form_with_a_slash_is_named_if_only_this_one_is_listed() -> None:
+    answer = asked("/articles/s15")
+    assert answer.verdict == "absent"
+    assert f"The sitemap lists this form: {BASE}/articles/s15/" in answer.reasons
+    assert not any("this form" in reason for reason in asked("/articles/s99").reasons)
+    assert asked(f"{BASE}/articles/s15/").verdict == "listed"
+
+
 def test_a_live_section_has_a_page_from_its_cached_map(
     register: Callable[..., None], client: Client
 ) -> None:
@@ -466,6 +518,11 @@ class TestASectionOfAQueryset:
         export()
         answer = asked("/b%20b/")
         assert (answer.verdict, answer.key) == ("listed", "/b b/")
+        Word.objects.filter(word="/a/").delete()
+        answer = asked("/a/")
+        assert (answer.verdict, answer.file) == ("leaving", "sitemap-paths-1.xml.gz")
+        assert "No row of section 'paths' has this URL any more." in answer.reasons
+        assert answer.notes == []
 
     def test_with_an_expression_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
         class Expressed(ModelSitemap[Word]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
-from django_sitemaps09.export import export
-from django_sitemaps09.inspector.export_state import ExportState
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.inspector.overview import Overview, SectionOverview, overview
+from django_sitemaps09.inspector.problems import problems
+from django_sitemaps09.inspector.tables import sections_table
+from django_sitemaps09.management.status import ExportState
 from django_sitemaps09.protocol import Limits, parse_base
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support.articles import Articles
+from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing
 from tests.support.factories import ArticleFactory
@@ -137,6 +141,34 @@ class TestTheExport:
         assert seen().sections[0].exported is not None
         assert seen("https://other.example").sections[0].exported is None
 
+    def test_is_the_newest_of_two_for_the_same_host(
+        self, register: Callable[..., None], folder: Path, clock: Clock
+    ) -> None:
+        for numbers in (3, 4):
+            register(numbers=Numbers(numbers))
+            export_hosts([BASE]) if numbers == 3 else export()
+            clock.time += timedelta(hours=1)
+        state = seen()
+        assert state.export is not None
+        assert state.export.target == str(folder)
+        assert state.sections[0].exported is not None
+        assert state.sections[0].exported.urls == 4
+        assert [run.started for run in state.runs] == [(clock.time - timedelta(hours=1)).timestamp()]
+
+    def test_that_failed_at_first_is_shown_by_its_own_host_alone(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(numbers=Failing(9, 0))
+        assert export_hosts(["https://b.example"])["https://b.example"].failures
+        register(numbers=Numbers(3))
+        export(base_url="https://a.example")
+        runs = {host: seen(f"https://{host}.example").runs for host in "abc"}
+        assert {host: [bool(run.failures) for run in runs[host]] for host in runs} == {
+            "a": [False],
+            "b": [True],
+            "c": [],
+        }
+
     def test_that_cannot_be_read_says_so(self, register: Callable[..., None], folder: Path) -> None:
         register(numbers=Numbers(3))
         export()
@@ -181,3 +213,37 @@ class TestSkippedItems:
         register(numbers=Numbers(9))
         export()
         assert seen().skipped == []
+
+
+class TestTheProblems:
+    def test_are_none_if_nothing_is_wrong(self, exporting: None, register: Callable[..., None]) -> None:
+        register(numbers=Numbers(3))
+        assert problems(seen()) == []
+        export()
+        assert problems(seen()) == []
+
+    def test_are_said_in_words_with_the_part_that_shows_them(
+        self, exporting: None, register: Callable[..., None], folder: Path
+    ) -> None:
+        register(bad=Bad(10, [3]), gone=Numbers(3))
+        export()
+        register(bad=Failing(10, 3))
+        export()
+        found = {problem.part: problem.text for problem in problems(seen())}
+        assert "Section 'gone' is not declared any more" in found["sections"]
+        assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
+        assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
+        (folder / STATE / "manifest.json").write_text("{")
+        assert problems(seen())[0].text.startswith("The export cannot be read: ")
+
+
+def test_the_limit_of_a_section_is_its_own(exporting: None, register: Callable[..., None]) -> None:
+    class Few(Numbers):
+        limit = 2
+
+    register(few=Few(4), many=Numbers(4))
+    export()
+    few, many = seen().sections
+    assert (few.limit, many.limit) == (2, 20)
+    cells = [row[3] for row in sections_table(seen()).rows]
+    assert [cell.lines for cell in cells] == [["100% of the limit"], ["20% of the limit"]]

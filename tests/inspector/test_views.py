@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from html.parser import HTMLParser
@@ -139,6 +140,25 @@ class TestThePages:
         assert b"@import" not in response.content
         assert b"url(" not in response.content
 
+    def test_name_problems_at_the_top_with_links(
+        self, staff: tuple[Client, str], register: Callable[..., None]
+    ) -> None:
+        client, root = staff
+        register(another=Numbers(1))
+        content = client.get(root).content.decode()
+        start = content.index("Problems</h2>")
+        assert start < content.index("Export</h2>")
+        [target] = re.findall(r'href="#(sitemaps09-[a-z]+)">Section &#x27;articles&#x27; is not', content)
+        assert f'id="{target}"' in content
+
+    def test_use_each_label_once_and_no_colour_for_a_full_page(self, staff: tuple[Client, str]) -> None:
+        client, root = staff
+        content = client.get(root).content.decode()
+        labels = re.findall(r"<dt>(.*?)</dt>|<th [^>]*scope=\"col\"[^>]*>(.*?)</th>", content)
+        assert [first or second for first, second in labels].count("Last change") == 1
+        assert "<meter" in content
+        assert " high=" not in content
+
     def test_answer_for_a_url(self, staff: tuple[Client, str]) -> None:
         client, root = staff
         Article.objects.filter(pk=5).update(published=False)
@@ -232,3 +252,12 @@ class TestHostileContent:
         assert "1,234" in read.text
         report.findings = []
         assert "The audit found no problems." in page(client, root).text
+
+
+class TestTheAdmin:
+    def test_links_to_the_inspector_for_those_who_may_use_it(self, admin_site: None) -> None:
+        index = superuser().get("/admin/password_change/").content.decode()
+        assert 'href="/admin/sitemaps/"' in index
+        response = client_of("ann", is_staff=True).get("/admin/password_change/")
+        assert response.status_code == 200
+        assert "/admin/sitemaps/" not in response.content.decode()

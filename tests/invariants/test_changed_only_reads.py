@@ -160,7 +160,7 @@ class InThisProcess:
 
 
 class TestRowsOfReplicas:
-    @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+    @pytest.mark.parametrize("snapshot_using", [parameter("default")], indirect=True)
     def test_are_read_from_one_of_them_in_a_run(self, twins: Twins, replica: Any) -> None:
         """With a fingerprint from one replica and rows from another, a page could stay outdated forever."""
         from tests.models import Article
@@ -180,7 +180,7 @@ class TestRowsOfReplicas:
             }
             assert sorted(map(bool, asked.values())) == [False, True], asked
 
-    @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+    @pytest.mark.parametrize("snapshot_using", [parameter("default")], indirect=True)
     def test_are_read_by_workers_from_that_of_the_command(
         self, twins: Twins, replica: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -93,6 +93,17 @@ def test_a_declared_aggregate_does_not_change_the_annotations(hooks: Any, shelf:
         assert Counter(read(section)) == expected, way
 
 
+def test_a_table_of_extra_keeps_its_rows_beside_a_join_of_the_same_table(shelf: QuerySet[Article]) -> None:
+    queryset = shelf.extra(
+        tables=["tests_visit"], where=["tests_visit.article_id = tests_article.id"]
+    ).order_by("pk")
+    newest = Max("category__article__visits__at")
+    section = declare(queryset, lastmod=newest, limit=50)
+    values = {row.slug: lastmod_text(row.newest) for row in shelf.annotate(newest=newest)}
+    for way, read in WAYS.items():
+        assert dict(read(section)) == {f"/articles/{row.slug}/": values[row.slug] for row in queryset}, way
+
+
 def test_declared_aggregates_do_not_multiply_each_other(shelf: QuerySet[Article]) -> None:
     # MariaDB has no table of time zones.
     newest = Coalesce(Max("visits__at"), Cast(Value(OLD), DateTimeField()))
@@ -161,6 +172,23 @@ def test_dicts_are_not_grouped_by_a_declared_aggregate(lastmod: Any, shelf: Quer
     for way, read in WAYS.items():
         counts = Counter(path for path, _ in read(section))
         assert counts == {"/one/": 6, "/None/": 6}, way
+
+
+def test_distinct_dicts_are_grouped_by_a_declared_aggregate(shelf: QuerySet[Article]) -> None:
+    """It covers the rows that the queryset joins, as with annotate(), and separates no equal dicts."""
+    early = datetime(2026, 1, 5, tzinfo=timezone.utc)
+    joined = shelf.filter(visits__at__lte=early).values("slug").distinct()
+    section = declare(joined, location=by("slug"), lastmod=Max("visits__at"), limit=50)
+    expected = {
+        f"/{row['slug']}/": lastmod_text(row["at"]) for row in joined.annotate(at=Max("visits__at"))
+    }
+    assert expected
+    for way, read in WAYS.items():
+        assert Counter(read(section)) == Counter(expected.items()), way
+    rows = shelf.values("category__slug").distinct()
+    section = declare(rows, location=by("category__slug"), lastmod=Max("visits__at"), limit=50)
+    for way, read in WAYS.items():
+        assert Counter(path for path, _ in read(section)) == {"/one/": 1, "/None/": 1}, way
 
 
 def test_an_aggregate_can_be_taken_of_the_groups_of_values(shelf: QuerySet[Article]) -> None:

@@ -8,9 +8,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from django.db.models import Count, F, Max, Min, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import CharField, Count, F, Max, Min, Q, QuerySet, Sum, Value, Window
+from django.db.models.functions import Cast, Concat, RowNumber
 
+from django_sitemaps09 import Route
 from django_sitemaps09.hooks.values import lastmod_text
 from tests.invariants.fuzz.models import Whole, WholeByNotes, WholeNote
 from tests.models import Article
@@ -119,3 +120,17 @@ def test_an_order_of_the_model_joins_rows_of_a_grouped_queryset(
     assert sum(listed(section).values()) == 1
     for way, read in WAYS.items():
         assert Counter(path for path, _ in read(section)) == listed(section), way
+
+
+def test_an_aggregate_beside_a_grouped_order_covers_the_joined_rows(db: None) -> None:
+    """Its rows are read apart from the queryset's, whose joins it would not have."""
+    for number in (1, 2, 3):
+        row = Whole.objects.create(slug=f"s{number}", number=number, flag=True)
+        WholeNote.objects.bulk_create(WholeNote(thing=row, score=n) for n in range(1, number + 1))
+    rows = WholeByNotes._base_manager.filter(notes__score__gt=1).annotate(
+        n=Sum("notes__score", distinct=True)
+    )
+    lowest = Cast(Min("notes__score", filter=Q(notes__score__gt=0)), CharField())
+    section = declare(rows, location=Route("article", slug=Concat("slug", Value("-"), lowest)))
+    for way, read in WAYS.items():
+        assert {path for path, _ in read(section)} == {"/articles/s2-2/", "/articles/s3-2/"}, way

@@ -14,7 +14,8 @@ from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
 from tests.invariants.test_querysets_as_written import WAYS, compatible_index, declare
-from tests.models import Article
+from tests.models import Article, Comment, Discussed
+from tests.support.fingerprints import source_of
 from tests.support.shelves import BASE
 
 
@@ -64,3 +65,11 @@ def test_expressions_beside_a_filter_on_a_window_have_their_own_values(
         assert Counter(read(section)) == expected, way
     lastmods = [lastmod for _, lastmod in expected]
     assert compatible_index(section) == (None if None in lastmods else max(lastmods))
+
+
+def test_rows_beside_a_window_are_counted_once(shelf: QuerySet[Article]) -> None:
+    """The order of the model joins comments, which would repeat their article."""
+    article = shelf[0]
+    Comment.objects.using(shelf.db).bulk_create(Comment(article=article) for _ in range(5))
+    source = source_of(Discussed._base_manager.using(shelf.db).alias(rank=rank()))
+    assert source.count(None, None, 1_000) == shelf.count()

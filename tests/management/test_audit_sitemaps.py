@@ -174,6 +174,16 @@ def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPat
     assert raised.value.returncode == 2
 
 
+def test_an_interrupted_audit_exits_with_130_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("django_sitemaps09.management.commands.audit_sitemaps.audit", interrupt)
+    assert said("--dir", folder(tmp_path)) == ("", 130)
+
+
 # Options
 
 

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from django_sitemaps09.views import page_maps
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
+from tests.support.clock import Clock, SecondsClock
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
@@ -220,6 +221,55 @@ class TestTheExport:
         assert other["base_url"] == "https://www.example.org"
         assert other["export"]["target"] == str(folder / "www.example.org")
         assert other["sections"][0]["export"]["urls"] == 26
+
+    def test_of_another_host_is_not_described(self, configure: Callable[..., None], folder: Path) -> None:
+        configure(ROOT=folder)
+        export()
+        status = reported("--base-url", "https://b.example")
+        assert status["export"] == {
+            "target": str(folder),
+            "run": None,
+            "started": None,
+            "is_unfinished": False,
+            "error": None,
+        }
+        assert status["sections"][0]["export"] is None
+
+    def test_of_the_newest_run_is_described_if_a_host_has_two(
+        self, configure: Callable[..., None], folder: Path, clock: Clock
+    ) -> None:
+        configure(ROOT=folder)
+        targets = {export_hosts: folder / "www.example.com", export: folder}
+        for urls, run in ((25, export_hosts), (26, export), (27, export_hosts)):
+            run([BASE] if run is export_hosts else ())  # type: ignore[operator]
+            status = reported()
+            assert status["export"]["target"] == str(targets[run])  # type: ignore[index]
+            assert status["export"]["started"] == clock.time.isoformat()
+            assert status["sections"][0]["export"]["urls"] == urls
+            clock.time += timedelta(hours=1)
+            ArticleFactory(slug=f"another-{urls}")
+
+    def test_in_the_target_itself_is_described_if_clients_choose_the_host(
+        self, settings: Any, folder: Path
+    ) -> None:
+        settings.SITEMAPS09 = {"ROOT": folder}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        export(base_url="https://a.example")
+        status = reported()
+        assert (status["base_url"], status["export"]["target"]) == (None, str(folder))
+        assert status["sections"][0]["export"]["urls"] == 25
+
+    def test_of_a_killed_first_run_is_that_of_its_own_host(
+        self, configure: Callable[..., None], folder: Path
+    ) -> None:
+        configure(ROOT=folder)
+        export()
+        root = (folder / STATE / manifest.ROOT).read_text()
+        write_journal(LocalStore(folder / "b.example" / STATE), Journal("run-1", (), root, (), (), ()))
+        assert reported()["export"]["is_unfinished"] is False
+        status = reported("--base-url", "https://b.example")
+        assert (status["export"]["target"], status["export"]["run"]) == (str(folder / "b.example"), None)
+        assert status["export"]["is_unfinished"] is True
 
     def test_that_does_not_exist_is_none(self) -> None:
         status = reported()

@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings as configured
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 
@@ -137,6 +138,7 @@ def test_a_new_key_is_printed_even_without_settings(settings: object, engine: En
     assert engine.requests == []
 
 
+@pytest.mark.django_db(databases=[*configured.DATABASES])
 def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Callable[..., None]) -> None:
     configure(INDEXNOW_KEY=None, SUBMIT=True)
     out = StringIO()

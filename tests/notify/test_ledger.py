@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from django_sitemaps09 import manifest
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Message
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.plain import DamagedError
 
 A, B, C = (f"https://a.b/{name}" for name in "abc")
 
@@ -79,9 +82,9 @@ class TestASettledMessage:
 class TestCompacting:
     def test_sends_each_url_once_in_few_messages(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(A, B)])
-        queue(ledger, "run-2", [message(B, C), message(B, host="c.d")])
+        queue(ledger, "run-2", [message(B, C), message("https://c.d/b", host="c.d")])
         assert ledger.compact(100) == 0
-        assert pending(ledger) == [message(A, B, C), message(B, host="c.d")]
+        assert pending(ledger) == [message(A, B, C), message("https://c.d/b", host="c.d")]
 
     def test_leaves_a_single_message_unchanged(self, ledger: Ledger) -> None:
         queue(ledger, "run-1", [message(B, A)])
@@ -153,15 +156,68 @@ class TestCompacting:
 
 
 class TestADamagedFile:
-    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9])
-    def test_is_removed_and_logged(
-        self, ledger: Ledger, content: bytes, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            *(b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9),
+            *map(
+                manifest.seal,
+                [
+                    message()._asdict(),
+                    message(kind="ping")._asdict(),
+                    message(A, B, kind="ping")._asdict(),
+                    message(A, kind="other")._asdict(),
+                    message("https://\udc80.b/", host="\udc80.b")._asdict(),
+                    message("https://a.b/\udc80")._asdict(),
+                    message("https://a.b/\x1b[2J")._asdict(),
+                    message("https://c.d/")._asdict(),
+                    message(A, host="\x1b[2J")._asdict(),
+                    message(5)._asdict(),
+                    message(A, endpoints=())._asdict(),
+                    message(A, endpoints=["\x1b[2J"])._asdict(),
+                    message(*(f"{A}/{number}" for number in range(10_001)))._asdict(),
+                    {**message()._asdict(), "urls": A},
+                ],
+            ),
+            b" " * 50_000_001,
+        ],
+        ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}",
+    )
+    def test_is_set_aside(self, ledger: Ledger, content: bytes) -> None:
         queue(ledger, "run-1", [message(A), message(B)])
-        ledger.state.write(f"{FOLDER}/{ledger.names()[0]}", content)
-        assert pending(ledger) == [None, message(B)]
-        assert "is damaged, and was removed" in caplog.text
-        assert pending(ledger) == [message(B)]
+        name = ledger.names()[0]
+        ledger.state.write(f"{FOLDER}/{name}", content)
+        with pytest.raises(DamagedError, match="is damaged"):
+            ledger.read(name)
+        for _ in range(2):
+            ledger.compact(100)
+            assert pending(ledger) == [message(B)]
+            [path] = ledger.damaged()
+            assert path.startswith(f"{FOLDER}/damaged-")
+            assert ledger.state.read(path, 50_000_001) == content
+
+    @pytest.mark.parametrize(
+        "damaged",
+        [
+            message(),
+            message(*(f"{A}{number}" for number in range(100_001))),
+            message(A, kind="ping", host="a.b")._replace(urls=()),
+            message(A, B, kind="ping"),
+            message(A, host="a\ud800"),
+            message(A, host="a.b/\x1b[2J"),
+            message(A, host=""),
+            message("https://a.b/\x1b[2J"),
+            message("https://a.b/" + 20_000 * "a"),
+        ],
+    )
+    def test_that_this_package_cannot_have_written_is_set_aside(
+        self, ledger: Ledger, damaged: Message
+    ) -> None:
+        ledger.prepare("run-1", [damaged])
+        ledger.activate("run-1")
+        ledger.compact(100)
+        assert pending(ledger) == []
+        assert len(ledger.damaged()) == 1
 
     def test_damaged_pauses_are_ignored(self, ledger: Ledger) -> None:
         ledger.write_pauses({"x a.b": time.time() + 100})

@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import stores
+from django_sitemaps09 import manifest, stores
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.notify import Submission, submission, submit, submit_hosts
 from django_sitemaps09.notify.client import Client
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
@@ -39,7 +40,8 @@ class Target:
 
     def queue(self, *urls: str, host: str = HOST, kind: Any = "indexnow") -> None:
         self.runs += 1
-        self.ledger.prepare(f"run-{self.runs}", [Message(kind, host, urls)])
+        batches = (urls[first : first + 10_000] for first in range(0, len(urls), 10_000))
+        self.ledger.prepare(f"run-{self.runs}", [Message(kind, host, batch) for batch in batches])
         self.ledger.activate(f"run-{self.runs}")
 
     def send(self, **options: float) -> Submission:
@@ -337,12 +339,50 @@ class TestSubmitInPython:
             submit_hosts([f"https://{HOST}"], output=folder)
         assert not folder.exists()
 
-    def test_a_damaged_message_survives_a_dry_run(self, target: Target, folder: Path) -> None:
+    def test_a_host_whose_export_has_no_folder_is_submitted(
+        self, target: Target, engine: Engine, folder: Path
+    ) -> None:
+        target.queue(*URLS)
+        root = Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
+        target.state.write(manifest.ROOT, root)
+        results = submit_hosts([f"https://{HOST}", "https://b.example"], output=folder)
+        assert [submission.target for submission in results.values()] == [
+            str(folder),
+            str(folder / "b.example"),
+        ]
+        assert [sum(report.accepted for report in result.endpoints) for result in results.values()] == [
+            3,
+            0,
+        ]
+        # What is pending in the folder of the host comes first.
+        Target(LocalStore(folder / HOST)).queue(*URLS[:2])
+        [result] = submit_hosts([f"https://{HOST}"], output=folder, dry_run=True).values()
+        assert [report.pending for report in result.endpoints] == [2]
+
+    def test_a_damaged_message_fails_each_submission_until_it_is_removed(
+        self, target: Target, engine: Engine, folder: Path
+    ) -> None:
         target.queue(*URLS)
         [name] = target.ledger.names()
         target.state.write(f"{FOLDER}/{name}", b"{")
-        assert submit(output=folder, dry_run=True).endpoints == ()
+        dry_run = submit(output=folder, dry_run=True)
+        assert (dry_run.endpoints, dry_run.damaged) == ((), (f"{FOLDER}/{name}",))
         assert target.ledger.names() == [name]
+        path = f"{FOLDER}/{name.replace('pending', 'damaged')}"
+        for is_dry in (False, True, False):
+            result = submit(output=folder, dry_run=is_dry)
+            assert result.damaged == (path,)
+            assert path in result.failures[0]
+        target.state.delete(path)
+        assert submit(output=folder).failures == []
+        assert engine.requests == []
+
+    def test_a_429_stops_only_its_own_host(self, target: Target, engine: Engine) -> None:
+        engine.answer(429, 200)
+        target.queue("https://a.b/", host="a.b")
+        target.queue("https://c.d/", host="c.d")
+        accepted = {report.host: report.accepted for report in target.send().endpoints}
+        assert accepted == {"a.b": 0, "c.d": 1}
 
     def test_an_engine_that_is_not_available_is_not_asked_for_each_target(
         self, target: Target, engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from django.db import connections
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import live_bounds
+from tests.models import Article
 from tests.support.keyed_rows import MODELS, delete, write
 
 BASE = Base("https", "www.example.com")
@@ -91,6 +95,40 @@ def test_a_change_of_rows_moves_at_most_ten_pages_of_fifty(name: str, using: str
         delete(name, using, came)
         write(name, using, gone)
     assert sources.live_pages(rows, 15).pages == before
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        range(1, 201),
+        [*range(1, 101), 400],
+        [*range(1, 101), *range(1_000, 1_010)],
+        [*range(1, 101), *range(1_000, 1_100)],
+        [*range(1, 301, 3), *range(301, 401)],
+        range(2**31 - 200, 2**31),
+        range(-200, 0),
+    ],
+)
+def test_pages_of_dense_keys_are_full_whatever_follows(keys: Any, using: str) -> None:
+    Article.objects.using(using).bulk_create(Article(pk=key, slug=f"s{key}") for key in keys)
+    rows = source("integer", using, 20)
+    found = sources.live_pages(rows, 20).pages
+    parts = [keys_of(rows, page) for page in found]
+    assert [key for part in parts for key in part] == [*keys]
+    assert all(9 <= len(part) <= 20 for part in parts[:-1])
+    assert 1 <= len(parts[-1]) <= 20
+    assert len(found) <= 2.4 * len(keys) / 20 + 1
+
+
+def test_the_rows_of_a_dense_page_are_passed_over_only_up_to_its_middle(using: str) -> None:
+    """Counting up to the most rows that fit took more than half of the time for the bounds of a table."""
+    articles = (Article(pk=key, slug=f"s{key}") for key in range(1, 1_001))
+    Article.objects.using(using).bulk_create(articles)
+    with CaptureQueriesContext(connections[using]) as found:
+        pages = sources.live_pages(source("integer", using, 100), 100).pages
+    offsets = [int(n) for query in found for n in re.findall(r"OFFSET (\d+)", query["sql"])]
+    assert len(pages) > 10
+    assert 44 * len(pages) <= sum(offsets) <= 44 * len(pages) + 300
 
 
 def test_numbers_that_are_taken_are_given_to_no_other_page() -> None:

@@ -336,6 +336,12 @@ def test_the_expressions_of_a_union_are_one_query_for_a_slice_of_rows(
     assert batch.lastmods == [f"2026-01-{n:02}" for n in range(1, (end or 12) + 1)]
 
 
+def test_an_expression_with_an_annotation_of_a_union_is_refused(shelf: QuerySet[Article]) -> None:
+    counted = shelf.annotate(n=Count("tags"))
+    with pytest.raises(ImproperlyConfigured, match=r"Declared: items\(\) returns a union.* 'n' into field"):
+        compiled(counted.union(counted), location=Route("article", slug=F("n")))
+
+
 def test_a_union_of_rows_with_a_composite_key_has_an_order(using: str) -> None:
     for row in "ba":
         for n in range(3):

@@ -70,7 +70,9 @@ def test_queries_read_a_range_of_the_key(using: str, name: str, monkeypatch: pyt
     assert None not in ends[1:]
     for after in ends:
         assert checked(after, lambda after=after: source.key_after(after, LIMIT)) is not None
-        assert checked(after, lambda after=after: source.bound(after, None, LIMIT), 2) is not None
+        assert (
+            checked(after, lambda after=after: source.bound(after, None, LIMIT // 2, LIMIT), 2) is not None
+        )
     first, middle, last = (None, ends[1]), (ends[2], ends[3]), (ends[4], None)
     for after, until in (first, middle, last):
         page, bound = Page(1, after, until), after or until

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -48,7 +49,9 @@ def test_rows_are_read_from_the_database_of_the_queryset(using: str, settings: A
     assert suggestion(section, sample=None).items == 30
 
 
-def test_a_sample_has_both_ends_and_rows_from_each_part(db: None) -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sample_has_both_ends_and_rows_from_each_part(db: None, seed: int) -> None:
+    random.seed(seed)
     Article.objects.bulk_create(Article(slug=f"s-{number}") for number in range(2_000))
     rows = Article.objects.order_by("-slug")
     keys = sample_keys(rows, 100, set(), set())

@@ -22,6 +22,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections
 from django.db.models import F, Manager, Model, Prefetch, QuerySet
 from django.db.models.query import ModelIterable
+from django.db.models.query_utils import DeferredAttribute
 from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, include, path, reverse
 from django.utils import timezone
@@ -251,6 +252,22 @@ class TestTheProof:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Entry, "slug", property(lambda self: "another", lambda self, value: None))
+        found = suggestion(sitemap(Entry))
+        assert "uses `self.slug`, which is not a plain field" in found.notes[0]
+
+    def test_a_field_with_a_descriptor_of_its_own_is_no_column(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It can change values that are not in the sample."""
+
+        class Moved(DeferredAttribute):
+            def __get__(self, instance: Any, cls: Any = None) -> Any:
+                value = super().__get__(instance, cls)
+                return "new" if value == "old" else value
+
+        field: Any = Entry._meta.get_field("slug")
+        monkeypatch.setattr(field, "descriptor_class", Moved)
+        monkeypatch.setattr(Entry, "slug", Moved(field))
         found = suggestion(sitemap(Entry))
         assert "uses `self.slug`, which is not a plain field" in found.notes[0]
 

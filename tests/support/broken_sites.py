@@ -384,4 +384,90 @@ EXTENSIONS = {
     ),
 }
 
-BROKEN = {**DOCUMENTS, **ELEMENTS, **INDEXES, **URLS, **EXTENSIONS}
+
+def in_language(code: str, *rules: str) -> BrokenSite:
+    return page(linked(url("/words/en/", links((code, "/words/en/")))), *rules)
+
+
+def twice(first: str, second: str, *rules: str) -> BrokenSite:
+    return page(urlset(url(first), url(second)), "url-duplicate", *rules)
+
+
+def misspelled(declaration: str, rest: str, *rules: str) -> BrokenSite:
+    return element(rest, "namespace-similar", *rules, root=f"{SPACE} {declaration}")
+
+
+def forbidden(agent: str, rule: str) -> BrokenSite:
+    lines = f"User-agent: {agent}\nDisallow: {rule}\nSitemap: {BASE}/sitemap.xml"
+    return site({"robots.txt": lines}, "url-blocked")
+
+
+AN_IMAGE = f"<image:image><image:loc>{BASE}/a.jpg</image:loc></image:image>"
+LANGUAGES = {
+    f"the language {code!r}": in_language(code, rule)
+    for code, rule in {
+        **dict.fromkeys(["jp", "cz", "gb", "us-en", "eng", "ger", "dk", "gr", "ua"], "hreflang-code"),
+        **dict.fromkeys(["vn", "sp", "us", "xx", "qq-US", "deu-DE", "fre", "en_us"], "hreflang-code"),
+        **dict.fromkeys(["en-XX", "pt-EU", "de-ZZ", "es-419", "en-UN"], "hreflang-unsupported"),
+    }.items()
+}
+EQUIVALENT = {
+    f"{first!r} and {second!r}": twice(first, second, *rules)
+    for first, second, *rules in [
+        ("/words/a/", "https://WWW.example.com/words/a/"),
+        ("/words/a/", "https://www.example.com:443/words/a/"),
+        ("/words/a/", "/words/%61/"),
+        ("/words/~a/", "/words/%7Ea/"),
+        ("/words/%C3%A4/", "/words/%c3%a4/"),
+        ("/words/a/", "/words/./a/", "url-unresolved"),
+        ("/words/a/", "/about/../words/a/", "url-unresolved"),
+        ("/words/a/?b=%7E", "/words/a/?b=~"),
+    ]
+}
+OTHERS = {
+    "HTML in lower case": page("<!doctype html><html lang=en><title>Not found", "document-type"),
+    "HTML with a comment": page("<!-- a -->\n<!doctype html>\n<p>Not found", "document-type"),
+    "HTML without a doctype": page("<html lang=en><meta charset=utf-8></html>", "document-type"),
+    "XHTML": page(f'{HEAD}<!DOCTYPE html PUBLIC "a" "b"><html><body/></html>', "document-type"),
+    "an XHTML namespace that Google does not know": misspelled(
+        'xmlns:xhtml="http://www.w3.org/TR/xhtml11/xhtml11_schema.html"', links(ENGLISH)
+    ),
+    "an image namespace with https": misspelled(IMAGE.replace("http:", "https:"), AN_IMAGE),
+    "an image namespace of another version": misspelled(IMAGE.replace("1.1", "1.0"), AN_IMAGE),
+    "a video namespace of another version": misspelled(VIDEO.replace("1.1", "1.0"), video()),
+    "a news namespace with https": misspelled(NEWS.replace("http:", "https:"), article()),
+    "a misspelled element of a video": videos(
+        video(more="<video:lenght>5</video:lenght>"), "element-unknown"
+    ),
+    "a video with two titles": videos(
+        video(more="<video:title>A</video:title>"), "element-repeated", "video-order"
+    ),
+    "a misspelled element of an image": images(
+        AN_IMAGE.replace("</image:image>", "<image:lok/></image:image>"), "element-unknown"
+    ),
+    "an image with two URLs": images(
+        AN_IMAGE.replace("</image:image>", "<image:loc>https://a.b/</image:loc></image:image>"),
+        "element-repeated",
+    ),
+    "a misspelled element of an article": news(article(titel="A"), "element-unknown"),
+    "an article with two titles": news(
+        article().replace("</news:news>", "<news:title>A</news:title></news:news>"), "element-repeated"
+    ),
+    "a publication with two names": news(
+        article().replace("<news:language>", "<news:name>A</news:name><news:language>"), "element-repeated"
+    ),
+    "a .gz file that is not compressed": compressed(PLAIN, "gzip-missing"),
+    "an agent with its version": forbidden("Newsbot/2.1", "/words/"),
+    "an agent in capitals": forbidden("NEWSBOT", "/words/"),
+    "an agent without a hyphenated part": forbidden("*\nUser-agent: other", "/*/a/"),
+    "an entry of an entry": element(f"<url><loc>{BASE}/words/b/</loc></url>", "element-unknown"),
+    "more elements in an entry than are read": element(
+        "<i:a/>" * 5_001, "document-limit", root=f'{SPACE} xmlns:i="urn:i"'
+    ),
+    "many elements that are not entries": page(
+        urlset(url(), "<a/>" * 60_000), "element-unknown", "document-limit"
+    ),
+    "two locs": element(f"<loc>{BASE}/words/b/</loc>", "element-repeated"),
+}
+
+BROKEN = {**DOCUMENTS, **ELEMENTS, **INDEXES, **URLS, **EXTENSIONS, **LANGUAGES, **EQUIVALENT, **OTHERS}

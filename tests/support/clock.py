@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -19,7 +20,9 @@ class Clock:
 
 
 class SecondsClock:
-    """Replaces the module `time` in modules that call only `time.time()`."""
+    """Replaces the module `time`. Only `time.time()` is set; requests that wait do so in real time."""
+
+    monotonic, sleep = staticmethod(time.monotonic), staticmethod(time.sleep)
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now

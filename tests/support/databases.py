@@ -14,9 +14,13 @@ ALIASES = ("default", "postgresql", "mariadb")
 SERVERS = ALIASES[1:]
 
 
-def parameter(alias: str) -> Any:
-    """Return a database as a parameter, with the mark that allows queries."""
-    marks = [pytest.mark.django_db(databases=[alias])] if alias in settings.DATABASES else []
+def parameter(alias: str, *, transaction: bool = False) -> Any:
+    """Return a database as a parameter, with the mark that allows queries.
+
+    With `transaction`, the test is not in a transaction, and may commit.
+    """
+    mark = pytest.mark.django_db(databases=[alias], transaction=transaction)
+    marks = [mark] if alias in settings.DATABASES else []
     return pytest.param(alias, marks=marks, id="sqlite" if alias == "default" else alias)
 
 
@@ -34,6 +38,17 @@ def require(alias: str) -> None:
 @pytest.fixture(params=[parameter(alias) for alias in ALIASES])
 def using(request: pytest.FixtureRequest) -> str:
     """Run the test with the alias of each database, and fail it if it queries another one."""
+    alias: str = request.param
+    require(alias)
+    return alias
+
+
+@pytest.fixture(params=[parameter(alias, transaction=alias != "default") for alias in ALIASES])
+def snapshot_using(request: pytest.FixtureRequest) -> str:
+    """Run the test as with `using`, but where a page and its fingerprint can be read from one snapshot.
+
+    On servers, a transaction around the test would prevent that.
+    """
     alias: str = request.param
     require(alias)
     return alias

@@ -112,10 +112,10 @@ def published(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def twins(using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+def twins(snapshot_using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     from tests.models import Article
 
-    # A transaction that is rolled back is sufficient, because one connection writes and reads.
+    using = snapshot_using
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("red", "blue")]
     Article.objects.using(using).bulk_create(
         Article(

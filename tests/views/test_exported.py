@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import gzip
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.db.models import F
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, sections
-from django_sitemaps09.export import export
+from django_sitemaps09 import ModelSitemap, Route, manifest, published, sections
+from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.views import exported as exported_views
 from tests.models import Article, Word
 from tests.support.articles import Articles
+from tests.support.clock import Clock, SecondsClock
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, WordFactory
 from tests.support.published import SPACE
@@ -74,14 +79,15 @@ class TestLivePagesOfAnExport:
         # With the previous index, a crawler still finds the file, and the live page up to the limit.
         assert len(exported(folder, 1)) == len(page(1)) == 10
 
-    def test_are_followed_by_pages_with_the_numbers_of_the_next_export(self, folder: Path) -> None:
+    def test_are_followed_by_pages_with_numbers_of_their_own(self, folder: Path) -> None:
         write(*range(1, 16))
         export()
         write(*range(16, 36))
-        before = [page(n) for n in (1, 2, 3, 4)]
-        assert [slug for part in before for slug in part] == [f"s{key}" for key in range(1, 36)]
-        export()
-        assert before == [exported(folder, n) for n in (1, 2, 3, 4)]
+        names = [name.removesuffix(".gz") for name in live("sitemap.xml")]
+        assert [slug for name in names for slug in live(name)][:15] == [f"s{key}" for key in range(1, 16)]
+        assert {slug for name in names for slug in live(name)} == {f"s{key}" for key in range(1, 36)}
+        assert page(3) == []
+        assert page(1) == exported(folder, 1)
 
     def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder: Path) -> None:
         write(*range(0, 60, 2))
@@ -90,6 +96,34 @@ class TestLivePagesOfAnExport:
         write(5)
         export()
         assert page(4) == exported(folder, 4)
+
+    def test_are_those_of_the_newest_run_if_a_host_has_two_exports(
+        self, folder: Path, clock: Clock
+    ) -> None:
+        write(*range(0, 60, 2))
+        export_hosts([BASE])
+        clock.time += timedelta(hours=1)
+        write(5)
+        # The page with the new row is divided in the one, and it is one of equal pages in the other.
+        for run, names in ((export, [1, 2, 3, 4]), (lambda: export_hosts([BASE]), [4, 5, 2, 3])):
+            run()
+            clock.time += timedelta(hours=1)
+            cache.clear()
+            assert live("sitemap.xml") == [f"sitemap-articles-{number}.xml.gz" for number in names]
+
+    def test_are_shared_by_hosts_that_clients_choose(self, folder: Path, settings: Any) -> None:
+        write(*range(0, 60, 2))
+        export(base_url="https://a.example")
+        write(5)
+        export(base_url="https://a.example")
+        settings.SITEMAPS09 = {"ROOT": folder}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["*"]
+        for host in ("a.example", "b.example"):
+            root = ElementTree.fromstring(Client().get("/sitemap.xml", headers={"host": host}).content)  # noqa: S314 our own output
+            assert [loc.text for loc in root.iter(f"{SPACE}loc")] == [
+                f"http://{host}/sitemap-articles-{number}.xml.gz" for number in (4, 5, 2, 3)
+            ]
 
     def test_are_cut_from_the_rows_if_the_manifest_cannot_be_read(
         self, folder: Path, caplog: pytest.LogCaptureFixture
@@ -130,9 +164,9 @@ class TestLivePagesOfAnExport:
         found = [live(name) for name in pages]
         assert max(map(len, found)) <= 10
         assert all(found)
-        assert sorted(slug for part in found for slug in part) == sorted(
+        assert {slug for part in found for slug in part} == {
             f"s{key}" for key in (*range(0, 3_000, 100), *range(801, 850))
-        )
+        }
         numbers = [int(name.split("-")[2].removesuffix(".xml")) for name in pages]
         assert [number for number in numbers if number < 100_000_000] == [1, 2, 3]
         assert len({*numbers}) == len(numbers) > 6
@@ -143,21 +177,21 @@ class TestLivePagesOfAnExport:
             f"sitemap-articles-{number}.xml" for number in (2, 3)
         }
 
-    def test_render_a_page_that_outgrows_its_limit_once_a_request(
+    def test_are_divided_whole_when_one_is_rendered_that_outgrows_its_limit(
         self, folder: Path, django_assert_num_queries: Any
     ) -> None:
         write(*range(0, 3_000, 100))
         export()
         assert live("sitemap.xml")
         write(*range(801, 850))
+        # An index named the range, so it continues to answer with the rows up to the limit.
         assert len(page(1)) == 10
-        with django_assert_num_queries(2):
+        # The rows that are listed, those of the range, its bound, the fingerprint and the rows.
+        with django_assert_num_queries(5):
             assert len(page(1)) == 10
-        # The rows after the limit are a separate page, and so on.
-        for _ in range(10):
-            found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
+        found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
         assert max(map(len, found)) == 10
-        assert sum(map(len, found)) == 30 + 49
+        assert len({slug for part in found for slug in part}) == 30 + 49
 
     def test_are_not_in_the_index_if_all_their_rows_are_gone(self, folder: Path) -> None:
         write(*range(1, 41))
@@ -187,3 +221,97 @@ class TestLivePagesOfAnExport:
         assert before.keys() - after
         seen = {slug for name in before for slug in live(name)}
         assert seen == {f"s{n}" for n in (*range(1, 12), *range(37, 61))}
+
+
+@pytest.fixture
+def clock_of_the_cache(
+    folder: Path, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> SecondsClock:
+    """Put page maps into a shared cache, and return the clock of what is known of exports."""
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
+    clock = SecondsClock()
+    monkeypatch.setattr(exported_views, "time", clock)
+    return clock
+
+
+class TestHostsWithExportsOfTheirOwn:
+    @pytest.fixture(autouse=True)
+    def _exports(self, folder: Path, settings: Any, clock_of_the_cache: SecondsClock) -> None:
+        """Export equal pages, and then others with equal numbers."""
+        settings.SITEMAPS09 = {"ROOT": folder, "LIVE_SECONDS": 0}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["a.example", "b.example"]
+        write(*range(0, 60, 2))
+        export_hosts(["https://a.example", "https://b.example"])
+        write(5)
+        export_hosts(["https://a.example"])
+        Article.objects.filter(pk=5).delete()
+        write(*range(25, 28, 2))
+        export_hosts(["https://b.example"])
+
+    def test_have_page_maps_of_their_own(self) -> None:
+        names = {}
+        for host in ("a.example", "b.example"):
+            names[host] = on_host(host, "sitemap.xml")
+        assert names["a.example"] != names["b.example"]
+        for host, listed in names.items():
+            with CaptureQueriesContext(connection) as queries:
+                assert on_host(host, "sitemap.xml") == listed
+            # One query counts the last page.
+            assert len(queries) == 1
+
+    def test_keep_the_pages_of_their_previous_exports(self, clock_of_the_cache: SecondsClock) -> None:
+        page_url = "sitemap-articles-5.xml.gz"
+        assert [on_host(host, page_url)[-1] for host in ("b.example", "a.example")] == ["s38", "s18"]
+        Article.objects.filter(pk__range=(2, 14)).delete()
+        for key in (100, 101, 102):
+            write(key)
+            export_hosts(["https://a.example"], force=["articles"])
+            clock_of_the_cache.move(11)
+            for host in ("a.example", "b.example", "a.example", "b.example"):
+                on_host(host, "sitemap.xml")
+        assert page_url not in on_host("a.example", "sitemap.xml")
+        assert on_host("a.example", page_url) == ["s16", "s18"]
+
+    def test_are_known_while_their_exports_cannot_be_read(
+        self, clock_of_the_cache: SecondsClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pages = {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")}
+
+        def fail(*_: object) -> None:
+            raise OSError("no storage")
+
+        monkeypatch.setattr(published, "find_section", fail)
+        clock_of_the_cache.move(11)
+        assert {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")} == pages
+
+
+def on_host(host: str, url: str) -> list[str]:
+    """Return the last parts of the URLs in a live document of a host."""
+    response: Any = Client().get(f"/{url.removesuffix('.gz')}", headers={"host": host})
+    assert response.status_code == 200
+    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
+    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+
+
+def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(
+    folder: Path, clock_of_the_cache: SecondsClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A storage that fails between two reads has a manifest, but no record of the section."""
+    write(*range(1, 31))
+    export()
+    names = [f"sitemap-articles-{number}.xml.gz" for number in range(1, 4)]
+
+    def fail(*_: object) -> None:
+        raise OSError("no storage")
+
+    with monkeypatch.context() as context:
+        context.setattr(manifest, "read_section", fail)
+        live_names = live("sitemap.xml")
+        assert live_names != names
+        assert live("sitemap.xml") == live_names
+    clock_of_the_cache.move(11)
+    cache.delete(exported_views._UNREADABLE)
+    assert live("sitemap.xml") == names
+    assert all(live(name.removesuffix(".gz")) for name in live_names)

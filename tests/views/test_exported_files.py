@@ -7,6 +7,8 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 from wsgiref.util import FileWrapper
@@ -25,7 +27,7 @@ from django_sitemaps09.views import exported
 from tests.models import Article
 from tests.support import native_views
 from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
+from tests.support.clock import Clock, SecondsClock
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 from tests.support.native_views import locations
@@ -434,6 +436,28 @@ class TestSeveralHosts:
             content = get("/sitemap-text-1.txt").body.decode()
             assert content.splitlines() == [f"{host}/numbers/{number}/" for number in range(3)]
 
+    @pytest.mark.parametrize("hosts", [["https://a.example", "https://b.example"], ["https://a.example"]])
+    def test_have_those_of_the_newest_run_after_an_export_of_one_alone(
+        self,
+        folder: Path,
+        configure: Callable[..., None],
+        clock: Clock,
+        caplog: pytest.LogCaptureFixture,
+        hosts: list[str],
+    ) -> None:
+        configure(ROOT=folder, BASE_URL=hosts[0])
+        for run, slug in ((export_hosts, "t1"), (export, "t2"), (export_hosts, "t3")):
+            Article.objects.filter(pk=1).update(slug=slug)
+            run(hosts) if run is export_hosts else run()  # type: ignore[operator]
+            clock.time += timedelta(hours=1)
+            exported._exports.clear()
+            assert [slugs(PAGE)[0] for _ in range(3)] == [slug] * 3
+            assert is_file(PAGE)
+        configure(BASE_URL="https://b.example")
+        assert is_file(PAGE) == (len(hosts) > 1)
+        # Once for each of the two exports that was the newer one.
+        assert len([message for message in caplog.messages if "has two exports" in message]) == 2
+
 
 class TestFilesOnAnotherHost:
     @pytest.fixture(autouse=True)
@@ -480,6 +504,48 @@ class TestFilesOnAnotherHost:
         for host in ("www.example.com", "internal.example.com"):
             response = get(PAGE, Host=host)
             assert (response.status_code, response.body) == (200, (folder / PAGE[1:]).read_bytes())
+
+
+class TestAnotherUser:
+    """Someone who can write in the folder, but is neither this user nor its owner."""
+
+    @pytest.mark.parametrize(
+        "url",
+        ["javascript:alert(1)//", "//evil.example/", "https://evil.example/", f"{BASE}@evil.example/", ""],
+    )
+    def test_leads_nobody_to_another_site(self, public: Path, url: str) -> None:
+        state = LocalStore(public / STATE, 0o600, own="")
+        root = manifest.read_root(state)
+        assert root is not None
+        state.write(manifest.ROOT, replace(root, url=url).root())
+        for name in TYPES:
+            response = get(f"/{name}")
+            assert (response.status_code, isinstance(response, FileResponse)) == (200, False)
+        assert get("/robots.txt").status_code in (200, 404)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    @pytest.mark.parametrize("name", [PAGE[1:], f"{STATE}/{manifest.ROOT}"])
+    def test_has_no_files_served(self, public: Path, name: str) -> None:
+        assert is_file(PAGE)
+        os.chown(public / name, 1234, 2345)
+        exported._exports.clear()
+        assert get(PAGE).status_code == 200
+        assert not is_file(PAGE)
+        # The owner of the folder can replace all files anyway.
+        os.chown(public, 1234, 2345)
+        exported._exports.clear()
+        assert is_file(PAGE)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    def test_has_no_folder_of_a_host_served(self, public: Path) -> None:
+        """Whoever creates the folder of a host owns it, but not the target."""
+        own = public / "www.example.com"
+        export_hosts([BASE])
+        assert get(PAGE).body == (own / PAGE[1:]).read_bytes()
+        for path_ in (own, *own.rglob("*")):
+            os.chown(path_, 1234, 2345)
+        exported._exports.clear()
+        assert not is_file(PAGE)
 
 
 @pytest.mark.slow

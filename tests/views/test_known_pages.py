@@ -14,8 +14,8 @@ from django.test import Client, RequestFactory
 from django.urls import set_script_prefix, set_urlconf
 
 from django_sitemaps09 import sources
-from django_sitemaps09.views import caching, known_pages, rendered, validators
-from django_sitemaps09.views.validators import PageETag
+from django_sitemaps09.views import caching, memo, rendered
+from django_sitemaps09.views.memo import PageETag
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -38,7 +38,7 @@ def _articles(register: Callable[..., None]) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
-    monkeypatch.setattr(validators, "time", seconds_clock)
+    monkeypatch.setattr(memo, "time", seconds_clock)
     return seconds_clock.move
 
 
@@ -51,7 +51,7 @@ def request(url: str = PAGE, **extra: Any) -> HttpRequest:
 
 
 def remember(known_request: HttpRequest, sitemaps: Any = None) -> None:
-    known_pages.remember(known_request, sitemaps, None, PageETag("etag", time.time()))
+    memo.remember(known_request, sitemaps, None, PageETag("etag", time.time()))
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ class TestAnUnchangedPage:
         """Another process may have stored a newer page, whose ETag this process does not know."""
         configure(LIVE_CACHE="default", LIVE_SECONDS=60)
         get()
-        [known] = known_pages._pages.values()
+        [known] = [entry.value for key, entry in memo._entries.items() if not isinstance(key, str)]
         with pytest.raises(rendered.NotCachedError):
             rendered.read_page(known.cache_key, "another", "Page")
 
@@ -163,18 +163,18 @@ class TestAHost:
         settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
         for _ in range(2):
             assert get(host="evil.example").status_code == 200
-        assert not known_pages._pages
+        assert all(isinstance(key, str) for key in memo._entries)
 
     def test_takes_little_memory_however_long_it_is(self) -> None:
         remember(request(HTTP_HOST=f"a.example:{'0' * 50_000}"))
-        [key] = known_pages._pages
+        [key] = memo._entries
         assert len(repr(key)) < 200
 
 
 class TestAKnownPage:
     def test_is_that_of_the_same_request(self) -> None:
         remember(request())
-        assert known_pages.find(request(), None)
+        assert memo.find(request(), None)
 
     @pytest.mark.parametrize(
         "other",
@@ -189,59 +189,59 @@ class TestAKnownPage:
     )
     def test_is_not_that_of_another_one(self, other: dict[str, Any]) -> None:
         remember(request())
-        assert known_pages.find(request(**other), None) is None
+        assert memo.find(request(**other), None) is None
 
     def test_is_not_that_of_another_forwarded_host(self, settings: Any) -> None:
         """A proxy can send the same header Host for all hosts."""
         settings.USE_X_FORWARDED_HOST = True
         remember(request(HTTP_X_FORWARDED_HOST="www.example.com"))
-        assert known_pages.find(request(HTTP_X_FORWARDED_HOST="www.example.com"), None)
-        assert known_pages.find(request(HTTP_X_FORWARDED_HOST="www.example.de"), None) is None
+        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.com"), None)
+        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.de"), None) is None
 
     def test_is_not_that_of_other_sections(self) -> None:
         """Two URLconfs can serve different sections at the same path."""
         remember(request(), SECTIONS)
-        assert known_pages.find(request(), SECTIONS)
-        assert known_pages.find(request(), dict(SECTIONS)) is None
+        assert memo.find(request(), SECTIONS)
+        assert memo.find(request(), dict(SECTIONS)) is None
 
     def test_is_not_that_of_another_urlconf_or_script_prefix(self) -> None:
         remember(request())
         set_urlconf("tests.shop.urls")
         try:
-            assert known_pages.find(request(), None) is None
+            assert memo.find(request(), None) is None
         finally:
             set_urlconf(None)
         set_script_prefix("/app/")
         try:
-            assert known_pages.find(request(), None) is None
+            assert memo.find(request(), None) is None
         finally:
             set_script_prefix("/")
-        assert known_pages.find(request(), None)
+        assert memo.find(request(), None)
 
     def test_is_not_that_of_another_tenant(self, settings: Any) -> None:
         tenants = ["a"]
         default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
         settings.CACHES = {**settings.CACHES, "default": default}
         remember(request())
-        assert known_pages.find(request(), None)
+        assert memo.find(request(), None)
         tenants[0] = "b"
-        assert known_pages.find(request(), None) is None
+        assert memo.find(request(), None) is None
 
     def test_is_forgotten_when_a_setting_changes(self, settings: Any) -> None:
         remember(request())
         settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
-        assert known_pages.find(request(), None) is None
+        assert memo.find(request(), None) is None
 
     def test_is_forgotten_when_it_loses_its_etag(self) -> None:
         remember(request())
-        known_pages.remember(request(), None, None, None)
-        known_pages.remember(request(), None, None, None)
-        assert known_pages.find(request(), None) is None
+        memo.remember(request(), None, None, None)
+        memo.remember(request(), None, None, None)
+        assert memo.find(request(), None) is None
 
 
 def test_the_number_of_known_pages_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_pages, "_MAX_PAGES", 10)
+    monkeypatch.setattr(memo, "_MAX_ENTRIES", 10)
     for number in range(25):
         remember(request(f"/sitemap-articles-{number}.xml"))
-    assert len(known_pages._pages) == 5
-    assert known_pages.find(request("/sitemap-articles-24.xml"), None)
+    assert len(memo._entries) == 5
+    assert memo.find(request("/sitemap-articles-24.xml"), None)

@@ -32,7 +32,7 @@ from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
-from django_sitemaps09.views import lazy_urlset
+from django_sitemaps09.views import entry_batches
 from django_sitemaps09.views.lazy_urlset import EVALUATING_METHODS, Urlset
 from tests.compat import projects
 from tests.models import Article
@@ -158,7 +158,7 @@ def test_an_access_that_fails_does_not_leave_an_empty_list() -> None:
 
 def test_a_page_whose_urlset_is_not_read_creates_no_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = views.sitemap(request(), {"s": Things}).render().content
-    monkeypatch.setattr(lazy_urlset, "preserve", lambda sitemap: None)
+    monkeypatch.setattr(entry_batches, "preserve", lambda sitemap: None)
     assert views.sitemap(request(), {"s": Things}).render().content == expected
     with pytest.raises(TypeError):
         list(made()[0])
@@ -422,7 +422,7 @@ def test_a_template_that_is_not_there_is_missed_at_the_rendering() -> None:
     ids=["get_urls", "internals", "i18n"],
 )
 def test_a_class_that_overrides_internals_gets_its_own_list(overrides: dict[str, Any]) -> None:
-    assert lazy_urlset.section(type("Own", (Things,), overrides)(), 1, None, None) is None
+    assert entry_batches.section_page(type("Own", (Things,), overrides)(), 1, None, None) is None
 
 
 class Item:
@@ -458,7 +458,7 @@ class Counted(Sitemap[Item]):
 
 
 def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_urlset, "AT_A_TIME", 50)
+    monkeypatch.setattr(entry_batches, "AT_A_TIME", 50)
     Item.most = 0
     gc.collect()
     gc.disable()

@@ -421,3 +421,23 @@ class TestRobotsTxt:
             path("robots.txt", views.robots_txt, {"sitemap_url_name": "shop:index"}),
         )
         assert get("/robots.txt").content.decode() == f"Sitemap: {BASE}/shop/sitemap.xml\n"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_is_not_read_in_the_transaction_of_a_request(
+    register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would hide the page from snapshots, so on most databases its ETag would not be known early."""
+    transactions = []
+
+    class Recording(Articles):
+        def get_queryset(self) -> Any:
+            transactions.append(connection.in_atomic_block)
+            return Article.objects.all()
+
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    write_articles("a")
+    register(articles=Recording)
+    for url in ("/sitemap.xml", "/sitemap-articles-1.xml", "/sitemap-articles-1.xml.gz"):
+        assert get(url).status_code == 200
+    assert set(transactions) == {False}

@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
@@ -221,7 +222,7 @@ class TestASectionThatFails:
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("atomic", [False, True])
-    def test_by_its_queries_affects_no_other_section(
+    def test_by_its_queries_is_listed_with_its_last_pages(
         self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
     ) -> None:
         """On PostgreSQL, a failed query makes all later queries in the transaction fail."""
@@ -232,4 +233,24 @@ class TestASectionThatFails:
         monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic)
         write_articles("a")
         register(wrong=Wrong, right=Articles, also_wrong=Wrong)
-        assert found() == ["/sitemap-right-1.xml.gz"]
+        unknown = get("/sitemap.xml")
+        assert (unknown.status_code, unknown.headers["Retry-After"]) == (503, "30")
+        register(wrong=Articles, right=Articles, also_wrong=Articles)
+        complete = get("/sitemap.xml")
+        register(wrong=Wrong, right=Articles, also_wrong=Wrong)
+        failing = get("/sitemap.xml")
+        assert failing.content == complete.content
+        assert "no-store" not in complete.headers.get("Cache-Control", "")
+        assert failing.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in failing.headers
+
+    def test_is_missing_if_the_cache_does_not_know_its_pages(self, register: Callable[..., None]) -> None:
+        register(one=Numbers(1), other=Numbers(1))
+        get("/sitemap.xml")
+        register(one=Numbers(1), other=Broken(1))
+        assert len(found()) == 2
+        cache.clear()
+        response = get("/sitemap.xml")
+        assert response.content.count(b"<loc>") == 1
+        assert response.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in response.headers

@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, page_maps
+from django_sitemaps09.views import caching, live_pages, memo, page_maps
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -195,6 +195,23 @@ class TestAMapThatIsKept:
             f"s{n}" for n in (*range(1, 20), *range(46, 101))
         )
 
+    def test_knows_what_an_index_named_after_requests_for_pages_have_built_it_again(
+        self, clock: Callable[[float], None]
+    ) -> None:
+        """A page that is listed again is not counted yet, but an index named it all the same."""
+        articles(*range(1, 101))
+        names = index()
+        before = {name: named(name) for name in names}
+        clock(301)
+        # The map now ends with what remains to be divided after this page.
+        get(names[4])
+        Article.objects.filter(pk__in=range(3, 40)).delete()
+        articles(*range(101, 151))
+        clock(301)
+        get(names[0])
+        for name, slugs in before.items():
+            assert {*named(name)} >= {slug for slug in slugs if not 3 <= int(slug[1:]) < 40}
+
     def test_answers_while_another_request_divides_the_next_one(
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -203,7 +220,7 @@ class TestAMapThatIsKept:
         articles(*range(31, 61))
         clock(301)
         meanwhile = []
-        cut = sources.live_pages
+        cut = sources.divide
 
         def slow(*arguments: Any) -> Any:
             if not meanwhile:
@@ -211,9 +228,9 @@ class TestAMapThatIsKept:
                 meanwhile.append(index())
             return cut(*arguments)
 
-        monkeypatch.setattr(sources, "live_pages", slow)
+        monkeypatch.setattr(sources, "divide", slow)
         assert len(index()) > len(before)
-        assert meanwhile == [[], before]
+        assert [{*pages} >= {*before} for pages in meanwhile] == [False, True]
 
     def test_is_not_cut_for_numbers_that_no_page_has(self, clock: Callable[[float], None]) -> None:
         articles(*range(1, 31))
@@ -242,11 +259,11 @@ class TestAMapThatIsKept:
         [
             *(None, 7, "text", b"bytes", [], {}, (1, 2), (1.0, [], "x"), ("x", [], [])),
             [["1", None, None]],
-            (1.9e9, [(1, None, "5")], []),
-            (1.9e9, [(1, None, None), (1, None, None)], []),
-            (1.9e9, [(1, None, ("5",)), (2, ("6",), None)], []),
-            (1.9e9, [(1, None, ("5",))], [(1,)]),
-            (1.9e9, [("x", None, None)], []),
+            ("", 1, 1.9e9, 9, [(1, None, "5")], []),
+            ("", 1, 1.9e9, 9, [(1, None, None), (1, None, None)], []),
+            ("", 1, 1.9e9, 9, [(1, None, ("5",)), (2, ("6",), None)], []),
+            ("", 1, 1.9e9, 9, [(1, None, ("5",))], [(1,)]),
+            ("", 1, 1.9e9, 9, [("x", None, None)], []),
         ],
     )
     def test_is_cut_if_a_cache_has_something_else(
@@ -261,12 +278,111 @@ class TestAMapThatIsKept:
         found = index()
         assert [slug for page in found for slug in named(page)] == [f"s{n}" for n in range(1, 31)]
 
+    def test_divides_a_page_by_the_rows_that_fit_on_it_though_they_vanished_meanwhile(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The rows of an incomplete page were counted after it was rendered."""
+        articles(*range(1, 31))
+        *_, last = index()
+        articles(*range(31, 42))
+        rows: list[int] = []
+
+        def divide_page(source: Any, page: Any, most: int) -> bool:
+            rows.append(most)
+            return True
+
+        monkeypatch.setattr(live_pages, "_log", lambda *_: Article.objects.filter(pk__gt=2).delete())
+        monkeypatch.setattr(page_maps, "divide_page", divide_page)
+        assert "ETag" not in get(last)
+        assert rows == [10]
+
+    def test_is_not_stored_by_clients_while_another_request_counts_its_pages(
+        self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        articles(*range(1, 31))
+        index()
+        articles(*range(31, 42))
+        clock(page_maps.AGE + 1)
+        add = caching.add
+        monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
+        outdated = get("sitemap.xml")
+        assert "ETag" not in outdated
+        assert outdated["Cache-Control"] == "no-store"
+        monkeypatch.setattr(caching, "add", add)
+        assert "ETag" in get("sitemap.xml")
+
+    def test_lists_the_rows_of_merged_pages_although_a_client_has_copies(
+        self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """For `LIVE_SECONDS`, the grown page was answered with 304, so no page had the other rows."""
+        for module in (live_pages, memo):
+            monkeypatch.setattr(module, "time", page_maps.time)
+        articles(*range(1, 101))
+        names = index()
+        rows = {name: named(name) for name in names}
+        gone = [slug for name in names for slug in rows[name][2:]]
+        Article.objects.filter(slug__in=gone).delete()
+        clock(290)
+        copies = {name: (get(name)["ETag"], named(name)) for name in names}
+        clock(20)
+        found: list[str] = []
+        for name in index():
+            etag, copy = copies.get(name, ("", []))
+            answer = get(name, headers={"If-None-Match": etag})
+            found += copy if answer.status_code == 304 else named(name)
+        assert sorted(found) == sorted(slug for name in names for slug in rows[name][:2])
+
+    def test_leaves_an_incomplete_page_without_etag_when_the_cache_has_lost_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        articles(*range(1, 31))
+        *_, last = index()
+        articles(*range(31, 42))
+        monkeypatch.setattr(live_pages, "_log", lambda *_: cache.clear())
+        response = get(last)
+        assert "ETag" not in response
+        assert response["Cache-Control"] == "no-store"
+
+    def test_is_built_only_up_to_the_requested_page(self) -> None:
+        """A request for a page does not find the bounds of all the pages after it."""
+        articles(*range(1, 201))
+        names = index()
+        assert len(names) > 20
+        cache.clear()
+        first = queries(names[0])
+        cache.clear()
+        fourth = queries(names[3])
+        cache.clear()
+        last = queries(names[-1])
+        assert first + 3 <= fourth < first + 10
+        assert last > 4 * fourth
+
+    @pytest.mark.parametrize("order", [[0], [3], [-1], [3, 1, 0, 7, 7, -1, 5], [2, 4, 6]])
+    def test_is_the_same_whichever_page_is_requested_first(self, order: list[int]) -> None:
+        articles(*range(1, 101))
+        names = index()
+        documents = [get(name).content for name in names]
+        cache.clear()
+        for place in order:
+            assert get(names[place]).content == documents[place]
+        assert index() == names
+        assert [get(name).content for name in names] == documents
+
+    def test_has_the_numbers_of_no_other_page_before_it_is_whole(self) -> None:
+        articles(*range(1, 101))
+        names = index()
+        cache.clear()
+        get(names[0])
+        assert get("sitemap-articles-900000000.xml").status_code == 404
+        assert [get(name).status_code for name in names] == [200] * len(names)
+
     def test_has_the_lastmods_of_pages_that_were_split_in_one_query_each(self) -> None:
+        """The new last page has been counted when it was split."""
         articles(*range(1, 31))
         *_, last = index()
         articles(*range(31, 42))
         get(last)
-        assert queries("sitemap.xml") == 2
+        assert queries("sitemap.xml") == 1
         assert queries("sitemap.xml") == 0
 
 
@@ -431,13 +547,16 @@ class TestAMapOfAnExport:
             f"s{n}" for n in range(1, 61) if n not in deleted
         ]
 
-    def test_has_rows_that_are_added_if_all_of_a_page_were_deleted(self) -> None:
+    def test_has_rows_that_are_added_if_all_of_a_page_were_deleted(
+        self, clock: Callable[[float], None]
+    ) -> None:
         Article.objects.filter(pk__range=(11, 25)).delete()
-        pages = index()
+        index()
         articles(12)
-        assert [slug for page in pages for slug in named(page)] == [
+        clock(page_maps.AGE)
+        assert {slug for page in index() for slug in named(page)} == {
             f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
-        ]
+        }
 
     def test_costs_few_queries_if_all_rows_are_gone(self) -> None:
         Article.objects.all().delete()
@@ -464,7 +583,8 @@ class TestACrawlThatSpansAnExport:
         forget_when_it_was_asked()
         assert index() != pages
         assert self.crawl(pages) == {f"s{n}" for n in range(1, 101)}
-        assert [queries(page) for page in pages] == [2] * len(pages)
+        # The number of rows in a range that is not listed now, the fingerprint and the rows.
+        assert {queries(page) for page in pages} == {2, 3}
 
     def test_finds_the_parts_of_a_page_that_had_outgrown_its_limit(self) -> None:
         articles(*range(100, 4_000, 100))

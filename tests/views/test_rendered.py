@@ -6,19 +6,24 @@ import gzip
 import logging
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from django.test import Client
+from django.urls import include, path, reverse, set_urlconf
 
-from django_sitemaps09.views import caching, live_pages, rendered
+from django_sitemaps09.compression import compress
+from django_sitemaps09.views import caching, live_pages, memo, rendered
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
+from tests.support.native_views import nothing
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -97,6 +102,27 @@ class TestAPage:
         assert text.count(b"\n") == 8
         assert get("/sitemap-articles-1.txt").content == text
         assert renderings == [1, 1]
+
+    def test_is_that_of_its_urlconf(self, register: Callable[..., None], settings: Any) -> None:
+        """Two hosts can have the same base URL and paths, and a URLconf each."""
+
+        class Named(Articles):
+            lastmod = None
+
+            def location(self, item: Article) -> str:
+                return reverse("named", args=[item.slug])
+
+        register(articles=Named)
+        included = path("", include("django_sitemaps09.urls"))
+        bodies = []
+        for place in ("first", "second"):
+            module = ModuleType(f"urls_of_{place}")
+            module.urlpatterns = [included, path(f"{place}/<slug:slug>/", nothing, name="named")]  # type: ignore[attr-defined]
+            settings.ROOT_URLCONF = module
+            set_urlconf(module)
+            bodies.append(get(PAGE).content)
+        assert [b"/first/" in body for body in bodies] == [True, False]
+        assert [b"/second/" in body for body in bodies] == [False, True]
 
     def test_is_rendered_again_after_a_change(self, renderings: list[int]) -> None:
         first = get(PAGE)
@@ -203,6 +229,33 @@ class TestAPage:
                 }
                 caches["pages"].set(name, damaged[damage])
         assert get(PAGE).content == document
+        assert renderings == [1, 1]
+
+    @pytest.mark.parametrize("forged", ["bomb", "not gzip", "digest", "etag"])
+    def test_that_is_forged_in_the_cache_counts_as_missing(
+        self, forged: str, configure: Callable[..., None], renderings: list[int]
+    ) -> None:
+        configure(LIVE_CACHE="pages", LIVE_SECONDS=60)
+        document = get(PAGE).content
+        memo._entries.clear()
+        [name] = [
+            key.split(":", 2)[2]
+            for key in caches["pages"]._cache  # type: ignore[attr-defined]
+            if key.endswith(key.rpartition(":page:")[2]) and ":" not in key.rpartition(":page:")[2]
+        ]
+        etag, rendered_at, digest, _ = caches["pages"].get(name)
+        content = compress(bytes(200_000_000)) if forged == "bomb" else b"no gzip" * 20
+        digest = rendered._digest(content if forged != "digest" else b"")
+        etag = "x\r\nSet-Cookie: a=b" if forged == "etag" else etag
+        for part, start in rendered._part_starts(name, digest, len(content)).items():
+            caches["pages"].set(part, content[start : start + rendered._PART])
+        caches["pages"].set(name, (etag, rendered_at, digest, len(content)))
+        tracemalloc.start()
+        try:
+            assert get(PAGE).content == document
+            assert tracemalloc.get_traced_memory()[1] < 120_000_000
+        finally:
+            tracemalloc.stop()
         assert renderings == [1, 1]
 
     def test_has_no_more_parts_than_a_sitemap_can_fill(self) -> None:
@@ -323,10 +376,36 @@ class TestSeveralRequests:
         page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")
         assert gzip.decompress(page.content) == b"content"
 
+    def test_render_at_the_same_time_after_one_whose_page_is_not_kept(self) -> None:
+        started, both_render = threading.Event(), threading.Barrier(2)
+
+        def first() -> rendered.RenderedPage:
+            started.set()
+            # Meanwhile, the other requests begin to wait.
+            time.sleep(0.3)
+            return made(b"content")._replace(etag=None)
+
+        def render() -> rendered.RenderedPage:
+            both_render.wait(10)
+            return made(b"own")
+
+        def request(render: Callable[[], rendered.RenderedPage]) -> None:
+            pages.append(rendered.rendered_page("name", "etag", render, "Page"))
+
+        pages: list[rendered.RenderedPage] = []
+        threads = [threading.Thread(target=request, args=[what]) for what in (first, render, render)]
+        threads[0].start()
+        assert started.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(page.etag or "" for page in pages) == ["", "etag", "etag"]
+
     def test_render_by_themselves_if_the_one_that_renders_takes_too_long(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(rendered, "_WAIT", 0)
+        monkeypatch.setattr(caching, "_WAIT", 0)
         caches["pages"].add("name:lock", "another", 60)
         before = time.time()
         page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")

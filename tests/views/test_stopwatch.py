@@ -14,7 +14,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, known_pages, live_map, page_maps, rendered, validators
+from django_sitemaps09.views import caching, live_map, memo, page_maps, rendered
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
@@ -84,18 +84,18 @@ class TestAPageMap:
     def test_is_renewed_in_a_shared_cache(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(MAP)
-        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + live_map.AGE))
-        assert lines(MAP) == ["renewed, 1 page"]
+        lines(MAP, url="/sitemap.xml")
+        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + page_maps.AGE))
+        assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "renewed, 1 page"]
 
     def test_is_outdated_while_another_request_renews_it(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(MAP)
-        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + live_map.AGE))
+        lines(MAP, url="/sitemap.xml")
+        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + page_maps.AGE))
         add = caching.add
-        monkeypatch.setattr(caching, "add", lambda name, *rest: ":due" not in name and add(name, *rest))
-        assert lines(MAP) == ["outdated, 1 page"]
+        monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
+        assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "outdated, 1 page"]
 
     def test_is_outdated_while_another_request_builds_the_map_of_a_new_export(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, configure: Any, folder: Path
@@ -123,16 +123,20 @@ class TestAFingerprint:
     ) -> None:
         configure(LIVE_SECONDS=60)
         etag = Client().get(PAGE).headers["ETag"]
-        validators._readings.clear()
-        known_pages._pages.clear()
+        memo._entries.clear()
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint read, 8 rows"
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint known"
 
     def test_is_outdated_while_another_request_reads_it(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+        self,
+        lines: Callable[..., list[str]],
+        monkeypatch: pytest.MonkeyPatch,
+        configure: Callable[..., None],
     ) -> None:
+        configure(LIVE_SECONDS=60)
         etag = Client().get(PAGE).headers["ETag"]
-        monkeypatch.setattr(validators._readings, "add", lambda *arguments: False)
+        monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
+        monkeypatch.setattr(caching._Lock, "acquire", lambda self: False)
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint outdated"
 
 
@@ -144,7 +148,6 @@ class TestARenderedPage:
         caches["pages"].clear()
         stored = f"{len(compressed)} bytes"
         assert lines(FIRST)[1:] == [
-            "fingerprint known",
             f"rendered, {len(document)} bytes",
             f"stored, {stored}",
             "status 200",
@@ -156,7 +159,7 @@ class TestARenderedPage:
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
         Article.objects.filter(slug="s3").update(slug="other")
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: False)
+        monkeypatch.setattr(caching._Lock, "acquire", lambda self: ":page:" not in self.name)
         assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
 
     def test_is_waited_for_while_another_request_renders_it(
@@ -168,7 +171,9 @@ class TestARenderedPage:
         monkeypatch.setattr(
             rendered, "_read", lambda *names: read(*names) if next(is_stored, True) else None
         )
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: next(acquired))
+        monkeypatch.setattr(
+            caching._Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
+        )
         assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
 
 

@@ -18,9 +18,12 @@ from django.urls import include, path
 from django.utils import timezone as zones
 from django.views.decorators.cache import cache_page
 
-from django_sitemaps09 import views
+from django_sitemaps09 import sources, views
+from django_sitemaps09.conf import conf
+from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
-from django_sitemaps09.views import caching, live_pages, validators
+from django_sitemaps09.views import caching, live_pages, memo
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -38,7 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Move the time at which fingerprints are read."""
 
     seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
-    monkeypatch.setattr(validators, "time", seconds_clock)
+    monkeypatch.setattr(memo, "time", seconds_clock)
     monkeypatch.setattr(live_pages, "time", seconds_clock)
     return seconds_clock.move
 
@@ -65,33 +68,46 @@ def get(url: str, method: str = "get", **headers: str) -> Any:
     return getattr(Client(), method)(url, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
+def reading_name() -> str:
+    """Return the key of the only fingerprint."""
+    [name] = [key for key in memo._entries if isinstance(key, str)]
+    return name
+
+
 def change(using: str = "default") -> None:
     Article.objects.using(using).filter(slug="s3").update(slug="other")
 
 
 class TestQueries:
     def test_none_within_live_seconds_and_one_afterwards(
-        self, using: str, declare: Callable[[str], None], clock: Callable[[float], None]
+        self, snapshot_using: str, declare: Callable[[str], None], clock: Callable[[float], None]
     ) -> None:
-        declare(using)
+        declare(snapshot_using)
         etags = {url: get(url).headers["ETag"] for url in FORMS}
 
         def statuses_and_queries() -> list[tuple[int, int]]:
             results = []
             for url in FORMS:
-                with CaptureQueriesContext(connections[using]) as queries:
+                with CaptureQueriesContext(connections[snapshot_using]) as captured:
                     status = get(url, if_none_match=etags[url]).status_code
-                results.append((status, len(queries)))
+                results.append((status, sum("SELECT" in query["sql"] for query in captured)))
             return results
 
         assert statuses_and_queries() == [(304, 0)] * 3
         clock(60)
         # All forms of a page share one fingerprint.
         assert statuses_and_queries() == [(304, 1), (304, 0), (304, 0)]
-        change(using)
+        change(snapshot_using)
         assert statuses_and_queries() == [(304, 0)] * 3
         clock(60)
-        assert statuses_and_queries() == [(200, 2), (200, 1), (200, 1)]
+        # Rendered rows are read together with their fingerprint.
+        assert statuses_and_queries() == [(200, 3), (200, 2), (200, 2)]
+
+    @pytest.mark.usefixtures("_articles")
+    def test_two_of_a_request_without_a_condition(self, django_assert_num_queries: Any) -> None:
+        get("/sitemap.xml")
+        with django_assert_num_queries(2):
+            get(PAGE)
 
     @pytest.mark.usefixtures("_articles")
     def test_one_each_time_without_live_seconds(
@@ -107,14 +123,75 @@ class TestQueries:
 
     @pytest.mark.usefixtures("_articles")
     def test_a_second_request_uses_the_previous_fingerprint_while_one_reads_it(
-        self, clock: Callable[[float], None], django_assert_num_queries: Any
+        self,
+        clock: Callable[[float], None],
+        django_assert_num_queries: Any,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         etag = get(PAGE).headers["ETag"]
         clock(60)
-        [name] = [key.split(":", 2)[2] for key in validators._readings._cache]  # type: ignore[attr-defined]
-        validators._readings.add(f"{name}:due", True, 60)
+        caching.default.fallback.add(f"{reading_name()}:lock", True, 60)
         with django_assert_num_queries(0):
             assert get(PAGE, if_none_match=etag).status_code == 304
+        # No fingerprint is used that is older than twice LIVE_SECONDS.
+        clock(60)
+        change()
+        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        assert get(PAGE, if_none_match=etag).status_code == 200
+
+    @pytest.mark.usefixtures("_articles")
+    def test_a_second_request_waits_without_live_seconds(
+        self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configure(LIVE_SECONDS=0)
+        etag = get(PAGE).headers["ETag"]
+        statuses: list[int] = []
+        read = QuerySource.fingerprint
+
+        def slow(source: QuerySource, *bounds: Any) -> Any:
+            reading = read(source, *bounds)
+            if not statuses:
+                statuses.append(0)
+                change()
+                statuses.append(get(PAGE, if_none_match=etag).status_code)
+            return reading
+
+        monkeypatch.setattr(QuerySource, "fingerprint", slow)
+        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        get(PAGE, if_none_match=etag)
+        assert statuses == [0, 200]
+
+    @pytest.mark.usefixtures("_articles")
+    @pytest.mark.parametrize("seconds", [0, 60])
+    def test_one_of_all_requests_that_wait_for_it(
+        self, seconds: int, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configure(LIVE_SECONDS=seconds)
+        source = sources.source("articles", Articles, Base("https", "www.example.com"), conf.limits)
+        readings: list[int] = []
+        may_end = threading.Event()
+
+        def slow(*bounds: Any) -> Fingerprint:
+            readings.append(1)
+            assert may_end.wait(30)
+            return Fingerprint(25, None, 1)
+
+        def request() -> None:
+            etags.append(memo.of_page(source, Page(1, None, None), may_read=True))
+
+        monkeypatch.setattr(QuerySource, "fingerprint", slow)
+        etags: list[Any] = []
+        threads = [threading.Thread(target=request) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        # Meanwhile, all requests begin.
+        time.sleep(0.3)
+        may_end.set()
+        for thread in threads:
+            thread.join(60)
+        assert len({etag.value for etag in etags}) == 1
+        # Without `LIVE_SECONDS`, a fingerprint is only used by requests that began before it was read.
+        assert len(readings) <= (1 if seconds else 2)
 
 
 @pytest.mark.usefixtures("_articles")
@@ -134,6 +211,21 @@ class TestConditions:
         for value in ('"other"', strong.strip('"'), f'"{etag}"', ""):
             assert get(url, method, if_none_match=value).status_code == 200
         assert get(url, method, if_match='"other"').status_code == 412
+
+    @pytest.mark.parametrize("middleware", [[], ["django.middleware.common.CommonMiddleware"]])
+    @pytest.mark.parametrize("url", FORMS)
+    def test_head_is_answered_without_the_rows(
+        self, url: str, middleware: list[str], settings: Any, django_assert_num_queries: Any
+    ) -> None:
+        settings.MIDDLEWARE = middleware
+        headers = {**get(url).headers}
+        memo._entries.clear()
+        with django_assert_num_queries(1):
+            response = get(url, "head")
+        assert response.status_code == 200
+        assert {**response.headers, "Content-Length": ""} == {**headers, "Content-Length": ""}
+        # CommonMiddleware would say that the page is empty.
+        assert "Content-Length" not in response.headers
 
     def test_dates_decide_nothing(self) -> None:
         """The newest lastmod does not change when a row is deleted."""
@@ -233,7 +325,7 @@ class TestAFingerprint:
         assert get(PAGE, if_none_match=etag).status_code == 304
         assert len(readings) == 1
 
-    def test_is_read_before_the_rows_if_the_last_one_is_from_another_request(self) -> None:
+    def test_of_rendered_rows_is_read_with_them(self) -> None:
         """Otherwise, if a change is undone within LIVE_SECONDS, both contents could have the same ETag."""
         first = get(PAGE)
         Article.objects.filter(slug="s3").update(slug="other")
@@ -267,7 +359,7 @@ def test_a_map_that_another_request_builds_for_long_is_a_503(
     register(articles=Articles)
     ArticleFactory()
     monkeypatch.setattr(caching, "_WAIT", 0)
-    monkeypatch.setattr(caching.Lock, "acquire", lambda self, seconds: False)
+    monkeypatch.setattr(caching._Lock, "acquire", lambda self: False)
     for url in ("/sitemap.xml", PAGE):
         response = get(url)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
@@ -291,33 +383,12 @@ class TestAReading:
     """A fingerprint that was read is used again within `LIVE_SECONDS`, but not for everything."""
 
     @pytest.mark.usefixtures("_articles")
-    def test_of_another_thread_is_not_the_one_of_rendered_rows(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The other thread may see newer rows than the transaction of this one."""
-        render = live_pages._render
-        readings: list[Any] = []
-
-        def late(*arguments: Any) -> Any:
-            def read() -> None:
-                [key] = validators._readings._cache
-                name = key.split(":", 2)[2]
-                fingerprint = validators._readings.get(name).fingerprint._replace(rows=99)
-                readings.append(
-                    validators._Reading(time.time() + 1, threading.get_ident(), fingerprint),
-                )
-                validators._readings.set(name, readings[-1])
-
-            thread = threading.Thread(target=read)
-            thread.start()
-            thread.join(20)
-            return render(*arguments)
-
+    def test_of_another_request_is_not_the_one_of_rendered_rows(self) -> None:
+        """The other request may have seen newer rows than the transaction or the replica of this one."""
         first = get(PAGE).headers["ETag"]
-        validators._readings.clear()
-        monkeypatch.setattr(live_pages, "_render", late)
-        assert get(PAGE).headers["ETag"] == first
-        assert readings
+        fingerprint = memo._entries[reading_name()].value._replace(rows=99)
+        memo._entries[reading_name()] = memo._Entry(time.time() + 1, fingerprint)
+        assert get(PAGE, if_none_match='"other"').headers["ETag"] == first
 
     def test_belongs_to_one_section(
         self, register: Callable[..., None], clock: Callable[[float], None]
@@ -349,5 +420,5 @@ class TestAReading:
         for tenant in "ababba":
             tenants[0] = tenant
             assert get(PAGE).status_code == 200
-        names = {key for key in validators._readings._cache if ":due" not in key}
+        names = {key for key in memo._entries if isinstance(key, str)}
         assert len(names) == 2

@@ -212,36 +212,6 @@ def test_how_entries_are_batched_changes_nothing(
     assert found[0] == found[1]
 
 
-@given(shaped)
-def test_the_middle_of_a_page_is_half_way_to_its_cut_and_without_a_cut_there_is_none(
-    shaped: tuple[Shape, Limits],
-) -> None:
-    shape, limits = shaped
-    after = 0
-    for _, written in pages(shape, limits):
-        if written.cut is None:
-            assert written.middle is None
-            continue
-        keys = [key for key in shape.items if after < key <= written.cut and fits(shape, key, limits)]
-        assert abs(2 * (keys.index(written.middle) + 1) - len(keys)) <= 1
-        assert written.middle != written.cut or len(keys) == 1
-        after = written.cut
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 999, 1_000, 1_001, 2_003, 4_999, 12_345])
-@pytest.mark.parametrize("at_a_time", [1, 7, 1_000, 20_000])
-def test_the_middle_of_a_large_page_is_not_far_before_its_half(count: int, at_a_time: int) -> None:
-    some = [
-        Batch(keys, [Localization("", ["a"] * len(keys)), Localization("", ["b"] * len(keys))])
-        for start in range(1, count + 2, at_a_time)
-        if (keys := range(start, min(start + at_a_time, count + 2)))
-    ]
-    _, written = write(some, Limits(2 * count + 1, 10**9))
-    assert (written.cut, written.urls) == (count, 2 * count)
-    assert isinstance(written.middle, int)
-    assert 0.498 * count - 1 <= written.middle <= max(count / 2, 1)
-
-
 def test_limits_count_entries_and_not_items() -> None:
     localizations = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
     batch = Batch([1, 2, 3, 4], [*localizations, Localization("x-default", list("ijkl"), is_listed=False)])

@@ -61,7 +61,7 @@ def test_a_text_file_has_the_locations_of_the_urlset_in_its_order(site: Site, ba
 def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
     [(document, written)] = write_all(TEXT, some, ["https://example.com"], Limits(1, 0), LINKS)
     assert document == b""
-    assert written == WriteResult(0, 0, None, None, ())
+    assert written == WriteResult(0, 0, None, None, (), 0)
 
 
 def test_a_text_file_is_cut_at_its_very_last_byte() -> None:

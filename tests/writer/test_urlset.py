@@ -243,7 +243,7 @@ def test_the_counts_of_a_batch_are_the_entries_of_each_item(batch: Batch) -> Non
 def test_nothing_at_all_is_still_a_document() -> None:
     document, written = write([])
     assert read(document) == []
-    assert written == WriteResult(0, len(document), None, None, ())
+    assert written == WriteResult(0, len(document), None, None, (), 0)
 
 
 priorities = st.builds(priority_text, st.floats(0, 1) | st.decimals(0, 1))

@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.rendering.engine import Engine as Engine
+from django_sitemaps09.sources.snapshots import is_in_transaction
 
 #: Values of the setting `ENGINE`, besides "serial" and the dotted path of a class.
 ENGINES = {
@@ -86,7 +87,7 @@ def _unseen_rows() -> str | None:
                 "An export with several workers cannot use an in-memory database, because the workers "
                 "cannot see it. Use the engine 'serial'."
             )
-        if connection.connection and (connection.in_atomic_block or not connection.get_autocommit()):
+        if is_in_transaction(connection):
             return (
                 "An export with several workers cannot run in a transaction, because the workers do not "
                 "see its rows. Use the engine 'serial', or call export() outside of the transaction."

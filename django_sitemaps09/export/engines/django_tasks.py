@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
-from django_sitemaps09.export.rendering.retry import retry
+from django_sitemaps09.sources.retry import retry
 
 logger = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ from django_sitemaps09.sources.profiling import Cost, Costs
 
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.
-VERSION = 4
+VERSION = 5
 # Different salts, so that a message is never accepted as a reply, or a reply as a message. They are the
 # same in all versions, so that a worker with another version can reply that it is incompatible.
 _MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
@@ -167,8 +167,7 @@ def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
 
 def _file(values: dict[str, Any]) -> PageFile:
     ranges = {
-        key: None if values[key] is None else _texts(values[key])
-        for key in ("after", "until", "cut", "middle")
+        key: None if values[key] is None else _texts(values[key]) for key in ("after", "until", "cut")
     }
     fingerprint = values["fingerprint"] and Fingerprint(*values["fingerprint"])
     counts = [values[key] for key in ("urls", "bytes", "size")]

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import islice
 from tempfile import TemporaryFile
@@ -22,6 +23,7 @@ from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
+from django_sitemaps09.protocol import w3c
 from django_sitemaps09.signals import published
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
@@ -121,6 +123,15 @@ def _section_changes(
         if removed_files or added_files:
             for kind, url in _difference(_lines(store, removed_files), _lines(store, added_files)):
                 yield UrlChange(kind, name, url)
+
+
+def urls_since(store: Store, sections: Mapping[str, SectionRecord], since: float) -> Iterator[str]:
+    """Yield the URLs on the published pages that have changed since a time."""
+    time = w3c(datetime.fromtimestamp(int(since), timezone.utc), timezone.utc)
+    for name, record in sections.items():
+        files = zip(record.file_names(name), record.pages, strict=True)
+        changed = {file: page for file, page in files if page.changed is None or page.changed >= time}
+        yield from map(_url, _lines(store, changed))
 
 
 def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09.entries import ItemError, excerpt
+from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import SectionReport
 from django_sitemaps09.manifest import SectionRecord
@@ -24,6 +24,8 @@ HISTORY = "history.json"
 MAX_RUNS = 50
 _FORMAT = 1
 _MAX_BYTES = 20_000_000
+# The number of fields of a change that are numbers, after its name.
+_COUNTS = 5
 # Maximum number of skipped items and elements that are recorded for a section of a run.
 _MAX_ERRORS = 10
 
@@ -101,16 +103,18 @@ def read_history(state: Store) -> list[RecordedRun]:
 
 def _run(values: Sequence[Any]) -> RecordedRun:
     run = RecordedRun(*values)
-    sections = (SectionChange(*section) for section in run.sections)
     return run._replace(
-        started=float(run.started),
+        started=manifests.parse_time(run.started),
         seconds=float(run.seconds),
-        sections=tuple(
-            section._replace(errors=tuple(ItemError(*map(str, error)) for error in section.errors))
-            for section in sections
-        ),
+        sections=tuple(_change(*section) for section in run.sections),
         failures=tuple(map(str, run.failures)),
     )
+
+
+def _change(section: Any, *values: Any) -> SectionChange:
+    counts: Any = map(int, values[:_COUNTS])
+    change = SectionChange(str(section), *counts, *values[_COUNTS:])
+    return change._replace(errors=tuple(ItemError(*map(str, error)) for error in change.errors))
 
 
 def record_reports(
@@ -137,8 +141,8 @@ def record_reports(
     seconds = max(0.0, time.time() - run.started)
     try:
         record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
-    except (ExportError, OSError):
-        logger.exception("%s: the run cannot be added to the history.", state.label)
+    except (ExportError, OSError) as error:
+        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
 
 def record_run(state: Store, run: RecordedRun) -> None:

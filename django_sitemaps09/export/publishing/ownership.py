@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09 import published
+from django_sitemaps09.exceptions import UnreadableError
 from django_sitemaps09.export.publishing.journal import JOURNAL, read_journal
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.stores import Store
@@ -15,18 +16,8 @@ from django_sitemaps09.stores.targets import owner
 
 def check_owner(store: Store, state: Store) -> None:
     """Raise `ExportError` if the manifest or the journal in `state` belongs to another target."""
-    target = owner(store, state)
-    if not target:
-        return
-    for root in _roots(state):
-        # Manifests of earlier versions name no target.
-        if root.target not in ("", target):
-            raise ExportError(
-                f"{state.label} has the state of the target {root.target}, so the target {target} cannot "
-                "share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the target has "
-                f"moved, remove {manifests.ROOT} in {state.label}, and {JOURNAL} if it exists. The next "
-                "export then rebuilds all pages."
-            )
+    for root in _roots(state) if owner(store, state) else ():
+        published.check_owner(root, store, state)
 
 
 def _roots(state: Store) -> Iterator[Manifest]:

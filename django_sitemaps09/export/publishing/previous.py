@@ -76,6 +76,8 @@ def load(
             manifest = _restore(publish_target, adopted_manifest)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
+    elif host_options.is_repair:
+        _check_pages(store, manifest, names)
     return PreviousState(
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
@@ -83,6 +85,29 @@ def load(
         journal is not None,
         STYLESHEET in names and not is_our_stylesheet(store),
     )
+
+
+def _check_pages(store: Store, manifest: Manifest, names: Mapping[str, int | None]) -> None:
+    """Raise `ExportError` if the published indexes list other pages than the manifest of a repair.
+
+    A manifest from a backup would make a sitemap incomplete. Missing and damaged indexes, and pages that
+    are missing, are repaired: they do not count.
+    """
+    if not manifest.indexes or not names.keys() >= set(manifest.indexes):
+        return
+    try:
+        adopted = adoption.adopt(store, manifest.url, manifest.base, names)
+    except ExportError:
+        return
+    known, listed = (
+        {file for name, record in pages.sections.items() for file in record.file_names(name)}
+        for pages in (manifest, adopted)
+    )
+    if differing := sorted((listed - known) | ((known & names.keys()) - listed)):
+        raise ExportError(
+            f"{store.label}: the manifest and the published indexes list different pages, such as "
+            f"{', '.join(differing[:3])}, so nothing was repaired. Run an export instead."
+        )
 
 
 def is_our_stylesheet(store: Store) -> bool:
@@ -122,9 +147,10 @@ def check_site(store: Store, state: Store, manifest: Manifest, url: str, base: s
     """Raise `ExportError` if a manifest belongs to another site."""
     if (manifest.url, manifest.base) != (url, base):
         raise ExportError(
-            f"{store.label} contains an export of {manifest.base} with files at {manifest.url}, but this "
-            f"one is of {base} with files at {url}. Export to another target. If the site has moved, "
-            f"remove {manifests.ROOT} in {state.label}. The next export then rebuilds all pages."
+            f"{store.label} contains an export of {excerpt(manifest.base)} with files at "
+            f"{excerpt(manifest.url)}, but this one is of {base} with files at {url}. "
+            f"Export to another target. If the site has moved, remove {manifests.ROOT} in {state.label}. "
+            "The next export then rebuilds all pages."
         )
 
 
@@ -135,6 +161,7 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manif
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
+    unqueued = None
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
             root = manifests.read_root(publish_target.state, name)
@@ -143,11 +170,12 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manif
         if root is None:
             continue
         removed |= root.removed
+        unqueued = unqueued if root.unqueued is None else root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
                 record = manifests.read_section(publish_target.state, file)
                 sections[section] = _with_counts(sections.get(section), record)
-    return replace(adopted_manifest, sections=sections, removed=removed)
+    return replace(adopted_manifest, sections=sections, removed=removed, unqueued=unqueued)
 
 
 def _with_counts(adopted_record: SectionRecord | None, known_record: SectionRecord) -> SectionRecord:

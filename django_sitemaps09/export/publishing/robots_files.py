@@ -17,7 +17,7 @@ from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.stores.plain import create_whole, name_errors, read_plain, sync
+from django_sitemaps09.stores.plain import create_whole, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.
@@ -105,21 +105,11 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
 def _resolve_links(path: Path) -> Path:
     """Return the path with its symbolic links resolved, except links in parent folders.
 
-    Raise `RobotsError` for another user's symbolic link, since it could lead to any file of this user.
+    Raise `ExportError` for another user's symbolic link.
     """
-    user = getattr(os, "geteuid", lambda: None)()
     for _ in range(_LINKS):
-        try:
-            status = path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
+        if not is_own_link(path):
             return path
-        if not stat.S_ISLNK(status.st_mode):
-            return path
-        if user not in (None, status.st_uid):
-            raise RobotsError(
-                f"{path} is a symbolic link owned by another user. Replace it with a link owned by the "
-                "user who runs exports, or set SITEMAPS09['ROBOTS_TXT'] to the path of the file itself."
-            )
         path = path.parent / path.readlink()
     raise RobotsError(f"its symbolic links form a loop, or there are more than {_LINKS}.")
 

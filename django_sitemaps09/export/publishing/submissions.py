@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -55,17 +55,22 @@ class SubmissionQueue:
     warnings: list[str] = field(default_factory=list)
 
     @contextmanager
-    def publishing(self, run: str, spool: Spool | None, index_urls: Sequence[str]) -> Iterator[None]:
+    def publishing(
+        self, run: str, spool: Spool | None, index_urls: Sequence[str], missed_urls: Iterable[str]
+    ) -> Iterator[bool]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        `index_urls` are the URLs of the indexes for which services are pinged.
+        `index_urls` are the URLs of the indexes for which services are pinged, `missed_urls` those that
+        earlier runs could not queue. Yield whether everything was stored.
         """
         without_key: Counter[str] = Counter()
         pings = messages.pings(index_urls if conf.ping_urls else ())
+        is_stored = False
         with self.lenient("not all changes were queued for submission"):
-            self.ledger.prepare(run, chain(self._changes(spool, without_key), pings))
+            self.ledger.prepare(run, chain(self._changes(spool, missed_urls, without_key), pings))
+            is_stored = True
         self.warnings.extend(_NO_KEY.format(host, count) for host, count in without_key.items())
-        yield
+        yield is_stored
         with self.lenient("the changes are queued for submission only by the next run"):
             self.ledger.activate(run)
 
@@ -78,7 +83,9 @@ class SubmissionQueue:
             logger.exception("Changes could not be queued for submission")
             self.warnings.append(f"{reason_of(error)}; {consequence}.")
 
-    def _changes(self, spool: Spool | None, without_key: Counter[str]) -> Iterator[Message]:
+    def _changes(
+        self, spool: Spool | None, missed_urls: Iterable[str], without_key: Counter[str]
+    ) -> Iterator[Message]:
         if conf.indexnow_key is None:
             return
         if self.is_first:
@@ -90,7 +97,7 @@ class SubmissionQueue:
         if sum(spool.counts.values()) > limit:
             self.warnings.append(_TOO_MANY.format(limit))
             return
-        urls = (change.url for change in spool.changes())
+        urls = chain((change.url for change in spool.changes()), missed_urls)
         yield from messages.changes(urls, lambda host: key_for(host) is not None, without_key)
 
 

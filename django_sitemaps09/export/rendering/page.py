@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
-from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.sink import Sink, open_sink
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.filenames import Suffix, page_name
@@ -27,6 +26,7 @@ from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
 from django_sitemaps09.sources.profiling import Costs, record_costs
+from django_sitemaps09.sources.retry import retry
 from django_sitemaps09.stores import Store
 from django_sitemaps09.writer import Destination, WriteResult
 
@@ -128,10 +128,8 @@ class Renderer:
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
-        # Read the fingerprint before the rows, so that the next run detects changes made between the two
-        # reads.
-        fingerprint = source.fingerprint(page.after, page.until) if task.fingerprint else None
-        with record_costs() as costs, closing(source.batches(page)) as batches, ExitStack() as stack:
+        with record_costs() as costs, ExitStack() as stack:
+            rows = stack.enter_context(sources.read_page(source, page, needs_fingerprint=task.fingerprint))
             known_digests = task.known or [None] * len(host_stores)
             is_linked = "xhtml" in source.namespaces
             sinks = [
@@ -140,7 +138,7 @@ class Renderer:
             ]
             documents = writer.write_documents(
                 writer.page_format(source.format, styled=conf.stylesheet),
-                batches,
+                rows.batches,
                 [
                     Destination(sink.write, str(base))
                     for sink, base in zip(sinks, source.bases, strict=True)
@@ -153,7 +151,7 @@ class Renderer:
         def wait() -> RenderedPage:
             digests = [wait_for_sink() for wait_for_sink in waits]
             files = [
-                _page_file(source, page, file_name, document, sink, digest, fingerprint)
+                _page_file(source, page, file_name, document, sink, digest, rows.fingerprint)
                 for document, sink, digest in zip(documents, sinks, digests, strict=True)
             ]
             return RenderedPage(tuple(files), documents[0].errors, costs, staged_paths)
@@ -188,7 +186,6 @@ def _page_file(
         lastmod=document.lastmod,
         digest=digest,
         cut=cut,
-        middle=None if document.middle is None else source.key_text(document.middle),
         unchanged=sink.unchanged,
         fingerprint=fingerprint if cut is None else None,
     )

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.rendering.page import RenderedPage
-from django_sitemaps09.export.rendering.retry import RetriedSource
 from django_sitemaps09.export.rendering.run import Run
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
+from django_sitemaps09.sources.retry import RetriedSource
 
 # Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
 _MERGED_PART, _MERGED = 10, 4
@@ -36,25 +36,17 @@ class Plan:
     """Pages of a section before they are rendered.
 
     `pages` yields the pages in order. `previous_pages` has the published records of pages that keep their
-    number. `closed_numbers` lists published pages with an upper bound, which can be halved. `kept_numbers`
-    lists pages that are not rendered. `merged_count` pages are merged into others. `fingerprints` were read
-    in this run. `split_numbers` is filled while pages are rendered.
+    number. `closed_numbers` lists published pages with an upper bound. `kept_numbers` lists pages that are
+    not rendered. `merged_count` pages are merged into others. `split_numbers` is filled while pages are
+    rendered.
     """
 
     pages: Iterator[Page]
     previous_pages: Mapping[int, PageRecord] = field(default_factory=dict)
     closed_numbers: frozenset[int] = frozenset()
     kept_numbers: frozenset[int] = frozenset()
-    fingerprints: Mapping[Page, Fingerprint] = field(default_factory=dict)
     merged_count: int = 0
     split_numbers: set[int] = field(default_factory=set)
-
-    def divide(self, page: Page, rendered: RenderedPage | KeptPage) -> Key | None:
-        """Record that a page is split, and return the last key of its first part."""
-        self.split_numbers.add(page.number)
-        if isinstance(rendered, RenderedPage) and page.number in self.closed_numbers:
-            return rendered.file.middle
-        return rendered.cut
 
     def fingerprint(
         self, page: Page, rendered: RenderedPage, *, is_same_declaration: bool
@@ -62,7 +54,7 @@ class Plan:
         """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
         if rendered.errors:
             return None
-        fingerprint = rendered.file.fingerprint or self.fingerprints.get(page)
+        fingerprint = rendered.file.fingerprint
         record = self.previous_pages.get(page.number)
         if fingerprint is None and record is not None and is_same_declaration:
             return record.fingerprint if record.digest == rendered.file.digest else None
@@ -121,6 +113,20 @@ class SectionPages(NamedTuple):
             return Plan(pages.each_page(rows, rows_on_page, new_numbers))
         return self._incremental_plan(rows_on_page, new_numbers)
 
+    def divide(self, plan: Plan, page: Page, rendered: RenderedPage | KeptPage) -> Sequence[Key]:
+        """Record that a page is split, and return the keys at which it is split."""
+        plan.split_numbers.add(page.number)
+        if rendered.cut is not None and self.has_bound(plan, page.number):
+            return pages.even_bounds(self.rows, page, rendered.cut)
+        return []
+
+    def has_bound(self, plan: Plan, number: int) -> bool:
+        """Return whether a published page has an upper bound, and is a range of keys.
+
+        Crawlers may still use an index with its old file, so all parts get new numbers if it is split.
+        """
+        return has_key_ranges(self.source) and number in plan.closed_numbers
+
     def _is_taken(self, number: int) -> bool:
         """Return whether a file that the manifest does not list has the name of this page."""
         file = page_name(self.name, number, self.suffix)
@@ -175,10 +181,7 @@ class SectionPages(NamedTuple):
             for page, group in zip(ranges, groups, strict=True)
         ]
         changed = pages.find_changed(fingerprints, self.rows.fingerprint)
-        plan.kept_numbers = frozenset(page.number for page in ranges if page.number not in changed)
-        plan.fingerprints = {
-            page: current for page in ranges if (current := changed.get(page.number)) is not None
-        }
+        plan.kept_numbers = frozenset(page.number for page in ranges) - changed
 
     def _known_fingerprint(self, record: PageRecord) -> Fingerprint | None:
         """Return the published fingerprint of a page, or `None` if the page must be rendered."""

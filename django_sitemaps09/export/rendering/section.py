@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
@@ -18,7 +19,6 @@ from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import KeptPage, Plan, SectionPages
 from django_sitemaps09.export.rendering.records import BASELINE, Records, common_record, published_files
-from django_sitemaps09.export.rendering.retry import retry
 from django_sitemaps09.export.rendering.run import Run, SectionOutcome
 from django_sitemaps09.export.rendering.skipped import SkippedItems
 from django_sitemaps09.export.report import SectionReport, pluralize
@@ -29,6 +29,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
+from django_sitemaps09.sources.retry import retry
 
 logger = logging.getLogger(__name__)
 
@@ -153,16 +154,13 @@ def _render(
         local_results.append(run.renderer.render(source, task, run.stores))
         return local_results[-1]
 
-    # If a closed page is split, a crawler may still use an index with its old file, so both parts get new
-    # numbers.
-    retired_numbers = plan.closed_numbers if has_key_ranges(source) else ()
     try:
         yield from pages.render_all(
             plan.pages,
             submit,
             2 if engine is None else 2 * engine.workers,
-            divide=plan.divide,
-            retires=lambda page: page.number in retired_numbers,
+            divide=partial(section_pages.divide, plan),
+            retires=lambda page: section_pages.has_bound(plan, page.number),
             highest=0 if source.is_transient else section_pages.previous.highest,
         )
     except BaseException:
@@ -179,9 +177,7 @@ def _task(section_pages: SectionPages, plan: Plan, page: Page, declaration_diges
         section_pages.name,
         page,
         known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
-        fingerprint=section_pages.run.options.changed_only
-        and source.can_fingerprint
-        and page not in plan.fingerprints,
+        fingerprint=section_pages.run.options.changed_only and source.can_fingerprint,
         declaration_digest=declaration_digest,
         using=source.bare_rows.db if has_key_ranges(source) else None,
     )

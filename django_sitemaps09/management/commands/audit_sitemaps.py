@@ -22,6 +22,8 @@ from django_sitemaps09.protocol import MAX_LOCATION
 
 #: Exit status for invalid arguments, as in argparse.
 _USAGE = 2
+#: Exit status after Ctrl-C, as in shells.
+_INTERRUPTED = 130
 
 
 class Command(BaseCommand):
@@ -73,6 +75,8 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=_USAGE) from error
         except (DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
         if options["format"] == "json":
             self.stdout.write(json.dumps(report.as_dict(), indent=2))
         elif options["verbosity"] > 0:

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import copy_loading, is_fetched, remove_order
-from django_sitemaps09.hooks.annotations import add_columns
+from django_sitemaps09.hooks.annotations import add_columns, covers_joins
 from django_sitemaps09.queryset_traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
@@ -72,7 +72,10 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
             return RangedRows(grouped_rows)
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
-    outer_rows = copy_loading(QuerySet(rows.model, using=rows.db), rows)
+    if covers_joins(rows, declaration.expressions):
+        return None
+    # An order of the model that follows a multi-valued relation would repeat rows.
+    outer_rows = remove_order(copy_loading(QuerySet(rows.model, using=rows.db), rows))
     try:
         outer_rows.annotate(**declaration.expressions)
     except FieldError:

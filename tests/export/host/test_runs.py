@@ -102,7 +102,9 @@ class TestASecondRun:
         run(folder)
         fill(*range(1_501, 1_508), *range(3_101, 3_125))
         reports = run(folder)
-        assert [report.sections[0].split for report in reports.values()] == [2, 2]
+        assert [report.sections[0].split for report in reports.values()] == [1, 1]
+        for report in reports.values():
+            assert [file.urls for file in report.sections[0].files] == [10, 8, 9, 10, 10, 10, 4]
         whole(folder, A, B)
         quiet(folder)
         Article.objects.exclude(pk__in=(100, 1_200, 2_900, 3_120)).delete()

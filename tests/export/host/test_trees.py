@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,9 +17,10 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.entries import Alternate, Image
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import host_folder
+from django_sitemaps09.stores import host_folder, target_store
 from tests.models import Article
 from tests.support.several_hosts import (
     COUNTED,
@@ -246,3 +248,43 @@ class TestRows:
             folder, "https://a.example", "https://bücher.example", sections={"p": Sliced}
         ).values():
             assert "slice" in report.failures[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
+def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(
+    folder: Path, tmp_path: Path
+) -> None:
+    victim, link = tmp_path / "victim", folder / FOLDERS[A]
+    victim.mkdir()
+    (victim / "sitemap.xml").write_text("mine")
+    folder.mkdir(exist_ok=True)
+    link.symlink_to(victim)
+    os.chown(link, 1234, 2345, follow_symlinks=False)
+    with pytest.raises(ExportError, match=f"{link} is a symbolic link owned by another user"):
+        run(folder, A, B, sections={"numbers": Numbers})
+    assert [entry.name for entry in victim.iterdir()] == ["sitemap.xml"]
+    assert (victim / "sitemap.xml").read_text() == "mine"
+    os.chown(link, os.geteuid(), -1, follow_symlinks=False)
+    reports = run(folder, A, B, sections={"numbers": Numbers})
+    assert all(report.published for report in reports.values())
+    assert b"<sitemapindex" in (victim / "sitemap.xml").read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
+def test_a_link_that_replaces_the_folder_of_a_host_during_an_export_is_not_followed(
+    folder: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    store = target_store(folder, FOLDERS[A])
+    (folder / FOLDERS[A]).symlink_to(victim)
+    os.chown(folder / FOLDERS[A], 1234, 2345, follow_symlinks=False)
+    for access in (
+        lambda: store.write("sitemap.xml", b"a"),
+        lambda: store.read("sitemap.xml", 100),
+        lambda: store.delete("sitemap.xml"),
+        store.names,
+    ):
+        with pytest.raises(ExportError, match="symbolic link owned by another user"):
+            access()
+    assert list(victim.iterdir()) == []

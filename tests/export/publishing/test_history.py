@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from django_sitemaps09 import manifest
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
@@ -132,6 +133,17 @@ class TestTheHistory:
         # Of 99 items the location, and of one the priority.
         assert (len(run.sections[0].errors), run.sections[0].skipped_items) == (10, 99 + 1)
 
+    @pytest.mark.parametrize("started", [1e300, -1e300, 1e11, -1, "later"])
+    def test_with_a_time_that_no_page_can_show_is_damaged(self, folder: Path, started: object) -> None:
+        state = state_of(folder)
+        for values in (
+            [started, True],
+            [1e9, True, 1.0, [["a", "b", 1, 1, 1]]],
+            [1e9, True, 1.0, [["a", 1, 1, 1, 1, [], []]]],
+        ):
+            state.write(HISTORY, manifest.seal({"format": 1, "runs": [values]}))
+            assert read_history(state) == []
+
     @pytest.mark.parametrize(
         "content",
         [
@@ -148,6 +160,20 @@ class TestTheHistory:
         assert read_history(state) == []
         export(output=folder, sitemaps={"a": Numbers(3)})
         assert len(recorded(folder)) == 1
+
+    def test_has_a_publication_that_failed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)})
+
+        def fail(*arguments: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStore, "promote", fail)
+            with pytest.raises(OSError, match="No space left"):
+                export(output=folder, sitemaps={"a": Numbers(4)})
+        run, _ = recorded(folder)
+        assert (run.is_published, run.sections) == (False, ())
+        assert run.failures == ("OSError: [Errno 28] No space left on device",)
 
     def test_that_cannot_be_written_does_not_affect_the_export(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

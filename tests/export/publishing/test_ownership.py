@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ import pytest
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, verify
 from django_sitemaps09.export.publishing.journal import JOURNAL
-from django_sitemaps09.manifest import ROOT, seal, unseal
+from django_sitemaps09.management.status import ExportState
+from django_sitemaps09.manifest import ROOT, read_root, seal, unseal
+from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.stores import STATE, LocalStore
+from django_sitemaps09.views import exported as views
 from tests.support import published
+from tests.support.configuration import BASE
 from tests.support.exports import local_storage
 from tests.support.sections import Numbers
 
@@ -57,6 +62,31 @@ class TestTwoTargets:
         assert not list(second.glob("*.xml*"))
         assert run(first).written == ()
         assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
+
+    def test_that_share_a_state_have_only_the_files_of_the_first(
+        self, tmp_path: Path, settings: Any
+    ) -> None:
+        run(tmp_path / "first")
+        (tmp_path / "second").mkdir()
+        base = parse_base(BASE)
+        for name, is_found in (("first", True), ("second", False)):
+            settings.SITEMAPS09 = {**settings.SITEMAPS09, "ROOT": tmp_path / name}
+            export_state = ExportState.from_base(base)
+            assert (export_state.export is not None) is is_found
+            assert views.current_export(base) == export_state.export
+            views._exports.clear()
+        assert export_state.status is not None
+        assert str(tmp_path / "first") in str(export_state.status.error)
+
+    def test_are_named_without_control_characters(self, tmp_path: Path, private: Path) -> None:
+        run(tmp_path / "first")
+        root = read_root(LocalStore(private))
+        assert root is not None
+        (private / ROOT).write_bytes(replace(root, target="\x1b[2J").root())
+        assert refused(lambda: run(tmp_path / "second")).isprintable()
+        for changes in ({"base": "\x1b]0;title\x07"}, {"url": f"{BASE}/\x1b[2J"}):
+            (private / ROOT).write_bytes(replace(root, **changes).root())
+            assert refused(lambda: run(tmp_path / "first")).isprintable()
 
     def test_are_refused_even_if_the_first_publishes_while_the_second_renders(self, tmp_path: Path) -> None:
         first, second = tmp_path / "first", tmp_path / "second"

@@ -12,9 +12,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export import Report, export, export_hosts, verify
 from django_sitemaps09.export.publishing import changes
-from django_sitemaps09.manifest import PageRecord
+from django_sitemaps09.manifest import ROOT, PageRecord
 from django_sitemaps09.notify import submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
@@ -64,6 +64,41 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+class TestChangesThatWereNotQueued:
+    @pytest.mark.parametrize("place", [(Ledger, "_write"), (changes, "_lines")], ids=["write", "read"])
+    def test_are_recorded_and_queued_by_the_next_run(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        place: tuple[Any, str],
+    ) -> None:
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(*place, _full)
+            run(1, 2)
+        assert engine.requests == []
+        run(1, 2, submit=False)
+        assert any("could not be queued" in failure for failure in submit(output=folder).failures)
+        report = run(1, 2)
+        assert any("removed URLs are unknown" in warning for warning in report.warnings)
+        assert engine.submitted == [url(1), url(2)]
+        assert submit(output=folder).failures == []
+
+    def test_by_a_repair_are_recorded(
+        self, run: Callable[..., Report], engine: Engine, folder: Path
+    ) -> None:
+        run(1)
+        (folder / "sitemap-a-1.xml.gz").unlink()
+        sitemaps = {"a": Chosen(1, 2)}
+        verify(output=folder, repair=True, sitemaps=sitemaps)
+        assert submit(output=folder).unqueued
+        run(1, 2)
+        assert engine.submitted == [url(1), url(2)]
+        assert not submit(output=folder).unqueued
 
 
 class TestWhatIsSubmitted:
@@ -344,3 +379,24 @@ def _killed(folder: Path, point: int) -> bool:
         _publish(folder, 2, 3)
 
     return was_killed(forked(work))
+
+
+class TestARepair:
+    @pytest.mark.parametrize("is_older", [True, False])
+    def test_refuses_a_manifest_that_lists_other_pages(
+        self, run: Callable[..., Report], folder: Path, is_older: bool
+    ) -> None:
+        run(1, submit=False)
+        small = (folder / STATE / ROOT).read_bytes()
+        index = (folder / "sitemap.xml").read_bytes()
+        run(1, b=Chosen(2), submit=False)
+        before = (folder / "sitemap.xml").read_bytes()
+        if is_older:
+            (folder / STATE / ROOT).write_bytes(small)
+        else:
+            before = index
+            (folder / "sitemap.xml").write_bytes(index)
+        sitemaps = {"a": Chosen(1), "b": Chosen(2)}
+        with pytest.raises(ExportError, match=r"different pages, such as sitemap-b-1\.xml\.gz"):
+            verify(output=folder, repair=True, sitemaps=sitemaps)
+        assert (folder / "sitemap.xml").read_bytes() == before

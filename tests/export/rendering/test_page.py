@@ -165,6 +165,22 @@ class TestTheLimits:
         assert sizes in ([3, 4, 6, 3], [4, 3, 6, 3])
         assert section.split == 1
 
+    @pytest.mark.django_db
+    def test_a_closed_page_with_many_new_rows_is_divided_evenly(
+        self, folder: Path, configure: Callable[..., None]
+    ) -> None:
+        """Later parts used to be exactly full, so that each further row divided one of them again."""
+        configure(MAX_URLS=10)
+        model = article_model()
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(1_000, 21_000, 1_000))
+        export(output=folder, sitemaps={"a": article_sitemap()})
+        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(5_001, 5_032))
+        (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
+        names = [file.name for file in section.files]
+        sizes = [len(locations(plain(folder, name))) for name in names]
+        assert sorted(sizes[:-1]) == [8, 8, 8, 8, 9]
+        assert (sizes[-1], section.split, len(section.files)) == (10, 1, 6)
+
     @settings(
         max_examples=40,
         deadline=None,

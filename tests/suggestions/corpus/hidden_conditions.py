@@ -451,6 +451,10 @@ class HiddenElsewhere(Form):
     def identity_function(self: Any) -> Any:
         return "/top/" if operator.is_(self.public, False) else f"/{self.public}/"
 
+    @refuses("uses `eval()`")
+    def identity_in_evaluated_code(self: Any) -> Any:
+        return "/top/" if eval("self.public is False") else f"/{self.slug}/"
+
     @refuses("uses `__ne__()`")
     def equality_method(self: Any) -> Any:
         return f"/{self.slug}/" if "draft".__ne__(self.slug) else "/draft/"

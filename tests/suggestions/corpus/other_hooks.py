@@ -54,6 +54,18 @@ class Lastmods(Form):
         updated, created = item.updated, item.created
         return created if updated is None else updated
 
+    @refuses("would convert a date to a datetime")
+    def time_or_day(item: Any) -> Any:
+        return item.updated or item.day
+
+    @refuses("would convert a date to a datetime")
+    def time_or_day_of_a_time(item: Any) -> Any:
+        return item.author.changed or item.updated or item.created.date()
+
+    @declares('Coalesce(TruncDate("updated", tzinfo=ZoneInfo("UTC")), F("day"))')
+    def day_or_day(item: Any) -> Any:
+        return item.updated.date() if item.updated else item.day
+
     @declares('TruncDate("created", tzinfo=ZoneInfo("UTC"))')
     def day_of_a_time(item: Any) -> Any:
         return item.created.date()

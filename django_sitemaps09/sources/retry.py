@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connections
 
 from django_sitemaps09.entries import reason_of
-from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.pages import Fingerprint, Key
-from django_sitemaps09.sources import Source
+from django_sitemaps09.sources.compile import Source, has_key_ranges
+from django_sitemaps09.sources.snapshots import is_in_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -22,15 +23,21 @@ ResultT = TypeVar("ResultT")
 PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
-def retry(read: Callable[[], ResultT], label: str, *, lost_only: bool = False) -> ResultT:
+def retry(
+    read: Callable[[], ResultT],
+    label: str,
+    *,
+    lost_only: bool = False,
+    pauses: Sequence[float] = PAUSES,
+) -> ResultT:
     """Call `read` and return its result. Retry if the database fails.
 
-    After a lost connection, retry with the `PAUSES` between attempts. Unless `lost_only` is true, retry
-    once after any other failure of the database, such as a deadlock. Do not retry other exceptions. Raise
-    `ExportError` if the caller has opened a transaction, since the transaction is lost with its connection.
+    After a lost connection, retry with `pauses` in seconds between attempts. Unless `lost_only` is true,
+    retry once after any other failure of the database, such as a deadlock. Do not retry other exceptions.
+    Raise `OperationalError` if the caller has opened a transaction, which is lost with its connection.
     """
     is_first = not lost_only
-    for pause in PAUSES:
+    for pause in pauses:
         try:
             return read()
         except Exception as error:
@@ -40,6 +47,14 @@ def retry(read: Callable[[], ResultT], label: str, *, lost_only: bool = False) -
         is_first = False
         time.sleep(pause)
     return read()
+
+
+def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
+    """Call `read` as `retry()` does, but only once more and at once, and only after a lost connection.
+
+    A request must not wait for a server that restarts.
+    """
+    return retry(read, label, lost_only=True, pauses=(0.0,))
 
 
 def _is_database_error(error: Exception) -> bool:
@@ -57,10 +72,10 @@ def _close_lost(error: Exception) -> bool:
         connection for connection in connections.all(initialized_only=True) if connection.errors_occurred
     ]
     for connection in failed_connections:
-        if connection.in_atomic_block or (connection.connection and not connection.get_autocommit()):
-            raise ExportError(
-                f"{reason_of(error)}. Reads cannot be retried, because the export runs in a transaction "
-                "of its caller: call export() outside of atomic()"
+        if is_in_transaction(connection):
+            raise OperationalError(
+                "The read cannot be retried, because it runs in a transaction of its caller. Run it "
+                f"outside of atomic(), and without ATOMIC_REQUESTS. The error was: {reason_of(error)}"
             ) from error
     lost_connections = [
         connection
@@ -72,7 +87,8 @@ def _close_lost(error: Exception) -> bool:
     return bool(lost_connections)
 
 
-class RetriedSource(NamedTuple):
+@dataclass(frozen=True)
+class RetriedSource:
     """Source whose queries are retried, for use outside of rendering."""
 
     source: Source
@@ -83,6 +99,12 @@ class RetriedSource(NamedTuple):
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
         return retry(lambda: self.source.key_after(after, count), self.label)
+
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        if not has_key_ranges(self.source):
+            raise TypeError(f"{self.label} has no key ranges")
+        source = self.source
+        return retry(lambda: source.count(after, until, most), self.label)
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return retry(lambda: self.source.in_order(bounds), self.label)

@@ -1,0 +1,222 @@
+"""What is published in a target: the files of a host, and the bounds of a section's pages.
+
+An export for one host writes to the target itself, an export for several hosts to a folder for each host. A
+target can have both for the same host. Then the export that was changed by the newest run is the published
+one, and the other one is left over from before the change.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from django_sitemaps09 import manifest, protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.filenames import parse_page_name
+from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.stores import LocalStore, Store, host_folder, state_store, target_store
+from django_sitemaps09.stores.targets import owner
+
+logger = logging.getLogger(__name__)
+
+
+class ExportFolder(NamedTuple):
+    """A folder that exports write to. `name` is its name in the target; it is empty for the target itself.
+
+    `store` has the published files, and `state` the manifest.
+    """
+
+    name: str
+    store: Store
+    state: Store
+
+    @classmethod
+    def in_target(cls, name: str = "", output: Path | None = None) -> ExportFolder:
+        """Return a folder in `output`, or else in the target of the settings. No files are accessed.
+
+        Raise `ExportError` if there is no target.
+        """
+        store = target_store(output, name)
+        return cls(name, store, state_store(store, name))
+
+    def guarded(self) -> ExportFolder:
+        """Return the folder with stores that read only files of this user and of the target's owner."""
+
+        def guard(store: Store) -> Store:
+            return replace(store, is_guarded=True) if isinstance(store, LocalStore) else store
+
+        return ExportFolder(self.name, guard(self.store), guard(self.state))
+
+    def root(self) -> Manifest | None:
+        """Return the manifest without sections; `None` if there is none.
+
+        Raise `ExportError` or `OSError` if it cannot be read, or if it belongs to another target.
+        """
+        root = manifest.read_root(self.state)
+        if root is not None:
+            check_owner(root, self.store, self.state)
+        return root
+
+
+class PublishedExport(NamedTuple):
+    """An export that is published in a folder, and its manifest without sections."""
+
+    folder: ExportFolder
+    root: Manifest
+
+    def url(self, hosts: Iterable[str]) -> str | None:
+        """Return the URL of the files; `None` if it is neither on one of the hosts nor on `FILES_URL`.
+
+        Others may be able to write the manifest. Redirects and links must not lead to where they like.
+        """
+        try:
+            host = plain_host(protocol.origin(protocol.uri(self.root.url)).domain)
+        except ValueError:
+            return None
+        own = [*hosts, *([] if conf.files_url is None else [protocol.origin(conf.files_url).domain])]
+        return self.root.url if host in map(plain_host, own) else None
+
+    def lists(self, name: str) -> bool:
+        """Return whether a file name belongs to the export.
+
+        Every page of a published section does: an index lists new pages before the manifest does.
+        """
+        page = parse_page_name(name)
+        if page is not None and page.section in self.root.files:
+            return True
+        return name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
+
+    def record(self, section: str) -> SectionRecord | None:
+        """Return the record of a section; `None` if it is not published.
+
+        Raise `ExportError` or `OSError` if the record cannot be read.
+        """
+        file = self.root.files.get(section)
+        return None if file is None else manifest.read_section(self.folder.state, file)
+
+
+class PublishedSection(NamedTuple):
+    """A published section: the name of its folder in the target, and its file in the manifest.
+
+    Each run that changes a section writes a new file with another name.
+    """
+
+    section: str
+    folder: str
+    file: str
+
+    def records(self, source: QuerySource, output: Path | None = None) -> list[SectionRecord]:
+        """Return the current record, and the record in the backup manifest if it differs.
+
+        Stop at the first record whose pages are not ranges of the section's current key. Raise
+        `ExportError` or `OSError` if the current record cannot be read.
+        """
+        state = ExportFolder.in_target(self.folder, output).guarded().state
+        section_records = [manifest.read_section(state, self.file)]
+        with suppress(ExportError, OSError):
+            backup = manifest.read_root(state, manifest.BACKUP)
+            if backup is not None and backup.files.get(self.section, self.file) != self.file:
+                section_records.append(manifest.read_section(state, backup.files[self.section]))
+        key_identity = source.key_identity
+
+        def is_usable(record: SectionRecord) -> bool:
+            bounds = [page.until for page in record.pages if page.until is not None]
+            return bool(record.pages) and record.key_identity == key_identity and source.in_order(bounds)
+
+        return list(takewhile(is_usable, section_records))
+
+
+def is_configured() -> bool:
+    """Return whether the settings name a target for exports."""
+    return bool(conf.storage or conf.root)
+
+
+def export_folders(base: Base | None, output: Path | None = None) -> list[ExportFolder]:
+    """Return the folders that can have an export for a host: the host's folder, and the target itself.
+
+    If `base` is `None`, this is only the target itself. The list is empty if there is no target.
+    """
+    if output is None and not is_configured():
+        return []
+    names = [""] if base is None else [host_folder(base), ""]
+    return [ExportFolder.in_target(name, output).guarded() for name in names]
+
+
+def check_owner(root: Manifest, store: Store, state: Store) -> None:
+    """Raise `ExportError` if the manifest in `state` belongs to another target."""
+    target = owner(store, state)
+    # Manifests of earlier versions name no target.
+    if target and root.target not in ("", target):
+        raise ExportError(
+            f"{state.label} has the state of the target {excerpt(root.target, MAX_MESSAGE)}, so the target "
+            f"{target} cannot share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the "
+            f"target has moved, remove {manifest.ROOT} in {state.label}, and journal.json if it exists. "
+            "The next export then rebuilds all pages."
+        )
+
+
+def plain_host(domain: str) -> str:
+    """Return a domain without a default port, which clients and proxies can add, in lower case."""
+    return re.sub(r"\.?(?::(?:80|443))?$", "", domain.lower())
+
+
+def find_files(base: Base | None, output: Path | None = None) -> PublishedExport | None:
+    """Return the export whose files are those of a host; `None` if nothing is published for the host.
+
+    Look in `output`, or else in the target of the settings. If `base` is `None`, return the export in the
+    target itself, for any host. Raise `ExportError` or `OSError` if a manifest cannot be read.
+    """
+    exports = _exports(base, output)
+    return next(iter(exports), None) if base is None else _newest(exports, base)
+
+
+def find_section(section: str, base: Base, output: Path | None = None) -> PublishedSection | None:
+    """Return where the bounds of a section's pages are published for a host, or `None`.
+
+    Without an export for the host, the bounds are those of the export in the target itself: hosts that
+    clients choose share them. Look and raise errors like `find_files()`.
+    """
+    exports = _exports(base, output)
+    export = _newest(exports, base) or next((export for export in exports if not export.folder.name), None)
+    if export is None or section not in export.root.files:
+        return None
+    return PublishedSection(section, export.folder.name, export.root.files[section])
+
+
+def _exports(base: Base | None, output: Path | None) -> list[PublishedExport]:
+    roots = [(folder, folder.root()) for folder in export_folders(base, output)]
+    return [PublishedExport(folder, root) for folder, root in roots if root is not None]
+
+
+def _newest(exports: Iterable[PublishedExport], base: Base) -> PublishedExport | None:
+    """Return the export for a host that was changed by the newest run."""
+    exports = [export for export in exports if export.root.is_for(base.domain)]
+    # The name of a run is `run-`, the time of its start, and a random part that says nothing about its age.
+    newest = max(exports, key=lambda export: export.root.run.rpartition("-")[0], default=None)
+    for export in exports:
+        if newest is not None and export is not newest:
+            _warn(excerpt(newest.root.base), newest.folder.store.label, export.folder.store.label)
+    return newest
+
+
+@lru_cache(maxsize=1_000)
+def _warn(base: str, newest: str, other: str) -> None:
+    """Log that a host has two exports, once in each process: views look for exports every ten seconds."""
+    logger.warning(
+        "%s has two exports, in %s and in %s. The first one is newer and is used. If you no longer update "
+        "the other one, delete its sitemap files, and its manifest in .sitemaps09/ or STATE.",
+        base,
+        newest,
+        other,
+    )

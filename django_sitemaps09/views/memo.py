@@ -1,0 +1,219 @@
+"""What a process knows of live pages for `LIVE_SECONDS`: fingerprints of their rows, and ETags of requests.
+
+For most pages, the ETag is known before rendering: a fingerprint of the rows shows whether a page has
+changed. Reading the fingerprint takes a fraction of the time of rendering. Compiling the section, and
+reading the page map from the cache, take ten times as long as all the other work for a response of status
+304, so the ETag of each request is remembered, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeGuard
+
+from django.core.exceptions import DisallowedHost
+from django.core.signals import setting_changed
+from django.db import DatabaseError
+from django.http import HttpRequest
+from django.urls import get_script_prefix, get_urlconf
+
+from django_sitemaps09 import sources
+from django_sitemaps09.conf import conf
+from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.responses import Sitemaps, savepoints
+from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
+
+# Seconds for which one request reads a fingerprint, and for which others wait.
+_READ_SECONDS = 10
+_MAX_ENTRIES = 10_000
+# In the memory of each process: thousands of entries would push the maps out of a small shared cache.
+_entries: dict[Hashable, _Entry] = {}
+
+
+class _Entry(NamedTuple):
+    """A fingerprint, `None` if it could not be read, or a `KnownPage`.
+
+    `read_at` is when the rows were read, in seconds since 1970.
+    """
+
+    read_at: float
+    value: Any
+
+
+class PageETag(NamedTuple):
+    """The ETag of a page, and when its fingerprint was read, in seconds since 1970.
+
+    If the rows `are_too_many` for a page, a response can be incomplete, and then has no ETag.
+    """
+
+    value: str
+    read_at: float
+    are_too_many: bool = False
+
+
+class KnownPage(NamedTuple):
+    """The sections that a view serves, the ETag of the requested page, and its key in `LIVE_CACHE`."""
+
+    sitemaps: Sitemaps
+    etag: PageETag
+    cache_key: str | None
+
+
+def find(request: HttpRequest, sitemaps: Sitemaps) -> KnownPage | None:
+    """Return what is known about the requested page; `None` if nothing is known, or if it is outdated."""
+    entry = _find(_request_key(request))
+    known: KnownPage | None = entry and entry.value
+    return known if known is not None and known.sitemaps is sitemaps else None
+
+
+def remember(
+    request: HttpRequest, sitemaps: Sitemaps, cache_key: str | None, etag: PageETag | None
+) -> None:
+    """Remember the ETag of the requested page for `LIVE_SECONDS`. Without one, forget the page."""
+    key = _request_key(request)
+    if key is not None and etag is not None:
+        _store(key, etag.read_at, KnownPage(sitemaps, etag, cache_key))
+    else:
+        _entries.pop(key, None)
+
+
+def note_map(name: str, version: Hashable) -> None:
+    """Forget the ETags of requests if an index has other pages than before, which can have more rows."""
+    known = _entries.get(name)
+    if known is None or known.value != version:
+        for key, entry in list(_entries.items()):
+            if isinstance(entry.value, KnownPage):
+                _entries.pop(key, None)
+        _store(name, time.time(), version)
+
+
+def of_page(source: Source, page: Page, *, may_read: bool) -> PageETag | None:
+    """Return the ETag of a page; `None` if only the content shows whether the page has changed.
+
+    The fingerprint is at most `LIVE_SECONDS` old. An unknown one is read only if `may_read` is true.
+    """
+    if not _has_etags(source):
+        return None
+    name = _reading_name(source, page)
+    reading = _reading(source, page, name) if may_read else _find(name)
+    return reading and _etag(source, name, reading)
+
+
+def needs_fingerprint(source: Source, page: Page) -> bool:
+    """Return whether the ETag of a page that is rendered now is that of its fingerprint.
+
+    A fingerprint that could not be read is not read again within `LIVE_SECONDS`.
+    """
+    if not _has_etags(source):
+        return False
+    reading = _find(_reading_name(source, page))
+    return reading is None or reading.value is not None
+
+
+def of_rows(
+    source: QuerySource, page: Page, fingerprint: Fingerprint | None, read_at: float
+) -> PageETag | None:
+    """Return the ETag of rendered rows, and use their fingerprint for the next requests."""
+    name = _reading_name(source, page)
+    return _etag(source, name, _store(name, read_at, fingerprint))
+
+
+def _find(key: Hashable, since: float | None = None) -> _Entry | None:
+    """Return an entry that was read after `since`, by default within `LIVE_SECONDS`, or `None`."""
+    entry, now = _entries.get(key), time.time()
+    since = now - conf.live_seconds if since is None else since
+    return entry if entry is not None and since < entry.read_at <= now else None
+
+
+def _store(key: Hashable, read_at: float, value: object) -> _Entry:
+    if len(_entries) >= _MAX_ENTRIES:
+        _entries.clear()
+    entry = _entries[key] = _Entry(read_at, value)
+    return entry
+
+
+def _request_key(request: HttpRequest) -> Hashable | None:
+    """Return everything about a request that its page can depend on; `None` for a host that is not allowed.
+
+    Tenants must have their own hosts, or the default cache a `KEY_FUNCTION` that adds the tenant.
+    """
+    try:
+        host = request.get_host()
+    except DisallowedHost:
+        return None
+    facts = get_script_prefix(), request.path, request.scheme, host, caching.full_key("")
+    # A digest, since an allowed host can be long: clients choose the port.
+    return get_urlconf(), sources.digest(facts)
+
+
+def _reading_name(source: QuerySource, page: Page) -> str:
+    # Different sections can have the same digest, because it does not contain times such as now.
+    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
+    # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
+    return caching.full_key(sources.digest(facts))
+
+
+def _has_etags(source: Source) -> TypeGuard[QuerySource]:
+    """Return whether a page has the ETag of its fingerprint.
+
+    In some transactions, the fingerprint of the rows that are rendered is unknown.
+    """
+    return (
+        has_key_ranges(source)
+        and source.can_fingerprint
+        and not sources.cannot_snapshot(source.bare_rows.db)
+    )
+
+
+def _etag(source: QuerySource, name: str, reading: _Entry) -> PageETag | None:
+    read_at, fingerprint = reading
+    if fingerprint is None:
+        return None
+    bases = list(map(str, source.bases))
+    state = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
+    are_too_many = fingerprint.rows > source.rows_per_page
+    return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
+
+
+def _reading(source: QuerySource, page: Page, name: str) -> _Entry:
+    """Return a page's fingerprint, from memory or from the database."""
+    stopwatch, started = Stopwatch(page_subject(source.section, page.number)), time.time()
+    known = _find(name, started - 2 * conf.live_seconds)
+    if known is not None and known.read_at > started - conf.live_seconds:
+        stopwatch.log("fingerprint known")
+        return known
+
+    def read_elsewhere() -> _Entry | None:
+        reading = _find(name, started - conf.live_seconds)
+        if reading is not None:
+            stopwatch.log("fingerprint waited")
+        return reading
+
+    def read() -> _Entry:
+        fingerprint, read_at = None, time.time()
+        with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
+            fingerprint = source.fingerprint(page.after, page.until)
+        stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
+        return _store(name, read_at, fingerprint)
+
+    # Only the requests of this process wait for each other.
+    locks, wait = (caching.default.fallback.add, caching.default.fallback.delete), _READ_SECONDS
+    try:
+        reading = caching.once(name, read_elsewhere, read, _READ_SECONDS, known, wait=wait, locks=locks)
+    except caching.BusyError:
+        return read()
+    if reading is known:
+        stopwatch.log("fingerprint outdated")
+    return reading
+
+
+def _forget(**_: object) -> None:
+    _entries.clear()
+
+
+# Tests change settings, such as `BASE_URL`, while the process runs.
+setting_changed.connect(_forget)

@@ -1,0 +1,125 @@
+"""Random cases: a site, and steps that happen to it. The same name gives the same case."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tests.invariants.fuzz_live.rows import KINDS
+
+#: Caches that all processes share and that lose nothing before it expires.
+DURABLE = ("redis", "database", "file")
+CACHES = (*DURABLE, "local", "failing", "evicting")
+
+
+class Step(NamedTuple):
+    """Something that happens. What it does to which rows or address depends on `seed` and on the site."""
+
+    name: str
+    process: int
+    amount: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """A site with its first rows, and what happens to it."""
+
+    name: str
+    kind: str
+    cache: str
+    limit: int
+    live_seconds: int
+    live_cache: bool
+    keep_removed: int
+    gzip: bool
+    by_method: bool
+    rows: int
+    steps: tuple[Step, ...]
+
+    def smaller(self) -> Iterator[Case]:
+        """Yield the case without some of its steps, and with fewer rows: the greatest changes first."""
+        size = len(self.steps) // 2
+        while size:
+            for start in range(0, len(self.steps), size):
+                yield replace(self, steps=self.steps[:start] + self.steps[start + size :])
+            size //= 2
+        if self.rows:
+            yield replace(self, rows=self.rows // 2)
+        for position, step in enumerate(self.steps):
+            if step.process:
+                changed = step._replace(process=0)
+                yield replace(self, steps=(*self.steps[:position], changed, *self.steps[position + 1 :]))
+
+    def __str__(self) -> str:
+        options = [
+            f"{name}={value!r}" for name, value in vars(self).items() if name not in ("name", "steps")
+        ]
+        return "\n".join([f"SITEMAPS09_FUZZ_CASE={self.name}", ", ".join(options), *map(repr, self.steps)])
+
+
+#: How to draw the amount of each step, and how often the step occurs.
+_STEPS: dict[str, tuple[int, Callable[[random.Random], float]]] = {
+    # Numbers of rows; `bulk` and `append_many` are in multiples of the limit.
+    "insert": (6, lambda rng: rng.randint(1, 4)),
+    "append": (6, lambda rng: rng.randint(1, 6)),
+    "append_many": (2, lambda rng: rng.choice([0.5, 1.5, 4, 12])),
+    "bulk_together": (3, lambda rng: rng.choice([0.5, 1, 2, 5, 40])),
+    "bulk_everywhere": (2, lambda rng: rng.choice([1, 3, 10])),
+    "change": (3, lambda rng: rng.randint(1, 10)),
+    # Shares of the rows.
+    "delete": (3, lambda rng: rng.choice([0.01, 0.1, 0.5, 0.9])),
+    "delete_range": (4, lambda rng: rng.choice([0.05, 0.3, 0.8, 1])),
+    "replace": (2, lambda rng: rng.choice([0, 0.5, 1])),
+    "replace_atomic": (2, lambda rng: rng.choice([0, 0.5, 1])),
+    # Seconds.
+    "wait": (12, lambda rng: rng.choice([1, 5, 11, 30, 61, 121, 299, 302, 400, 3_599, 90_000, 2_678_400])),
+    "index": (5, lambda rng: 0),
+    "crawl": (10, lambda rng: rng.random()),
+    "settle": (5, lambda rng: 0),
+    "slow_crawl": (3, lambda rng: 0),
+    # Numbers of pages or requests.
+    "read_on": (8, lambda rng: rng.randint(1, 8)),
+    "any_page": (8, lambda rng: rng.randint(1, 6)),
+    "any_etag": (8, lambda rng: rng.randint(1, 6)),
+    "head": (5, lambda rng: rng.randint(1, 4)),
+    # Number of queries before the database fails, or before rows vanish during a request.
+    "database_fails": (4, lambda rng: rng.choice([0, 0, 1, 2, 3])),
+    "race": (5, lambda rng: rng.choice([0, 1, 1, 2, 3])),
+    "section_fails": (1, lambda rng: 0),
+    "restart": (2, lambda rng: 0),
+    "export": (3, lambda rng: 0),
+    "cache_fails": (3, lambda rng: 0),
+    "evict": (3, lambda rng: rng.choice([0.3, 1])),
+}
+_ONLY_WITH = {"cache_fails": "failing", "evict": "evicting"}
+
+
+def case_of(name: str, caches: tuple[str, ...] = CACHES) -> Case:
+    rng = random.Random(name)  # noqa: S311 random steps are not secret
+    cache = rng.choice(caches)
+    exports = rng.random() < 0.4
+    names = [
+        step for step in _STEPS if _ONLY_WITH.get(step, cache) == cache and (exports or step != "export")
+    ]
+    weights = [_STEPS[step][0] for step in names]
+    limit = rng.choice([10, 20, 40])
+    steps = [
+        Step(step, rng.randrange(2), _STEPS[step][1](rng), rng.randrange(1_000_000))
+        for step in rng.choices(names, weights, k=rng.randint(15, 60))
+    ]
+    return Case(
+        name=name,
+        kind=rng.choice([*KINDS]),
+        cache=cache,
+        limit=limit,
+        live_seconds=rng.choice([0, 1, 60]),
+        live_cache=rng.random() < 0.4,
+        keep_removed=rng.choice([3_600, 86_400]),
+        gzip=rng.random() < 0.2,
+        by_method=rng.random() < 0.15,
+        rows=rng.choice([0, 3, limit, 3 * limit, 12 * limit]),
+        steps=tuple(steps),
+    )

@@ -1,0 +1,289 @@
+"""Do the steps of a case one after the other, and check each answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+from django_sitemaps09.export import export
+from tests.invariants.fuzz_live import caches, invariants
+from tests.invariants.fuzz_live.cases import Step
+from tests.invariants.fuzz_live.connections import failing_database, interrupted
+from tests.invariants.fuzz_live.rows import Rows, extended, inserted
+from tests.invariants.fuzz_live.site import (
+    INDEX,
+    SPACE,
+    Answer,
+    Crawl,
+    Site,
+    urls_of,
+)
+
+
+def run(site: Site) -> None:
+    """Do all steps. Raise `Broken` at the first answer that breaks an invariant."""
+    site.table.write(extended({}, site.case.rows))
+    for step in site.case.steps:
+        site.steps += 1
+        rng = random.Random(step.seed)  # noqa: S311 random steps are not secret
+        if step.name in _WRITES:
+            site.table.write(_WRITES[step.name](site, step, rng), atomic=step.name != "replace")
+        else:
+            _OTHERS[step.name](site, step, rng)
+        site.clock.seconds += 0.001
+
+
+def checked(site: Site, answer: Answer) -> Answer:
+    """Note and check an answer that is not part of a crawl, too."""
+    invariants.no_answer_is_an_error(site, answer)
+    invariants.no_page_is_over_the_limit(site, answer)
+    invariants.an_etag_is_of_one_body(site, answer)
+    invariants.pages_are_of_one_recent_moment(site, answer)
+    invariants.addresses_answer(site, answer)
+    invariants.indexes_list_all_sections(site, answer)
+    invariants.failures_are_temporary(site, answer)
+    if answer.status == 200 and answer.etag:
+        site.bodies.setdefault((answer.address, answer.etag), answer.content)
+    if answer.is_index and answer.status == 200:
+        site.named |= dict.fromkeys(answer.pages, answer.at)
+        site.known_names.update(answer.pages)
+        site.deletions = site.table.deletions
+        if not site.is_section_failing:
+            site.fixed_at = answer.at
+    return answer
+
+
+def get(site: Site, process: int, address: str) -> Answer:
+    return checked(site, site.request(process, address))
+
+
+def get_again(site: Site, process: int, address: str, etag: str) -> Answer:
+    """Request a page with the ETag of a body, and return the page, or the body if that is still right."""
+    body = site.bodies[address, etag]
+    answer = checked(site, site.request(process, address, etag))
+    if answer.status != 304:
+        return answer
+    kept = _with_body(answer, body)
+    invariants.not_modified_is_of_the_body_now(site, answer, etag, kept)
+    return kept
+
+
+def _with_body(answer: Answer, body: bytes) -> Answer:
+    return answer._replace(status=200, content=body, urls=urls_of(body))
+
+
+def crawl(site: Site, process: int, *, with_etags: bool) -> Crawl | None:
+    """Read the index and its pages, as one that knows some bodies does, or one that knows none."""
+    previous_names, deletions = {*site.known_names}, site.deletions
+    latest = dict(site.bodies.keys()) if with_etags else {}
+
+    def read(address: str) -> Answer:
+        if address in latest:
+            return get_again(site, process, address, latest[address])
+        return get(site, process, address)
+
+    index = read(INDEX)
+    if index.status != 200:
+        return None
+    pages = [read(address) for address in index.pages]
+    found = Crawl(index, pages, index.losses == caches.faults.losses)
+    if not found.is_undisturbed:
+        return None
+    invariants.crawls_list_all_rows(site, found)
+    invariants.appended_rows_are_listed_at_once(site, found)
+    invariants.incomplete_pages_are_not_stored(site, found)
+    invariants.divided_pages_are_whole_at_once(site, found, site.crawls.get(process))
+    site.crawls[process] = found
+    _note_promises(site, found)
+    fresh = {*index.pages} - previous_names if deletions == site.table.deletions else set()
+    site.fresh = fresh if site.is_durable else set()
+    return found
+
+
+def _note_promises(site: Site, found: Crawl) -> None:
+    if site.is_settled():
+        for page, entries in zip(found.pages, found.owned, strict=True):
+            if page.status == 200:
+                promises = site.promises.setdefault(page.address, [])
+                promises.append((page.at, frozenset(entries)))
+                del promises[:-4]
+
+
+def _wait(site: Site, step: Step, rng: random.Random) -> None:
+    site.clock.seconds += step.amount
+
+
+def _index(site: Site, step: Step, rng: random.Random) -> None:
+    get(site, step.process, INDEX)
+
+
+def _crawl(site: Site, step: Step, rng: random.Random) -> None:
+    found = crawl(site, step.process, with_etags=step.amount < 0.5)
+    if found is not None and not all(page.etag for page in found.pages) and rng.random() < 0.5:
+        # Once more when nothing may be outdated: a page that could not list all of its rows is divided.
+        site.clock.seconds += site.staleness + 0.001
+        crawl(site, step.process, with_etags=False)
+
+
+def _settle(site: Site, step: Step, rng: random.Random) -> None:
+    """Wait until all is due, and look at the shape of the pages."""
+    site.clock.seconds += site.grace + 2
+    found = crawl(site, step.process, with_etags=False)
+    if found is not None:
+        invariants.pages_are_full_and_few(site, found, site.fresh)
+
+
+def _slow_crawl(site: Site, step: Step, rng: random.Random) -> None:
+    """Begin a crawl that other steps interrupt."""
+    if site.is_durable:
+        index = get(site, step.process, INDEX)
+        site.slow = (index, []) if index.status == 200 and index.pages else None
+
+
+def _read_on(site: Site, step: Step, rng: random.Random) -> None:
+    if site.slow is None:
+        return
+    index, pages = site.slow
+    for address in index.pages[len(pages) :][: int(step.amount)]:
+        pages.append(get(site, step.process, address))
+    if site.now > index.at + site.case.keep_removed - site.staleness - 10:
+        site.slow = None
+    elif len(pages) == len(index.pages):
+        site.slow = None
+        invariants.crawls_list_all_rows(site, Crawl(index, pages, is_undisturbed=False))
+
+
+def _any_page(site: Site, step: Step, rng: random.Random) -> None:
+    for _ in range(int(step.amount)):
+        get(site, rng.randrange(2), rng.choice([INDEX, *sorted(site.known_names)]))
+
+
+def _any_etag(site: Site, step: Step, rng: random.Random) -> None:
+    for _ in range(int(step.amount)):
+        if site.bodies:
+            get_again(site, rng.randrange(2), *rng.choice([*site.bodies]))
+
+
+def _head(site: Site, step: Step, rng: random.Random) -> None:
+    for _ in range(int(step.amount)):
+        process, address = rng.randrange(2), rng.choice([INDEX, *sorted(site.known_names)])
+        head = site.request(process, address, method="HEAD")
+        answer = get(site, process, address)
+        if head.losses == caches.faults.losses:
+            invariants.head_is_as_get(site, head, answer)
+
+
+def _database_fails(site: Site, step: Step, rng: random.Random) -> None:
+    for address in (INDEX, rng.choice([INDEX, *sorted(site.known_names)])):
+        with failing_database(site.using, int(step.amount), rng):
+            answer = site.request(step.process, address, fails=True)
+        checked(site, answer)
+
+
+def _race(site: Site, step: Step, rng: random.Random) -> None:
+    """Request a page while rows vanish and come back."""
+    if not site.known_names or not site.table.rows:
+        return
+    address = rng.choice(sorted(site.known_names))
+    before = dict(site.table.rows)
+    first = rng.choice([0, *before])
+    kept = {n: version for n, version in before.items() if n < first or n % 4_000 == 0}
+    due = int(step.amount)
+    writes = {due: lambda: site.table.write(kept), due + 1: lambda: site.table.write(before)}
+    site.is_racing = True
+    with interrupted(site.using, writes):
+        answer = site.request(step.process, address)
+    checked(site, answer)
+    site.is_racing = False
+    if answer.status == 200 and answer.etag and rng.random() < 0.5:
+        site.clock.seconds += site.staleness + 0.001
+        get_again(site, step.process, address, answer.etag)
+
+
+def _section_fails(site: Site, step: Step, rng: random.Random) -> None:
+    site.is_section_failing = True
+    get(site, step.process, INDEX)
+    site.is_section_failing = False
+
+
+def _restart(site: Site, step: Step, rng: random.Random) -> None:
+    site.memories.restart(step.process)
+
+
+def _export(site: Site, step: Step, rng: random.Random) -> None:
+    """Export, as another process does. Other tests check what it publishes."""
+    site.memories.switch(2)
+    export()
+    root = ElementTree.parse(site.folder / "public" / "sitemap.xml")  # noqa: S314 our own output
+    count = sum("-rows-" in str(loc.text) for loc in root.iter(f"{SPACE}loc"))
+    site.exported_pages = max(site.exported_pages, count)
+
+
+def _cache_fails(site: Site, step: Step, rng: random.Random) -> None:
+    caches.faults.is_down = not caches.faults.is_down
+
+
+def _evict(site: Site, step: Step, rng: random.Random) -> None:
+    caches.faults.evict(step.amount)
+
+
+def _change(site: Site, step: Step, rng: random.Random) -> Rows:
+    rows = dict(site.table.rows)
+    for number in rng.sample(sorted(rows), min(len(rows), int(step.amount))):
+        rows[number] += 1
+    return rows
+
+
+def _delete(site: Site, step: Step, rng: random.Random) -> Rows:
+    return {n: version for n, version in site.table.rows.items() if rng.random() >= step.amount}
+
+
+def _delete_range(site: Site, step: Step, rng: random.Random) -> Rows:
+    numbers = sorted(site.table.rows)
+    count = int(len(numbers) * step.amount)
+    start = rng.randint(0, len(numbers) - count)
+    return {n: site.table.rows[n] for n in numbers[:start] + numbers[start + count :]}
+
+
+def _replace(site: Site, step: Step, rng: random.Random) -> Rows:
+    """Return the same rows, or others instead of a share of them."""
+    rows = {n: version for n, version in site.table.rows.items() if rng.random() >= step.amount}
+    return inserted(rows, len(site.table.rows) - len(rows), rng, together=False)
+
+
+def _bulk(site: Site, step: Step, rng: random.Random) -> Rows:
+    count = int(step.amount * site.case.limit)
+    return inserted(site.table.rows, count, rng, together=step.name == "bulk_together")
+
+
+_WRITES: dict[str, Callable[[Site, Step, random.Random], Rows]] = {
+    "insert": lambda site, step, rng: inserted(site.table.rows, int(step.amount), rng, together=False),
+    "append": lambda site, step, rng: extended(site.table.rows, int(step.amount)),
+    "append_many": lambda site, step, rng: extended(site.table.rows, int(step.amount * site.case.limit)),
+    "bulk_together": _bulk,
+    "bulk_everywhere": _bulk,
+    "change": _change,
+    "delete": _delete,
+    "delete_range": _delete_range,
+    "replace": _replace,
+    "replace_atomic": _replace,
+}
+_OTHERS: dict[str, Callable[[Site, Step, random.Random], None]] = {
+    "wait": _wait,
+    "index": _index,
+    "crawl": _crawl,
+    "settle": _settle,
+    "slow_crawl": _slow_crawl,
+    "read_on": _read_on,
+    "any_page": _any_page,
+    "any_etag": _any_etag,
+    "head": _head,
+    "database_fails": _database_fails,
+    "race": _race,
+    "section_fails": _section_fails,
+    "restart": _restart,
+    "export": _export,
+    "cache_fails": _cache_fails,
+    "evict": _evict,
+}

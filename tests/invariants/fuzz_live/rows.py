@@ -1,0 +1,146 @@
+"""The rows of the random site, and what they have been at each moment."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple, TypeAlias
+
+from django.db import transaction
+
+from tests.invariants.fuzz import models
+
+#: The version of each row, by its number. Numbers are in the order of keys.
+Rows: TypeAlias = "dict[int, int]"
+#: A row as a page lists it: its number and its version.
+Entry: TypeAlias = "tuple[int, int]"
+#: Numbers of rows are less than this.
+NUMBERS = 9_000_000
+#: The distance of rows that are written first, and of those that are appended.
+GAP = 2_000
+_EPOCH = datetime(2020, 1, 1, tzinfo=timezone.utc)
+#: A model for each kind of key, with the function that converts a number to a key.
+KINDS: dict[str, tuple[type[models.Thing], Callable[[int], dict[str, Any]]]] = {
+    "integer": (models.Whole, lambda n: {"id": 2 * n - 10_001}),
+    "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=n << 104, version=4)}),
+    "text": (models.Texted, lambda n: {"code": f"k{n:07}"}),
+    "composite": (models.Paired, lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000}),
+}
+
+
+class Snapshot(NamedTuple):
+    """The committed rows from a time on."""
+
+    since: float
+    rows: Rows
+
+
+class Table:
+    """The rows, written through a connection of its own, with their history."""
+
+    def __init__(self, kind: str, writer: str, clock: Callable[[], float]) -> None:
+        self.model, self.key = KINDS[kind]
+        self.writer, self.clock = writer, clock
+        self.snapshots = [Snapshot(clock(), {})]
+        #: Times of rows that were written after all others.
+        self.appended: dict[int, float] = {}
+        #: Number of writes that deleted rows.
+        self.deletions = 0
+
+    @property
+    def rows(self) -> Rows:
+        return self.snapshots[-1].rows
+
+    @property
+    def changed_at(self) -> float:
+        return self.snapshots[-1].since
+
+    def at_any_time_since(self, time: float) -> list[Snapshot]:
+        """Return what has been in the table since a time, the newest first."""
+        found = []
+        for snapshot in reversed(self.snapshots):
+            found.append(snapshot)
+            if snapshot.since < time:
+                break
+        return found
+
+    def always_since(self, time: float) -> Rows:
+        """Return the rows that have been in the table, unchanged, since a time."""
+        newest, *older = self.at_any_time_since(time)
+        items = set(newest.rows.items())
+        for snapshot in older:
+            items &= snapshot.rows.items()
+        return dict(items)
+
+    def write(self, rows: Mapping[int, int], *, atomic: bool = True) -> None:
+        """Write these rows and delete all others. Without `atomic`, the table is empty in between."""
+        before = self.rows
+        items = self.model._default_manager.using(self.writer)
+        if not atomic and before:
+            items.all()._raw_delete(self.writer)
+            self._commit({})
+            before = {}
+        removed = [number for number, version in before.items() if rows.get(number) != version]
+        fresh = {number: version for number, version in rows.items() if before.get(number) != version}
+        with transaction.atomic(self.writer):
+            if len(removed) == len(before) and before:
+                items.all()._raw_delete(self.writer)
+            else:
+                for start in range(0, len(removed), 500):
+                    items.filter(number__in=removed[start : start + 500])._raw_delete(self.writer)
+            items.bulk_create([self._item(*entry) for entry in fresh.items()], batch_size=100)
+        self.deletions += bool(removed)
+        if before:
+            last = max(before)
+            self.appended |= {number: self.clock() for number in fresh if number > last}
+        self._commit(dict(rows))
+
+    def _commit(self, rows: Rows) -> None:
+        self.appended = {number: time for number, time in self.appended.items() if number in rows}
+        if rows != self.rows:
+            self.snapshots.append(Snapshot(self.clock(), rows))
+
+    def _item(self, number: int, version: int) -> models.Thing:
+        return self.model(
+            **self.key(number),
+            slug=slug(number, version),
+            number=number,
+            flag=True,
+            at=_EPOCH + timedelta(minutes=number % 1_000 + version),
+        )
+
+
+def slug(number: int, version: int) -> str:
+    return f"{number}-{version}"
+
+
+def entry(url: str) -> Entry:
+    """Return the row of a URL."""
+    number, _, version = url.rstrip("/").rpartition("/")[2].partition("-")
+    return int(number), int(version)
+
+
+def inserted(rows: Rows, count: int, rng: random.Random, *, together: bool) -> Rows:
+    """Return the rows with others between them, in one place or in all."""
+    last = max(rows, default=GAP * 5)
+    if together:
+        start = rng.randrange(last)
+        numbers: Iterable[int] = range(start, last)
+    else:
+        numbers = (rng.randrange(last) for _ in range(20 * count))
+    fresh: Rows = {}
+    for number in numbers:
+        if len(fresh) >= count:
+            break
+        if number not in rows:
+            fresh[number] = 0
+    return {**rows, **fresh}
+
+
+def extended(rows: Rows, count: int) -> Rows:
+    """Return the rows with others after them."""
+    last = max(rows, default=0)
+    gap = max(1, min(GAP, (NUMBERS - last) // (2 * count + 1)))
+    return {**rows, **dict.fromkeys((last + gap * n for n in range(1, count + 1)), 0)}

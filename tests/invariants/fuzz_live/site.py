@@ -1,0 +1,283 @@
+"""The site of a case: its settings, sections, processes and responses. It does the steps."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from django.core.signals import got_request_exception
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from django.test import Client, override_settings
+
+from django_sitemaps09 import ModelSitemap, Sitemap
+from tests.invariants.fuzz_live import caches
+from tests.invariants.fuzz_live.cases import DURABLE, Case
+from tests.invariants.fuzz_live.connections import CACHE_TABLE
+from tests.invariants.fuzz_live.processes import SHARED, FakeTime, Memories
+from tests.invariants.fuzz_live.rows import Entry, Table, entry
+from tests.support.configuration import BASE
+from tests.support.services import REDIS
+
+INDEX = "/sitemap.xml"
+SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+_BACKENDS = "django.core.cache.backends"
+
+
+class Answer(NamedTuple):
+    """A response. `urls` and `content` are of the uncompressed document."""
+
+    process: int
+    address: str
+    at: float
+    status: int
+    headers: dict[str, str]
+    content: bytes
+    urls: tuple[str, ...]
+    is_database_failing: bool
+    error: str
+    #: What the caches had lost when the request began.
+    losses: int = 0
+    method: str = "GET"
+
+    @property
+    def etag(self) -> str | None:
+        return self.headers.get("ETag")
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether clients and proxies may use the response again."""
+        return self.etag is not None or "no-store" not in self.headers.get("Cache-Control", "")
+
+    @property
+    def is_index(self) -> bool:
+        return self.address == INDEX
+
+    @property
+    def is_rows(self) -> bool:
+        """Return whether this is a page of the random rows."""
+        return "-rows-" in self.address
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry(url) for url in self.urls]
+
+    @property
+    def pages(self) -> list[str]:
+        """Return the addresses that an index names for the random rows."""
+        return [url.removeprefix(BASE) for url in self.urls if "-rows-" in url]
+
+    def __str__(self) -> str:
+        error = f" {self.error}" if self.error else ""
+        return f"{self.method} {self.address} {self.status}{error} by process {self.process}"
+
+
+class Crawl(NamedTuple):
+    """An index, and the answers for each page that it named for the random rows."""
+
+    index: Answer
+    pages: list[Answer]
+    #: Whether no other step happened meanwhile, and no cache lost anything.
+    is_undisturbed: bool
+
+    @property
+    def entries(self) -> set[Entry]:
+        return {found for page in self.pages for found in page.entries}
+
+    @property
+    def owned(self) -> list[list[Entry]]:
+        """Return the entries of each page before the first one of the next page.
+
+        A page that was divided may still list rows that are on the next page by now.
+        """
+        found: list[list[Entry]] = []
+        first = None
+        for page in reversed(self.pages):
+            entries = sorted(entry for entry in page.entries if first is None or entry < first)
+            first = min([*entries, *([first] if first else [])], default=None)
+            found.insert(0, entries)
+        return found
+
+
+@dataclass
+class Site:
+    """A case in progress, with what it has answered."""
+
+    case: Case
+    using: str
+    folder: Path
+    table: Table
+    memories: Memories
+    clock: FakeTime
+    client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
+    #: Bodies by address and ETag.
+    bodies: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    #: When an index named each address last.
+    named: dict[str, float] = field(default_factory=dict)
+    #: Rows that pages listed when an index named them.
+    promises: dict[str, list[tuple[float, frozenset[Entry]]]] = field(default_factory=dict)
+    #: Numbers of deletions at the last index.
+    deletions: int = 0
+    known_names: set[str] = field(default_factory=set)
+    crawls: dict[int, Crawl] = field(default_factory=dict)
+    #: Addresses that the last index named first, if no row was deleted since the index before.
+    fresh: set[str] = field(default_factory=set)
+    slow: tuple[Answer, list[Answer]] | None = None
+    is_section_failing: bool = False
+    #: When an index named the section with the fixed list last.
+    fixed_at: float | None = None
+    is_racing: bool = False
+    #: The most pages of the random rows that an export has published.
+    exported_pages: int = 0
+    answers: int = 0
+    #: Number of steps that began.
+    steps: int = 0
+
+    @property
+    def is_durable(self) -> bool:
+        """Return whether all processes share a cache that has lost nothing so far."""
+        return self.case.cache in DURABLE and not caches.faults.losses
+
+    @property
+    def now(self) -> float:
+        return self.clock.seconds
+
+    @property
+    def grace(self) -> float:
+        """Seconds after which a crawl lists a row that was written, wherever it is."""
+        return 300 + self.case.live_seconds
+
+    @property
+    def staleness(self) -> float:
+        """Seconds for which a response may be outdated."""
+        return 2 * self.case.live_seconds
+
+    def is_settled(self) -> bool:
+        """Return whether rows have not changed for as long as a response may be outdated."""
+        return not self.staleness or self.table.changed_at < self.now - self.staleness
+
+    def request(
+        self,
+        process: int,
+        address: str,
+        etag: str | None = None,
+        method: str = "GET",
+        *,
+        fails: bool = False,
+    ) -> Answer:
+        """Return the answer of a process. Without middleware, the memory of the process is all it has."""
+        self.memories.switch(process)
+        losses = caches.faults.losses
+        errors: list[str] = []
+
+        def note(**_: object) -> None:
+            errors.append(f"{sys.exc_info()[0].__name__}: {sys.exc_info()[1]}")  # type: ignore[union-attr]
+
+        got_request_exception.connect(note)
+        try:
+            headers = {} if etag is None else {"If-None-Match": etag}
+            response = self.client.generic(method, address, headers={"host": BASE[8:], **headers})
+        finally:
+            got_request_exception.disconnect(note)
+        content = b"".join(response) if response.streaming else response.content
+        is_whole = response.status_code == 200 and method == "GET"
+        plain = gzip.decompress(content) if is_whole and address.endswith(".gz") else content
+        self.answers += 1
+        return Answer(
+            process,
+            address,
+            self.now,
+            response.status_code,
+            dict(response.items()),
+            plain,
+            urls_of(plain) if is_whole else (),
+            fails,
+            " ".join(errors),
+            losses,
+            method,
+        )
+
+
+@lru_cache(1_000)
+def urls_of(content: bytes) -> tuple[str, ...]:
+    root = ElementTree.fromstring(content)  # noqa: S314 our own output
+    return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
+
+
+def sections(site: Site) -> dict[str, Any]:
+    """Return a section of the random rows, and one with a fixed list, which can fail."""
+
+    class Rows(ModelSitemap[Any]):
+        queryset = site.table.model._default_manager.using(site.using)
+        location = (
+            (lambda sitemap, item: f"/{item.slug}/")
+            if site.case.by_method
+            else Concat(Value("/"), F("slug"), Value("/"))
+        )
+        lastmod = F("at")
+
+    class Fixed(Sitemap[Any]):
+        location = staticmethod(str)
+
+        def items(self) -> list[str]:
+            if site.is_section_failing:
+                raise ZeroDivisionError("the section fails")
+            return ["/a/", "/b/", "/c/"]
+
+    return {"rows": Rows, "fixed": Fixed}
+
+
+@contextmanager
+def configured(case: Case, folder: Path, clock: FakeTime) -> Iterator[None]:
+    """Set the settings of a case."""
+    caches.use(caches.Faults(clock=clock, rng=random.Random(case.name)))  # noqa: S311 not secret
+    if case.cache == "failing" and case.limit == 20:
+        caches.faults.failing = 0.01
+    if case.cache == "evicting":
+        caches.faults.evicting = 0.01
+    options = {
+        "BASE_URL": BASE,
+        "ROOT": folder / "public",
+        "MAX_URLS": case.limit,
+        "MAX_SHRINK": 1.0,
+        "GZIP": case.gzip,
+        "ENGINE": "serial",
+        "KEEP_REMOVED": case.keep_removed,
+        "LIVE_SECONDS": case.live_seconds,
+        "LIVE_CACHE": "pages" if case.live_cache else None,
+        "CACHE_CONTROL": {"public": True, "s_maxage": 600},
+    }
+    used = {name: _cache(case, name, folder) for name in ("default", "pages")}
+    with ExitStack() as stack:
+        stack.enter_context(
+            override_settings(
+                SITEMAPS09=options, CACHES=used, MIDDLEWARE=["django.middleware.common.CommonMiddleware"]
+            )
+        )
+        stack.callback(caches.faults.clear)
+        yield
+
+
+def _cache(case: Case, name: str, folder: Path) -> dict[str, Any]:
+    if case.cache == "local":
+        return {"BACKEND": f"{_BACKENDS}.locmem.LocMemCache", "LOCATION": name}
+    backend, location = {
+        "redis": ("redis.RedisCache", f"redis://{REDIS}"),
+        "database": ("db.DatabaseCache", f"{CACHE_TABLE}_{name}"),
+        "file": ("filebased.FileBasedCache", str(folder / name)),
+    }.get(case.cache, ("locmem.LocMemCache", f"{SHARED}{name}"))
+    return {
+        "BACKEND": f"{caches.__name__}.SharedCache",
+        "LOCATION": location,
+        "KEY_PREFIX": f"{name}-{token_hex(8)}",
+        "OPTIONS": {"inner": f"{_BACKENDS}.{backend}"},
+    }

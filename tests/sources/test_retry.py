@@ -1,0 +1,129 @@
+"""A request that loses its connection reads once more, on a new connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connections, transaction
+
+from django_sitemaps09.pages import Page
+from django_sitemaps09.sources import read_page
+from django_sitemaps09.sources.retry import retry_once
+from tests.models import Article
+from tests.support.databases import parameter, require
+from tests.support.sources import COLUMNS, compiled, declaration, make_articles, small_slices
+
+__all__ = ["small_slices"]
+
+pytestmark = pytest.mark.services
+KILLS = {
+    "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%s, 5000)"),
+    "mysql": ("SELECT CONNECTION_ID()", "KILL %s"),
+}
+
+
+class Server:
+    """A connection of a test, and an administrator's connection that ends its session."""
+
+    def __init__(self, alias: str) -> None:
+        self.connection = connections[alias]
+        self.admin = self.connection.copy()
+        self.find, self.end = KILLS[self.connection.vendor]
+        self.attempts = 0
+
+    def session(self) -> int:
+        with self.connection.cursor() as cursor:
+            cursor.execute(self.find)
+            return int(cursor.fetchone()[0])
+
+    def kill(self, session: int) -> None:
+        with self.admin.cursor() as cursor:
+            cursor.execute(self.end, [session])
+
+    def read(self, deaths: int) -> Callable[[], int]:
+        """Return a function that loses the connection at the first `deaths` calls."""
+
+        def read() -> int:
+            self.attempts += 1
+            if self.attempts <= deaths:
+                self.kill(self.session())
+            return self.session()
+
+        return read
+
+
+@pytest.fixture(params=[parameter(alias, transaction=True) for alias in ("postgresql", "mariadb")])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    require(request.param)
+    made = Server(request.param)
+    yield made
+    made.admin.close()
+    made.connection.close()
+
+
+class TestALostConnection:
+    def test_is_replaced_once(self, server: Server) -> None:
+        session = server.session()
+        assert retry_once(server.read(1), "Section 'a'") not in (session, None)
+        assert server.attempts == 2
+
+    def test_is_not_replaced_twice(self, server: Server) -> None:
+        with pytest.raises(OperationalError):
+            retry_once(server.read(2), "Section 'a'")
+        assert server.attempts == 2
+
+    def test_in_a_transaction_of_the_caller_is_its_error(self, server: Server) -> None:
+        using = server.connection.alias
+        with (
+            pytest.raises(OperationalError, match="in a transaction of its caller"),
+            transaction.atomic(using=using),
+        ):
+            retry_once(server.read(1), "Section 'a'")
+        assert server.attempts == 1
+
+    @pytest.mark.usefixtures("small_slices")
+    def test_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(
+        self, server: Server
+    ) -> None:
+        using = server.connection.alias
+        make_articles(using, range(10))
+        source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
+        state = {"statements": 0, "fatal": 0}
+
+        def execute(run: Any, *arguments: Any) -> Any:
+            state["statements"] += 1
+            if state["statements"] == state["fatal"]:
+                server.kill(session)
+            return run(*arguments)
+
+        def read() -> Any:
+            with read_page(source, Page(1, None, None)) as rows:
+                return rows.fingerprint, [key for batch in rows.batches for key in batch.keys]
+
+        session = server.session()
+        with server.connection.execute_wrapper(execute):
+            expected = read()
+        assert expected[0] is not None
+        count = state["statements"]
+        assert count >= 5
+        for fatal in range(1, count + 1):
+            session = server.session()
+            state |= {"statements": 0, "fatal": fatal}
+            with server.connection.execute_wrapper(execute):
+                assert retry_once(read, "Section 'a'") == expected, fatal
+            assert state["statements"] > count
+            assert server.connection.get_autocommit()
+
+
+def test_other_failures_are_not_retried(server: Server) -> None:
+    attempts = []
+
+    def read() -> None:
+        attempts.append(1)
+        raise OperationalError("canceling statement due to statement timeout")
+
+    with pytest.raises(OperationalError, match="canceling"):
+        retry_once(read, "Section 'a'")
+    assert len(attempts) == 1

@@ -1,0 +1,122 @@
+"""Small documents that could cost an audit much time or memory, and a program that measures their audit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.broken_sites import (
+    HEAD,
+    IMAGE,
+    NEWS,
+    PAGE,
+    SPACE,
+    VIDEO,
+    XHTML,
+    index,
+    sound,
+    url,
+    urlset,
+)
+from tests.support.configuration import BASE
+
+ROOT = " ".join([SPACE, IMAGE, VIDEO, NEWS, XHTML])
+_MOST = 52_400_000
+
+
+def filled(start: str, unit: str, end: str) -> str:
+    """Repeat a part up to the limit of the protocol."""
+    return f"{start}{unit * ((_MOST - len(start) - len(end)) // len(unit))}{end}"
+
+
+def entries(unit: str) -> str:
+    return filled(f"{HEAD}<urlset {ROOT}>", unit, "</urlset>")
+
+
+def entry(rest: str) -> str:
+    return f"<url><loc>{BASE}/words/a/</loc>{rest}</url>"
+
+
+def numbered(text: str, count: int) -> str:
+    return "".join(text.replace("N", str(number)) for number in range(count))
+
+
+def rules(line: str) -> dict[str, str]:
+    text = f"Sitemap: {BASE}/sitemap.xml\nUser-agent: *\n{line}"
+    page = urlset(*(url(f"/words/{number}/{'a' * 1_000}/") for number in range(3_000)))
+    return {"robots.txt": text[:508_000], PAGE: page}
+
+
+SITES: dict[str, Callable[[], dict[str, str]]] = {
+    "200,000 locs in an entry": lambda: {PAGE: urlset(f"<url>{'<loc/>' * 200_000}</url>")},
+    "elements in an entry": lambda: {PAGE: filled(f"<urlset {ROOT}><url>", "<a/>", "</url></urlset>")},
+    "elements in an element": lambda: {
+        PAGE: filled(f"<urlset {ROOT}><url><b>", "<a/>", "</b></url></urlset>")
+    },
+    "elements in the root": lambda: {PAGE: entries("<a/>")},
+    "empty entries": lambda: {PAGE: entries("<url/>")},
+    "empty entries of an index": lambda: {PAGE: entries("<sitemap/>").replace("urlset", "sitemapindex")},
+    "entries of unknown elements": lambda: {PAGE: entries(entry("<a/>" * 4_990))},
+    "entries of locs": lambda: {PAGE: entries(entry("<loc/>" * 4_990))},
+    "entries of images": lambda: {PAGE: entries(entry("<image:image/>" * 4_990))},
+    "entries of an image of elements": lambda: {
+        PAGE: entries(entry(f"<image:image>{'<image:a/>' * 49_900}</image:image>"))
+    },
+    "entries of videos": lambda: {PAGE: entries(entry("<video:video/>" * 4_990))},
+    "entries of tags": lambda: {
+        PAGE: entries(entry(f"<video:video>{'<video:tag/>' * 4_990}</video:video>"))
+    },
+    "entries of news": lambda: {PAGE: entries(entry("<news:news/>" * 4_990))},
+    "entries of links": lambda: {PAGE: entries(entry("<xhtml:link/>" * 4_990))},
+    "different elements": lambda: {PAGE: urlset(numbered("<url><aN/></url>", 1_000_000))},
+    "long names": lambda: {PAGE: entries(entry(f"<{'a' * 40_000}/>"))},
+    "attributes": lambda: {PAGE: urlset("<url " + numbered("aN='' ", 900_000) + "/>")},
+    "entities": lambda: {
+        PAGE: "<!DOCTYPE urlset [" + numbered("<!ENTITY eN ''>", 2_000_000) + f"]><urlset {SPACE}/>"
+    },
+    "a long value": lambda: {
+        PAGE: urlset(
+            f"<url><loc>{BASE}/{'a' * 4_000_000}</loc>{'<image:image/>' * 4_000}</url>", root=ROOT
+        )
+    },
+    "lines of text": lambda: {
+        "sitemap.xml": index("a.txt"), "a.txt": filled("", "a\n", ""), PAGE: urlset(url())
+    },
+    "rules with wildcards": lambda: rules(numbered("Disallow:*aN\n", 30_000)),
+    "rules with many wildcards": lambda: rules(f"Disallow: {'*a' * 25}b\n" * 8_000),
+    "rules of many agents": lambda: rules(
+        numbered("User-agent: aN\n", 12_000) + numbered("Disallow: /N\n", 15_000)
+    ),
+}  # fmt: skip
+
+
+def main() -> None:
+    """Write a site to a folder, or audit the folder and print the rules, the seconds, and the megabytes."""
+    action, name, folder = sys.argv[1:]
+    if action == "write":
+        for path, content in {**sound(), **SITES[name]()}.items():
+            data = content.encode() if isinstance(content, str) else content or b""
+            is_robots = path == "robots.txt"
+            (Path(folder) / path).write_bytes(data if is_robots else gzip.compress(data, 1))
+        return
+    import django
+    from django.test import override_settings
+
+    django.setup()
+    from django_sitemaps09.audit import audit
+
+    started = time.monotonic()
+    with override_settings(SITEMAPS09={"BASE_URL": BASE}):
+        report = audit(directory=folder)
+    # `ru_maxrss` would include the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    memory = int(status.partition("VmHWM:")[2].split()[0]) // 1_000
+    print(json.dumps([[f.rule for f in report.findings], time.monotonic() - started, memory]))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
