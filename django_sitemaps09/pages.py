@@ -8,7 +8,7 @@ keys.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count, groupby, islice
@@ -43,10 +43,15 @@ class Look(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A range that was listed under a page number. It answers until a time in seconds since 1970."""
+    """A range that was listed under a page number. It answers until a time in seconds since 1970.
+
+    Indexes list it until `listed_until`, if its rows are now on another page that was listed before: clients
+    and other processes may not know yet that the other page has grown.
+    """
 
     page: Page
     until: float
+    listed_until: float = 0.0
 
 
 class PageMap(NamedTuple):
@@ -67,16 +72,25 @@ class PageMap(NamedTuple):
         )
         return listed, left if is_longer else None
 
+    def still_listed(self, now: float) -> list[Page]:
+        """Return the ranges that are not among the pages, but that indexes list until others have grown."""
+        numbers = {page.number for page in self.pages}
+        return [
+            left.page for left in self.left if now < left.listed_until and left.page.number not in numbers
+        ]
+
     def replaced(
         self,
         pages: Sequence[Page],
         covers: Callable[[Page, Page], bool],
         now: float,
         seconds: float,
+        listed_until: Mapping[Page, float],
     ) -> PageMap:
         """Return a map with other pages. Its current pages answer for some more seconds.
 
-        `covers` tells whether the range of a page contains that of another one.
+        `covers` tells whether the range of a page contains that of another one. Indexes list some of the
+        current pages until a later time than now.
         """
         left = {left.page.number: left for left in self.left if left.until > now}
         listed = {page.number: page for page in pages}
@@ -91,7 +105,8 @@ class PageMap(NamedTuple):
             if not is_listed(page):
                 if earlier is not None and covers(earlier.page, page):
                     page = earlier.page
-                left[page.number] = Left(page, now + seconds)
+                last_listed = listed_until.get(page, 0.0)
+                left[page.number] = Left(page, max(now, last_listed) + seconds, last_listed)
         kept = [part for part in left.values() if not is_listed(part.page)]
         return PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
 

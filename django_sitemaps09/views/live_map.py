@@ -13,7 +13,7 @@ from django_sitemaps09.pages import Key, Left, Look, Page, PageMap
 from django_sitemaps09.views import caching
 
 #: The version of the cached format. It is part of the cache keys.
-FORMAT = 4
+FORMAT = 5
 # Seconds until a map expires in the cache. Each time it is stored, this time begins again.
 _SECONDS = 30 * 86_400
 # Maximum number of earlier ranges that are kept: memcached refuses values of more than a megabyte.
@@ -70,7 +70,7 @@ class LiveMap(NamedTuple):
             live.looked_at,
             live.rows,
             [(*page, *self.looks.get(page, ())) for page in self.pages],
-            [(*left.page, left.until) for left in self.map.left[-_MAX_LEFT:]],
+            [(*left.page, left.until, left.listed_until) for left in self.map.left[-_MAX_LEFT:]],
         )
         caching.store(name, value, max(_SECONDS, conf.keep_removed))
         return live
@@ -88,7 +88,7 @@ def read(name: str) -> LiveMap | None:
             if look:
                 count, newest = look
                 looks[pages[-1]] = Look(int(count), lastmod(newest))
-        left = [Left(_page(*page), float(until)) for *page, until in left_values]
+        left = [Left(_page(*page), float(until), float(listed)) for *page, until, listed in left_values]
         page_map = PageMap(tuple(pages), tuple(left))
         live = LiveMap(page_map, looks, str(base), int(generation), float(looked_at), int(rows))
     except (OverflowError, TypeError, ValueError):

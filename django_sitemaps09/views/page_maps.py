@@ -11,18 +11,19 @@ The maps of all processes are then the same as long as the rows are the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.manifest import SectionRecord
-from django_sitemaps09.pages import Look, Page, PageMap
+from django_sitemaps09.pages import Key, Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
-from django_sitemaps09.views import caching, exported, live_map, memo
+from django_sitemaps09.views import caching, exported, live_map
 from django_sitemaps09.views.live_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
 from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
@@ -69,8 +70,8 @@ def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
         live = caching.once(f"{name}:count", read, look, _BUILD_SECONDS, meanwhile)
         if live is meanwhile:
             Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
-    memo.note_map(name, (live.generation, live.looked_at))
-    return [(page, live.looks[page].newest) for page in live.pages], live is meanwhile
+    listed: list[tuple[Page, str | None]] = [(page, live.looks[page].newest) for page in live.pages]
+    return [*listed, *((page, None) for page in live.map.still_listed(time.time()))], live is meanwhile
 
 
 def find_page(source: Source, number: int) -> Page | None:
@@ -280,10 +281,8 @@ def _look(source: QuerySource, name: str, live: LiveMap, *, is_due: bool = False
         # Another request may have divided a page since.
         live = live_map.read(name) or live
         pages = _repaired(source, live.pages, looks, live.rows)
-        live = _replaced(source, live, pages)
-        looks = {page: looks[page] for page in pages}
-        live = live._replace(looks=looks, looked_at=now if is_due else live.looked_at)
-        live = live.store(name)
+        live = _replaced(source, live._replace(looks=looks), pages)
+        live = live._replace(looked_at=now if is_due else live.looked_at).store(name)
     stopwatch.log("renewed", len(live.pages), "page")
     return live
 
@@ -338,11 +337,28 @@ def _replaced(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Live
         for page in live.pages
         if page.until is not None or page in live.looks or page.number not in sources.LIVE_NUMBERS
     ]
-    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, time.time(), conf.keep_removed)
+    now = time.time()
+    # A process answers for at most twice `LIVE_SECONDS` that the page has not changed.
+    grown = dict.fromkeys(_absorbed(source, live, pages), now + 2 * conf.live_seconds)
+    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, now, conf.keep_removed, grown)
     listed = {*page_map.pages}
     return live._replace(
         map=page_map, looks={page: look for page, look in live.looks.items() if page in listed}
     )
+
+
+def _absorbed(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Iterator[Page]:
+    """Yield the pages with rows that are now on a page that ended before them."""
+    listed = {page.number: page for page in pages}
+
+    def begins_before(page: Page, until: Key | None) -> bool:
+        return until is None or (page.after is not None and source.in_order((page.after, until)))
+
+    for position, page in enumerate(live.pages):
+        until = listed[page.number].until if page.number in listed else page.until
+        if until != page.until:
+            following = takewhile(lambda other: begins_before(other, until), live.pages[position + 1 :])  # noqa: B023
+            yield from (other for other in following if other not in live.looks or live.looks[other].rows)
 
 
 def _measured_base(source: Source) -> str:

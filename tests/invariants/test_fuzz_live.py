@@ -22,7 +22,7 @@ import pytest
 from django.conf import settings as configured_settings
 
 from tests.invariants.fuzz_live import history
-from tests.invariants.fuzz_live.cases import CACHES, Case, case_of
+from tests.invariants.fuzz_live.cases import CACHES, Case, Step, case_of
 from tests.invariants.fuzz_live.connections import WRITER, cache_tables, writer_connection
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
@@ -82,6 +82,35 @@ def test_crawlers_find_all_rows_whatever_happens(
     for found, times in counts.items():
         record_property(found, times)
     assert not failures, "\n\n".join(["", f"{dict(counts)}", *failures])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_merged_pages_are_crawled_through_any_process(seed: int, register: Register) -> None:
+    """A process that does not know yet that a page has grown answers that it has not changed."""
+    steps = [
+        Step("wait", 0, 400, seed),
+        Step("crawl", 1, 0, seed),
+        Step("wait", 0, 299, seed),
+        Step("crawl", 1, 0, seed),
+        Step("delete_range", 0, 0.5, seed),
+        Step("wait", 0, 30, seed),
+        Step("mixed_crawl", 0, 0, seed),
+    ]
+    case = replace(
+        case_of("merged", ("file",)),
+        kind="integer",
+        limit=20,
+        live_seconds=60,
+        live_cache=False,
+        by_method=False,
+        rows=100,
+        steps=tuple(steps),
+    )
+    clock = FakeTime()
+    with patched(clock), writer_connection("default"):
+        failure = Player("default", register, Memories(), clock, Counter())(case)
+    assert failure is None, described(*failure)
 
 
 class Player:

@@ -78,6 +78,7 @@ _STEPS: dict[str, tuple[int, Callable[[random.Random], float]]] = {
     "wait": (12, lambda rng: rng.choice([1, 5, 11, 30, 61, 121, 299, 302, 400, 3_599, 90_000, 2_678_400])),
     "index": (5, lambda rng: 0),
     "crawl": (10, lambda rng: rng.random()),
+    "mixed_crawl": (8, lambda rng: 0),
     "settle": (5, lambda rng: 0),
     "slow_crawl": (3, lambda rng: 0),
     # Numbers of pages or requests.

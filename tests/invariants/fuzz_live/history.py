@@ -73,20 +73,27 @@ def _with_body(answer: Answer, body: bytes) -> Answer:
     return answer._replace(status=200, content=body, urls=urls_of(body))
 
 
-def crawl(site: Site, process: int, *, with_etags: bool) -> Crawl | None:
-    """Read the index and its pages, as one that knows some bodies does, or one that knows none."""
+def crawl(
+    site: Site, process: int, *, with_etags: bool, page_process: Callable[[], int] | None = None
+) -> Crawl | None:
+    """Read the index and its pages, as one that knows some bodies does, or one that knows none.
+
+    `page_process` returns the process that answers for the next page, by default that of the index.
+    """
     previous_names, deletions = {*site.known_names}, site.deletions
     latest = dict(site.bodies.keys()) if with_etags else {}
 
-    def read(address: str) -> Answer:
+    def read(address: str, process: int) -> Answer:
         if address in latest:
             return get_again(site, process, address, latest[address])
         return get(site, process, address)
 
-    index = read(INDEX)
+    index = read(INDEX, process)
     if index.status != 200:
         return None
-    pages = [read(address) for address in index.pages]
+    pages = [read(address, page_process() if page_process else process) for address in index.pages]
+    # An index lists ranges that leave it after the others.
+    pages.sort(key=lambda page: page.entries[:1])
     found = Crawl(index, pages, index.losses == caches.faults.losses)
     if not found.is_undisturbed:
         return None
@@ -126,10 +133,21 @@ def _crawl(site: Site, step: Step, rng: random.Random) -> None:
         crawl(site, step.process, with_etags=False)
 
 
+def _mixed_crawl(site: Site, step: Step, rng: random.Random) -> None:
+    """Crawl as behind a load balancer: any process answers for a page."""
+    if site.is_durable:
+        crawl(site, step.process, with_etags=True, page_process=lambda: rng.randrange(2))
+
+
 def _settle(site: Site, step: Step, rng: random.Random) -> None:
-    """Wait until all is due, and look at the shape of the pages."""
+    """Wait until all is due, and look at the shape of the pages, when all clients know what has grown."""
     site.clock.seconds += site.grace + 2
     found = crawl(site, step.process, with_etags=False)
+    if site.staleness:
+        fresh = site.fresh
+        site.clock.seconds += site.staleness + 0.001
+        found = crawl(site, step.process, with_etags=False)
+        site.fresh |= fresh
     if found is not None:
         invariants.pages_are_full_and_few(site, found, site.fresh)
 
@@ -273,6 +291,7 @@ _OTHERS: dict[str, Callable[[Site, Step, random.Random], None]] = {
     "wait": _wait,
     "index": _index,
     "crawl": _crawl,
+    "mixed_crawl": _mixed_crawl,
     "settle": _settle,
     "slow_crawl": _slow_crawl,
     "read_on": _read_on,
