@@ -45,8 +45,8 @@ class Look(NamedTuple):
 class Left(NamedTuple):
     """A range that was listed under a page number. It answers until a time in seconds since 1970.
 
-    Indexes list it until `listed_until`, if its rows are now on another page that was listed before: clients
-    and other processes may not know yet that the other page has grown.
+    Indexes list it until `listed_until`, if its rows are now on another page that was listed before:
+    clients and other processes may not know yet that the other page has grown.
     """
 
     page: Page
