@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.writer.document import Destination, Format, WriteResult, elements, write_documents
+from django_sitemaps09.writer.document import (
+    TEXT,
+    Destination,
+    Format,
+    WriteResult,
+    elements,
+    write_documents,
+)
 from django_sitemaps09.writer.extensions import extension_text
 from django_sitemaps09.writer.index import index_document
-from django_sitemaps09.writer.styling import STYLESHEET_MARK, add_instruction, stylesheet
-from django_sitemaps09.writer.urls import TEXT
+from django_sitemaps09.writer.text import STYLESHEET_MARK, add_instruction, stylesheet
 from django_sitemaps09.writer.urlset import URLSET, urlset_head
 
 #: The format of pages for each value of `Sitemap.format`.

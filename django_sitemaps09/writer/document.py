@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple, TypeAlias
 
-from django_sitemaps09.entries import Batch, Column, ItemError, excerpt
+from django_sitemaps09.entries import Batch, Column, ItemError, TemplateColumn, excerpt
 from django_sitemaps09.protocol import Limits
 
 #: XML in parts: literals that are the same for all items, and columns with one string for each item.
@@ -189,3 +189,21 @@ def _pieces(parts: Parts, count: int) -> list[str]:
             raise ValueError(f"A column has {len(column)} values for {count} items")
         pieces[place :: len(parts)] = column
     return pieces
+
+
+def _lines(batch: Batch, base: str) -> Parts:
+    """Return a line for each location. Locations are URIs and never contain line endings."""
+    parts = []
+    for localization in batch.listed_localizations:
+        locations = localization.locations
+        if isinstance(locations, TemplateColumn):
+            first = base if locations.literals[0][:1] == "/" else ""
+            parts.append([f"{first}{text}\n" for text in locations.texts()])
+        else:
+            lines = (f"{base}{text}" if text and text[0] == "/" else text for text in locations)
+            parts.append([f"{line}\n" if line else "" for line in lines])
+    return parts
+
+
+#: A text file with one URL on each line ("Text file" in the protocol).
+TEXT = Format(lambda namespaces: b"", _lines, b"")

@@ -17,11 +17,11 @@ from django_sitemaps09.writer import (
     Destination,
     index_document,
     page_format,
-    reader,
     stylesheet,
     urlset_head,
     write_documents,
 )
+from django_sitemaps09.writer.index import read_index
 from tests.support.writing import DECLARATION, lastmod_texts, parse, single, uris
 
 HEAD = DECLARATION + b"\n"
@@ -43,7 +43,7 @@ def test_an_index_differs_only_by_the_instruction_after_the_declaration(some: li
     plain = index_document(some)
     styled = index_document(some, styled=True)
     assert styled == HEAD + INSTRUCTION + plain.removeprefix(HEAD)
-    assert reader.read_index(styled) == reader.read_index(plain)
+    assert read_index(styled) == read_index(plain)
 
 
 def test_a_page_differs_only_by_the_instruction_after_the_declaration(schema: Any) -> None:

@@ -10,7 +10,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, Suffix, highest_numbers, index_number, parse_page_name
 from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer import reader
+from django_sitemaps09.writer.index import read_index
 
 
 def adopt(store: Store, url: str, base: str, names: Mapping[str, int | None]) -> Manifest:
@@ -58,7 +58,7 @@ def _read_index(store: Store, name: str) -> list[IndexEntry]:
     if content is None:
         return []
     try:
-        return reader.read_index(content)
+        return read_index(content)
     except ValueError as error:
         raise ExportError(
             f"{store.label}: {name} is not a sitemap index that this package can read ({error}), so the "
