@@ -6,9 +6,7 @@ expressions, or the section cannot be served at all.
 
 from __future__ import annotations
 
-from django_sitemaps09.checks.caches import check_caches
-from django_sitemaps09.checks.declarations import check_declarations
-from django_sitemaps09.checks.sections import check_sections
-from django_sitemaps09.checks.settings import check_settings
+from django_sitemaps09.checks.sections import check_declarations, check_sections
+from django_sitemaps09.checks.settings import check_caches, check_settings
 
 __all__ = ["check_caches", "check_declarations", "check_sections", "check_settings"]

@@ -19,8 +19,7 @@ from django.db.models import (
 )
 from django.db.models.query import RawQuerySet
 
-from django_sitemaps09.checks.messages import error_text, message
-from django_sitemaps09.checks.subjects import data, name_of
+from django_sitemaps09.checks.subjects import data, error_text, message, name_of
 from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions

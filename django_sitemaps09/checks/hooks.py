@@ -10,8 +10,16 @@ from typing import Any
 
 from django.core.checks import CheckMessage
 
-from django_sitemaps09.checks.messages import error_text, message
-from django_sitemaps09.checks.subjects import class_of, data, is_strict, name_of, raw, safe_repr
+from django_sitemaps09.checks.subjects import (
+    class_of,
+    data,
+    error_text,
+    is_strict,
+    message,
+    name_of,
+    raw,
+    safe_repr,
+)
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap

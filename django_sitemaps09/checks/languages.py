@@ -10,14 +10,14 @@ from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import (
     COLLECTIONS,
     class_of,
     data,
+    graded,
     is_code,
     is_off,
-    is_strict,
+    message,
     name_of,
     own_init,
     raw,
@@ -30,9 +30,8 @@ def check_languages(subject: Any) -> Iterator[CheckMessage]:
     """Check `i18n`, `languages`, `alternates` and `x_default` if they are constants."""
     languages = data(subject, "languages")
     if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
-        code = "E040" if is_strict(subject) else "W040"
-        text = f"{name_of(subject)}.languages must be a list of codes, not {safe_repr(languages)}."
-        yield message(code, text, "Set a list of codes, such as ['en', 'de'].")
+        text = f"languages must be a list of codes, not {safe_repr(languages)}."
+        yield graded(subject, "E040", "W040", text, "Set a list of codes, such as ['en', 'de'].")
         languages = None
     i18n = raw(subject, "i18n")
     if own_init(subject) or is_code(i18n):

@@ -9,13 +9,13 @@ from typing import Any
 from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.checks.messages import message
 from django_sitemaps09.checks.subjects import (
     COLLECTIONS,
     class_of,
     data,
     is_code,
     is_off,
+    message,
     name_of,
     own_init,
     raw,

@@ -14,12 +14,13 @@ from django.db.models.query import RawQuerySet
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.expressions import check_expressions
-from django_sitemaps09.checks.messages import error_text, message
 from django_sitemaps09.checks.subjects import (
     class_of,
     data,
+    error_text,
     is_code,
     is_ours,
+    message,
     name_of,
     own_init,
     raw,

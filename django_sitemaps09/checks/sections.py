@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, cast
 
@@ -12,9 +12,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.checks.declarations import check_declarations
-from django_sitemaps09.checks.messages import message
+from django_sitemaps09.checks.constants import check_constants, check_documents
+from django_sitemaps09.checks.hooks import check_hooks
+from django_sitemaps09.checks.languages import check_languages
+from django_sitemaps09.checks.locations import check_locations
+from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.settings import export_settings
+from django_sitemaps09.checks.subjects import is_declaration, is_ours, message
 from django_sitemaps09.checks.urlconf import PassedSitemaps
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
@@ -70,3 +74,29 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
         return {}
     readers = {next(base for base in kind.__mro__ if name in vars(base)) for name in _READERS}
     return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if readers <= _BUILT_IN else {}
+
+
+#: Checks for all sitemap classes, including classes that do not subclass ours.
+_ALL: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (
+    check_constants,
+    check_languages,
+    check_locations,
+    check_rows,
+)
+#: Checks for attributes that only our classes have.
+_OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
+
+
+def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
+    """Check each sitemap class and instance once, even if several sections use it.
+
+    Do not call factories.
+    """
+    # Compared by identity, because equality would call the project's own __eq__().
+    subjects = {id(section): section for section in sections if is_declaration(section)}
+    messages: list[CheckMessage] = []
+    for subject in subjects.values():
+        for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
+            messages += check(subject)
+    # Several instances of one class can have the same problem.
+    return [message for position, message in enumerate(messages) if message not in messages[:position]]

@@ -1,4 +1,4 @@
-"""Check the keys and values of `SITEMAPS09`."""
+"""Check the keys and values of `SITEMAPS09`, and the caches of a deployed site."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import conf
-from django_sitemaps09.checks.messages import error_text, message
+from django_sitemaps09.checks import urlconf
+from django_sitemaps09.checks.subjects import error_text, message
+from django_sitemaps09.conf import KEYS, conf
+from django_sitemaps09.views import caching
 
 
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the keys and values of `SITEMAPS09`."""
     try:
-        options = conf.conf.settings_dict
+        options = conf.settings_dict
     except ImproperlyConfigured as error:
         return [message("E001", str(error), "Set a dict, or remove the setting.")]
     return [
@@ -34,14 +37,14 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
 
 def _check_keys(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key in options:
-        if key not in conf.KEYS:
-            match = next(iter(get_close_matches(str(key).upper(), conf.KEYS, n=1)), None)
-            hint = f"Did you mean {match!r}?" if match else f"Valid keys: {', '.join(conf.KEYS)}."
+        if key not in KEYS:
+            match = next(iter(get_close_matches(str(key).upper(), KEYS, n=1)), None)
+            hint = f"Did you mean {match!r}?" if match else f"Valid keys: {', '.join(KEYS)}."
             yield message("E002", f"SITEMAPS09 has an unknown key: {key!r}.", hint)
 
 
 def _check_values() -> Iterator[CheckMessage]:
-    problems = (error_text(ImproperlyConfigured, getattr, conf.conf, name) for name in conf.KEYS.values())
+    problems = (error_text(ImproperlyConfigured, getattr, conf, name) for name in KEYS.values())
     # Two keys can share a property.
     for text in dict.fromkeys(filter(None, problems)):
         yield message("E003", text, "See the settings in the documentation.")
@@ -117,3 +120,34 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if problem := error_text(ImproperlyConfigured, check_configured):
         hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
         yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
+
+
+def check_caches(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """Check the caches of a deployed site (`check --deploy`)."""
+    if not any(passed.names_urls for passed in urlconf.passed_sitemaps()):
+        return []
+    return list(_check_caches())
+
+
+def _check_caches() -> Iterator[CheckMessage]:
+    if not caching.is_shared(DEFAULT_CACHE_ALIAS):
+        yield message(
+            "W070",
+            f"CACHES[{DEFAULT_CACHE_ALIAS!r}] is not shared by the processes of the site, so each process "
+            "has to divide large sections into pages every five minutes.",
+            "If a section has more than a million rows, set a cache such as Redis, Memcached or a database "
+            "table. Otherwise add 'sitemaps09.W070' to SILENCED_SYSTEM_CHECKS.",
+        )
+    try:
+        alias = conf.live_cache
+        is_shared = alias is None or caching.is_shared(alias)
+    except ImproperlyConfigured:
+        # `check_settings()` reports this error.
+        return
+    if not is_shared:
+        yield message(
+            "W071",
+            f"SITEMAPS09['LIVE_CACHE'] is {alias!r}, which is not shared by the processes of the site, so "
+            "each process renders and keeps its own pages.",
+            "Use a cache such as Redis, Memcached or a database table.",
+        )

@@ -1,14 +1,18 @@
-"""Inspect a class or an instance that declares a section, without calling the project's code."""
+"""Inspect a class or an instance that declares a section, without calling the project's code.
+
+Create messages about it, each with an id and a hint.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, cast
 
 from django.contrib import sitemaps as contrib
+from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
@@ -101,3 +105,26 @@ def safe_repr(value: object) -> str:
     if kind in (*_PLAIN, F):
         return repr(value)
     return f"{class_of(value).__name__}(...)"
+
+
+def message(code: str, text: str, hint: str) -> CheckMessage:
+    """Return an error for a code such as `E010`, or a warning for a code such as `W010`."""
+    kind = Error if code.startswith("E") else Warning
+    return kind(text, hint=hint, id=f"sitemaps09.{code}")
+
+
+def graded(subject: object, error: str, warning: str, text: str, hint: str) -> CheckMessage:
+    """Return a message with the code of an error if a class declares expressions, otherwise of a warning.
+
+    Classes for `django.contrib.sitemaps` can use the same attribute for something else.
+    """
+    return message(error if is_strict(subject) else warning, f"{name_of(subject)}.{text}", hint)
+
+
+def error_text(kind: type[Exception], function: Callable[..., Any], *arguments: object) -> str | None:
+    """Call a function. Return the message if it raises an error of this type, otherwise `None`."""
+    try:
+        function(*arguments)
+    except kind as error:
+        return str(error)
+    return None
