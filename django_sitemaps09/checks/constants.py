@@ -22,8 +22,8 @@ from django_sitemaps09.checks.subjects import (
     safe_repr,
 )
 from django_sitemaps09.entries import Extension
+from django_sitemaps09.hooks.expressions import FORMATS
 from django_sitemaps09.hooks.extensions import EXTENDING
-from django_sitemaps09.hooks.formats import FORMATS
 from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.location_templates import is_expression
 from django_sitemaps09.sitemaps import is_contribs

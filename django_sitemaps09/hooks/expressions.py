@@ -1,9 +1,12 @@
-"""Query expressions that a sitemap declares: their annotations in queries, and their values for a row."""
+"""Query expressions that a sitemap declares: their annotations in queries, and their values for a row.
+
+Also the file format of a sitemap: an XML sitemap, or a text file of URLs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
@@ -13,6 +16,8 @@ from django_sitemaps09.location_templates import LocationTemplate, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
+FormatName: TypeAlias = Literal["xml", "text"]
+FORMATS: tuple[str, ...] = get_args(FormatName)
 
 
 #: Alias of the declared expression `item_language`.
@@ -158,3 +163,21 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
 def is_missing(value: object) -> bool:
     """Return whether a value of a dict `location` means that an item has no location in a language."""
     return value is None or value == ""
+
+
+def format_name(sitemap: Any) -> FormatName:
+    """Return the file format of a sitemap.
+
+    A class for `django.contrib.sitemaps` can use the attribute `format` for something else, so other values
+    mean XML. If the sitemap declares expressions, raise `ImproperlyConfigured` for an unknown string.
+    """
+    value = getattr(sitemap, "format", "xml")
+    if not isinstance(value, str):
+        return "xml"
+    if value in FORMATS:
+        return cast(FormatName, value)
+    if declared_expressions(sitemap):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {value!r}."
+        )
+    return "xml"

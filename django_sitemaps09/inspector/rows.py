@@ -13,7 +13,7 @@ from django.db.models import F
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
-from django_sitemaps09.hooks.formats import FormatName
+from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.answers import Entry, entries_of_item
 from django_sitemaps09.inspector.candidates import (
     ResolvedPath,

@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch, short_repr
-from django_sitemaps09.hooks.formats import FormatName, format_name
+from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind, has_host_hook, instance

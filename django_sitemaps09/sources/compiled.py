@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django_sitemaps09.hooks.formats import FormatName, format_name
+from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.columns.declaration import Declaration

@@ -25,8 +25,8 @@ from django_sitemaps09.entries import (
     excerpt,
 )
 from django_sitemaps09.hooks import extensions, links, values
+from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
-from django_sitemaps09.hooks.formats import FormatName, format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.pages import Key, Page

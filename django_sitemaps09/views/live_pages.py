@@ -16,7 +16,7 @@ from django.utils.cache import patch_vary_headers
 from django_sitemaps09 import protocol, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.filenames import Suffix
-from django_sitemaps09.hooks.formats import FormatName
+from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges

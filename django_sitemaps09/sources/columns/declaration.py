@@ -20,12 +20,12 @@ from django_sitemaps09.hooks.expressions import (
     Field,
     alias,
     declared_expressions,
+    format_name,
     is_missing,
     location_in,
     location_problem,
 )
 from django_sitemaps09.hooks.extensions import columns as extension_columns
-from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.links import (
     hreflang,

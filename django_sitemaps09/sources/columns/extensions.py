@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django_sitemaps09.entries import NAMESPACES, Batch, Extension, short_repr
+from django_sitemaps09.hooks.expressions import format_name
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
-from django_sitemaps09.hooks.formats import format_name
 from django_sitemaps09.hooks.values import Items
 from django_sitemaps09.sitemaps import Sitemap
 from django_sitemaps09.sources.profiling import step
