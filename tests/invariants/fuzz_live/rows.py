@@ -81,6 +81,7 @@ class Table:
         if not atomic and before:
             items.all()._raw_delete(self.writer)
             self._commit({})
+            self.deletions += 1
             before = {}
         removed = [number for number, version in before.items() if rows.get(number) != version]
         fresh = {number: version for number, version in rows.items() if before.get(number) != version}
