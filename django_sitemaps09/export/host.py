@@ -164,8 +164,9 @@ class HostExport:
             if name not in old_pages or old_pages[name].digest != page.digest
         }
         if changed or old_pages.keys() - pages.keys():
-            # The URLs of a first export are not submitted.
-            changed = {INDEX} if self.queue and self.queue.is_first else {INDEX, *changed}
+            # The URLs of a first export, and of one that changes too many, are not submitted.
+            is_excluded = self.queue and (self.queue.is_first or (self.spool and self.spool.exceeds_limit))
+            changed = {INDEX} if is_excluded else {INDEX, *changed}
         kept = {name: since for name, since in unqueued.items() if name == INDEX or name in pages}
         return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started.timestamp()), **kept})
 

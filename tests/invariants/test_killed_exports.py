@@ -149,10 +149,12 @@ class TestARunThatIsKilledOrWhoseDiskFailsAtEachPoint:
 
     @pytest.mark.parametrize("scenario", submissions.SCENARIOS)
     def test_loses_no_change_that_search_engines_are_to_know(self, sqlite: Place, scenario: str) -> None:
-        found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 2)
+        found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 3)
         assert found["lost"] == []
-        # Removed URLs are unknown after some of the errors, but not after all.
-        assert found["points"] > found["unknown"]
+        assert found["points"] > 9
+        if scenario not in ("repair", "repaired", "not-queued"):
+            # Removed URLs are unknown only after errors.
+            assert found["unknown"].get("kill", 0) == 0
 
 
 class Reader:

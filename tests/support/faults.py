@@ -6,9 +6,11 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Buffer
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 #: `once`: a single operation fails. `full`: from that operation on, nothing can be written. `dead`: from
 #: that operation on, nothing works.

@@ -98,8 +98,9 @@ class SubmissionQueue:
                 self.warnings.append(_TOO_MANY.format(limit))
             else:
                 urls = (change.url for change in spool.changes())
+        # If there are too many, the first ones are dropped. Not all missed URLs have changed.
         yield from messages.changes(
-            chain(urls, missed_urls), lambda host: key_for(host) is not None, without_key
+            chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
         )
 
 

@@ -143,6 +143,39 @@ class TestChangesThatWereNotQueued:
         assert any("more URLs than INDEXNOW_MAX_URLS" in warning for warning in report.warnings)
         assert engine.submitted == [url(1), url(2)]
 
+    def test_are_dropped_before_the_urls_that_have_certainly_changed(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=2)
+        monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
+        run(*range(5))
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(*range(6))
+        report = run(*range(8))
+        assert any("URLs dropped" in warning for warning in report.warnings)
+        assert engine.submitted == [url(6), url(7)]
+
+    def test_of_a_mass_change_are_not_queued_by_the_next_run(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(PING_URLS=[engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
+        run(1)
+        engine.requests.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(*range(10, 20))
+        run(*range(10, 20))
+        assert [(request.method, request.path[:6]) for request in engine.requests] == [("GET", "/ping?")]
+
     def test_of_a_first_export_are_not_queued_by_the_next_run(
         self,
         run: Callable[..., Report],

@@ -6,12 +6,15 @@ After each of them, one run with `--submit` completes. Then all changed URLs hav
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from itertools import count
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 from unittest import mock
@@ -139,10 +142,16 @@ class Site:
 
         return submit(output=self.public)
 
-    def reset(self) -> None:
+    def save(self) -> None:
+        """Keep the files as they are now, for `restore`."""
+        shutil.rmtree(self.saved, ignore_errors=True)
+        shutil.copytree(self.area, self.saved)
+
+    def restore(self, rows: Rows) -> None:
         shutil.rmtree(self.area, ignore_errors=True)
         shutil.copytree(self.saved, self.area)
         self.engine.requests.clear()
+        fill(rows)
 
 
 def fill(rows: Rows) -> None:
@@ -165,8 +174,8 @@ class Scenario(NamedTuple):
     """What happens before the run that fails, that run, and the states of the rows.
 
     The first state has been submitted, the last one is that of the run that completes. The run that fails
-    sees the one before, whose changes need not be submitted if it `is_silent`. The rows `unknown` were on
-    pages that are damaged before they are removed, so their URLs cannot be known.
+    sees the one before, whose changes need not be submitted if it `is_silent`. The rows `unknown` were
+    removed from pages that were damaged, or by a run that could not queue them.
     """
 
     before: Callable[[Site], object]
@@ -248,7 +257,7 @@ SCENARIOS = {
         (OLD, NEW, LATER, LAST),
         is_silent=True,
     ),
-    "not-queued": Scenario(_not_queued, Site.export, (OLD, NEW, LATER, LAST)),
+    "not-queued": Scenario(_not_queued, Site.export, (OLD, NEW, LATER, LAST), unknown=(500, 2_500)),
     "repaired": Scenario(_repaired, Site.export, (OLD, NEW, LATER, LAST), unknown=(500, 2_500)),
 }
 
@@ -256,55 +265,74 @@ SCENARIOS = {
 def nothing_is_lost(name: str, place: str, step: str, seconds: str) -> dict[str, Any]:
     """Kill or disturb the run of a scenario at each `step`-th of its operations.
 
-    Return the number of points, and what was lost at which of them. After some seconds, skip the rest.
+    Return the number of points, what was lost at which of them, and after how many of them removed URLs
+    were unknown, by what has happened. After some seconds, skip the rest.
     """
-    from django.db import connection
-
     from django_sitemaps09.notify import indexnow
-    from tests.models import Article, Category, Tag
 
     deadline = time.monotonic() + float(seconds)
-    with connection.schema_editor() as editor:
-        for model in (Tag, Category, Article):
-            if model._meta.db_table not in connection.introspection.table_names():
-                editor.create_model(model)
+    _create_tables()
     # A host can be submitted again at once.
     indexnow.PAUSE = -1.0
-    scenario, points, lost, unknown = SCENARIOS[name], 0, [], 0
+    scenario, points, lost = SCENARIOS[name], 0, []
+    unknown: Counter[str] = Counter()
     with running_engine() as engine:
         site = Site(Path(place), engine, is_apart=scenario.is_apart)
         site.configure()
         site.area.mkdir()
         scenario.before(site)
-        shutil.rmtree(site.saved, ignore_errors=True)
-        shutil.copytree(site.area, site.saved)
-        hows = ["kill", *get_args(Fault)]
-        for point in count(1, int(step)):
-            for how in [*hows]:
-                if time.monotonic() > deadline:
-                    hows.clear()
-                    break
-                site.reset()
-                fill(scenario.states[-2])
-                where = _fail(site, scenario.failing, how, point)
-                try:
-                    problem, is_unknown = _complete(site, scenario)
-                except Exception as error:  # noqa: BLE001 count it, and go on
-                    problem, is_unknown = repr(error), False
-                if problem:
-                    lost.append(f"{how} {point} {where}: {problem}")
-                unknown += is_unknown
-                if where:
-                    points += 1
-                else:
-                    hows.remove(how)
-            if not hows:
+        site.save()
+        for point, how in _points(site, scenario, int(step)):
+            if time.monotonic() > deadline:
                 break
+            site.restore(scenario.states[-2])
+            where = _fail(site, scenario, how, point)
+            if not where:
+                continue
+            points += 1
+            try:
+                problem, is_unknown = _complete(site, scenario)
+            except Exception as error:  # noqa: BLE001 count it, and go on
+                problem, is_unknown = repr(error), False
+            if problem:
+                lost.append(f"{how} {point} {where}: {problem}")
+            unknown[how] += is_unknown
     return {"points": points, "lost": lost, "unknown": unknown}
 
 
-def _fail(site: Site, failing: Callable[[Site], object], how: Any, point: int) -> str:
-    """Let a run fail at a point. Return the operation, and an empty string if there are fewer of them."""
+def _create_tables() -> None:
+    from django.db import connection
+
+    from tests.models import Article, Category, Tag
+
+    with connection.schema_editor() as editor:
+        for model in (Tag, Category, Article):
+            if model._meta.db_table not in connection.introspection.table_names():
+                editor.create_model(model)
+
+
+def _points(site: Site, scenario: Scenario, step: int) -> list[tuple[int, str]]:
+    """Return what is to happen at which operation, so that any part of the list is about the whole run."""
+    counted = site.area.with_name("counted")
+
+    def work() -> None:
+        disk = Disk(sys.maxsize, site.area, "once")
+        disk.install()
+        scenario.failing(site)
+        counted.write_text(str(sys.maxsize - disk.left))
+
+    site.restore(scenario.states[-2])
+    was_killed(forked(work))
+    points = [*product(range(1, int(counted.read_text()) + 1, step), ["kill", *get_args(Fault)])]
+    random.Random(1).shuffle(points)  # noqa: S311
+    return points
+
+
+def _fail(site: Site, scenario: Scenario, how: Any, point: int) -> str:
+    """Let a run fail at a point. Return the operation, or an empty string if nothing has failed.
+
+    Fewer operations can be killed, or fail on a full disk, than there are.
+    """
     told = site.area.with_name("told")
     told.write_text("")
 
@@ -315,7 +343,7 @@ def _fail(site: Site, failing: Callable[[Site], object], how: Any, point: int) -
             disk = Disk(point, site.area, how)
             disk.install()
         with suppress(Exception):
-            failing(site)
+            scenario.failing(site)
         if how != "kill":
             told.write_text(disk.failed)
 
