@@ -193,10 +193,6 @@ def parse_time(value: Any) -> float:
     return seconds
 
 
-def _times(times: Mapping[str, Any]) -> dict[str, float]:
-    return {name: parse_time(times[name]) for name in check_names(PUBLISHED, times)}
-
-
 def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
     """Return the names as strings. Raise `ValueError` for a name that does not match `pattern`."""
     texts = [str(name) for name in names]
@@ -229,17 +225,19 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             match = _FILE.fullmatch(file)
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
+        removed = check_names(PUBLISHED, document["removed"])
+        # The first versions of this format had no unqueued files, no stylesheets and no target.
+        unqueued = document.get("unqueued") or {}
         return Manifest(
             run=str(document["run"]),
             url=str(document["url"]),
             base=str(document["base"]),
-            removed=_times(document["removed"]),
+            removed={name: _finite(document["removed"][name]) for name in removed},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
-            # The first versions of this format had no stylesheets, no target and no unqueued files.
             stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
             target=str(document.get("target", "")),
-            unqueued=_times(document.get("unqueued") or {}),
+            unqueued={name: parse_time(unqueued[name]) for name in check_names(PUBLISHED, unqueued)},
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

@@ -58,8 +58,8 @@ def read_journal(state: Store) -> Journal | None:
         return manifests.read_sealed(state, JOURNAL, _parse)
     except (DamagedError, UnreadableError) as error:
         raise ExportError(
-            f"{error}. Remove {JOURNAL} and {manifests.ROOT} in {state.label}. "
-            "The next export then rebuilds all pages. The published files remain until it replaces them."
+            f"{error}. Remove it and {manifests.ROOT}. The next export then rebuilds all pages. The "
+            "published files remain until it replaces them."
         ) from error
 
 
