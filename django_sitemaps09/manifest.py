@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django_sitemaps09.exceptions import ManifestError, UnreadableError
 from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
 from django_sitemaps09.stores import Store
+from django_sitemaps09.stores.plain import DamagedError
 
 #: The version of the format. Files with a higher number were written by a later version of this package.
 FORMAT = 2
@@ -31,6 +32,8 @@ PARSE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Ove
 MAX_TIME = 9_999_999_999.0
 #: Maximum size of a file, in bytes. This is enough for four million pages of about 250 bytes each.
 MAX_FILE_BYTES = 1_000_000_000
+
+ParsedT = TypeVar("ParsedT")
 
 
 class PageRecord(NamedTuple):
@@ -97,8 +100,9 @@ class Manifest:
     from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
     file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
     identifies the target if the state is stored outside of it. It is empty if the state is in the target,
-    and in manifests of earlier versions. `unqueued` is the time (in seconds since 1970) since when changes
-    were published that could not be queued for submission, or `None`.
+    and in manifests of earlier versions. `unqueued` has the names of files that were published with changes
+    that are not queued for submission, each with the time of the first run that did this. If it is not
+    empty, it includes the first index, because removed URLs are on no file.
     """
 
     run: str
@@ -110,11 +114,19 @@ class Manifest:
     indexes: tuple[str, ...] = ()
     stylesheets: tuple[str, ...] = ()
     target: str = ""
-    unqueued: float | None = None
+    unqueued: Mapping[str, float] = field(default_factory=dict)
 
     def is_for(self, domain: str) -> bool:
         """Return whether the locations are on a host. Without host folders, they can be on another one."""
         return self.base.partition("://")[2] == domain
+
+    def pages(self) -> dict[str, PageRecord]:
+        """Return the published pages by their file names."""
+        return {
+            file: page
+            for name, record in self.sections.items()
+            for file, page in zip(record.file_names(name), record.pages, strict=True)
+        }
 
     def root(self) -> bytes:
         """Return the root document with the names of all section files."""
@@ -144,6 +156,17 @@ def unseal(content: bytes | str) -> dict[str, Any]:
     if document.pop("digest") != _digest(document):
         raise ValueError("its digest does not match its content")
     return document
+
+
+def read_sealed(
+    state: Store, name: str, parse: Callable[[dict[str, Any]], ParsedT], max_bytes: int = MAX_FILE_BYTES
+) -> ParsedT | None:
+    """Parse a file that `seal` wrote; `None` if it does not exist. Raise `DamagedError` if invalid."""
+    try:
+        content = state.read(name, max_bytes)
+        return None if content is None else parse(unseal(content))
+    except (DamagedError, *PARSE_ERRORS) as error:
+        raise DamagedError(f"{state.label}: {name} cannot be read ({error!r:.500})") from error
 
 
 def _digest(document: Mapping[str, Any]) -> str:
@@ -203,6 +226,8 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
         removed = check_names(PUBLISHED, document["removed"])
+        # The first versions of this format had no unqueued files, no stylesheets and no target.
+        unqueued = document.get("unqueued") or {}
         return Manifest(
             run=str(document["run"]),
             url=str(document["url"]),
@@ -210,10 +235,9 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             removed={name: _finite(document["removed"][name]) for name in removed},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
-            # The first versions of this format had no stylesheets and no target.
             stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
             target=str(document.get("target", "")),
-            unqueued=None if document.get("unqueued") is None else _finite(document["unqueued"]),
+            unqueued={name: parse_time(unqueued[name]) for name in check_names(PUBLISHED, unqueued)},
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

@@ -133,6 +133,7 @@ class TestRecords:
             ),
             indexes=st.lists(published, max_size=3).map(tuple),
             stylesheets=st.sampled_from([(), ("sitemap.css",)]),
+            unqueued=st.dictionaries(published, st.floats(0, manifest.MAX_TIME), max_size=3),
         )
     )
     def test_of_a_root_are_read_as_they_were_written(self, tmp_path: Path, root: Manifest) -> None:

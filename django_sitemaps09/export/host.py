@@ -17,7 +17,7 @@ from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as previous_state
-from django_sitemaps09.export.publishing.changes import Published, Spool, notify, urls_since
+from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
 from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
 from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
@@ -29,7 +29,7 @@ from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
@@ -66,9 +66,8 @@ class HostExport:
     def foreign_names(self) -> frozenset[str]:
         """Names of existing files that the manifest does not list."""
         manifest = self.previous.manifest
-        pages = (record.file_names(name) for name, record in manifest.sections.items())
         return frozenset(self.previous.names).difference(
-            manifest.indexes, manifest.stylesheets, manifest.removed, *pages
+            manifest.indexes, manifest.stylesheets, manifest.removed, manifest.pages()
         )
 
     def record(self, section: str) -> SectionRecord:
@@ -102,10 +101,10 @@ class HostExport:
         if stage is not None:
             try:
                 with self._queued(publication, files_written, index_names) as is_queued:
-                    unqueued = self._unqueued(started.timestamp(), outcomes, is_queued and is_compared)
-                    publication = replace(
-                        publication, manifest=replace(publication.manifest, unqueued=unqueued)
+                    manifest = self._with_unqueued(
+                        publication.manifest, started, is_queued=is_queued and is_compared
                     )
+                    publication = replace(publication, manifest=manifest)
                     publication.publish(self.publish_target, stage, robots.publish)
             except (ExportError, OSError) as error:
                 self._record_failure(error, reports, started)
@@ -142,30 +141,34 @@ class HostExport:
         """Return a context that queues the changes for submission, if that is requested."""
         if self.queue is None:
             return nullcontext(enter_result=False)
-        has_changed = files_written or publication.removed_files
+        unqueued = self.previous.manifest.unqueued
+        has_changed = files_written or publication.removed_files or unqueued
         urls = [f"{self.host_options.url}{name}" for name in index_names] if has_changed else []
-        since = self.previous.manifest.unqueued
-        missed_urls: Iterator[str] = iter(())
-        if since is not None:
-            missed_urls = urls_since(self.publish_target.store, self.previous.manifest.sections, since)
-            self.queue.warnings.append(_MISSED.format(datetime.fromtimestamp(since, timezone.utc)))
+        if unqueued:
+            since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
+            self.queue.warnings.append(_MISSED.format(since))
+        pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
+        missed_urls = published_urls(self.publish_target.store, pages)
         return self.queue.publishing(publication.manifest.run, self.spool, urls, missed_urls)
 
-    def _unqueued(
-        self, started: float, outcomes: Mapping[str, SectionOutcome], is_queued: bool
-    ) -> float | None:
-        """Return the time since when changes are not queued for submission; `None` if all are queued."""
-        since = self.previous.manifest.unqueued
-        if self.queue is not None:
-            return None if is_queued else min(started, since or started)
-        digests = {
-            page.digest for record in self.previous.manifest.sections.values() for page in record.pages
-        }
-        pages = (page for outcome in outcomes.values() for page in outcome.record.pages)
+    def _with_unqueued(self, manifest: Manifest, started: datetime, *, is_queued: bool) -> Manifest:
+        """Return the manifest with the files whose changes are not queued for submission."""
+        unqueued = self.previous.manifest.unqueued
         is_repair = self.host_options.is_repair and conf.indexnow_key is not None
-        if is_repair and any(page.digest not in digests for page in pages):
-            return min(started, since or started)
-        return since
+        if is_queued or not (self.queue or unqueued or is_repair):
+            return manifest
+        pages, old_pages = manifest.pages(), self.previous.manifest.pages()
+        changed = {
+            name
+            for name, page in pages.items()
+            if name not in old_pages or old_pages[name].digest != page.digest
+        }
+        if changed or old_pages.keys() - pages.keys():
+            # The URLs of a first export, and of one that changes too many, are not submitted.
+            is_excluded = self.queue and (self.queue.is_first or (self.spool and self.spool.exceeds_limit))
+            changed = {INDEX} if is_excluded else {INDEX, *changed}
+        kept = {name: since for name, since in unqueued.items() if name == INDEX or name in pages}
+        return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started.timestamp()), **kept})
 
     def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> bool:
         """Find the changed URLs, and return whether all were found.
@@ -316,8 +319,8 @@ def _ignored(report: SectionReport) -> str:
 _EMPTY = "No section has any URLs. Nothing was written, and the published files are unchanged."
 _UNQUEUED = "not all changed URLs were found, so not all were queued for submission"
 _MISSED = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
-    "URLs of the pages that have changed since are queued now; removed URLs are unknown."
+    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
+    "URLs of their pages are queued now; removed URLs are unknown."
 )
 _UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 

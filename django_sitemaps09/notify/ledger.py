@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import groupby, islice
 from secrets import token_hex
-from typing import get_args
+from typing import Any, get_args
 
-from django_sitemaps09.entries import excerpt
-from django_sitemaps09.manifest import PARSE_ERRORS, check_names, seal, unseal
+from django_sitemaps09.manifest import check_names, read_sealed, seal
 from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message, host_of
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
@@ -63,9 +62,13 @@ class Ledger:
             self._write(f"prepared-{run}-{number:06d}.json", message)
 
     def activate(self, run: str | None) -> None:
-        """Make the prepared messages of a published run pending; `None` activates those of all runs."""
+        """Make the prepared messages of a published run pending; `None` activates those of all runs.
+
+        Earlier runs can have been published, too, if their messages could not be activated at that time.
+        """
         for name, owner in self._prepared():
-            if run in (None, owner):
+            # The name of a run is its time, followed by a random part.
+            if run is None or owner.rpartition("-")[0] <= run.rpartition("-")[0]:
                 # Another process may have activated the message.
                 with suppress(FileNotFoundError):
                     self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/pending-{name.partition('run-')[2]}")
@@ -91,13 +94,7 @@ class Ledger:
 
     def read(self, name: str) -> Message | None:
         """Return a pending message; `None` if another process has removed it. Raise `DamagedError`."""
-        try:
-            content = self.state.read(f"{FOLDER}/{name}", _MAX_BYTES)
-            return None if content is None else _parse(content)
-        except (DamagedError, *PARSE_ERRORS) as error:
-            raise DamagedError(
-                f"{self.state.label}: {FOLDER}/{name} is damaged: {excerpt(error)}"
-            ) from error
+        return read_sealed(self.state, f"{FOLDER}/{name}", _parse, _MAX_BYTES)
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
         """Record the endpoints that still need a message. Without endpoints, remove the message."""
@@ -120,8 +117,8 @@ class Ledger:
             for name in reversed(names):
                 try:
                     message = self.read(name)
-                except DamagedError:
-                    logger.exception("A pending message is set aside")
+                except DamagedError as error:
+                    logger.error("%s, so it is set aside", error)
                     self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/{name.replace('pending', 'damaged')}")
                     self._delete(name)
                     continue
@@ -144,10 +141,8 @@ class Ledger:
     def pauses(self) -> dict[str, float]:
         """Return the times, in seconds since 1970, before which no further message may be sent."""
         try:
-            content = self.state.read(_PAUSES, _MAX_BYTES)
-            document = {} if content is None else unseal(content)["pauses"]
-            return {str(key): float(until) for key, until in document.items()}
-        except PARSE_ERRORS:
+            return read_sealed(self.state, _PAUSES, _parse_pauses, _MAX_BYTES) or {}
+        except DamagedError:
             return {}
 
     def write_pauses(self, pauses: Mapping[str, float]) -> None:
@@ -167,8 +162,11 @@ class Ledger:
         self.state.delete(f"{FOLDER}/{name}")
 
 
-def _parse(content: bytes) -> Message:
-    document = unseal(content)
+def _parse_pauses(document: Mapping[str, Any]) -> dict[str, float]:
+    return {str(key): float(until) for key, until in document["pauses"].items()}
+
+
+def _parse(document: Mapping[str, Any]) -> Message:
     kind, host, urls, endpoints = (document[name] for name in ("kind", "host", "urls", "endpoints"))
     if kind not in get_args(Kind):
         raise ValueError(f"{kind!r:.100} is not a kind of message")

@@ -89,7 +89,7 @@ class Submission:
         if self.unqueued:
             failures.append(
                 f"{self.target}: changes were published that could not be queued. The next export with "
-                "--submit queues the URLs of the pages that have changed since."
+                "--submit queues all URLs of their pages."
             )
         return failures
 

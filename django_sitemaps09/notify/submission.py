@@ -196,7 +196,7 @@ def _root(state: Store) -> manifest.Manifest | None:
 
 def _has_unqueued(state: Store) -> bool:
     root = _root(state)
-    return root is not None and root.unqueued is not None
+    return root is not None and bool(root.unqueued)
 
 
 def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:

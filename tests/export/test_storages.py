@@ -15,6 +15,8 @@ from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
+from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
@@ -141,6 +143,25 @@ class TestAStorageInMemory:
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)
         assert published(saved("sitemaps")) == [str(n) for n in range(25)]
+
+
+class TestAStateApartFromTheFiles:
+    def test_loses_the_temporary_files_of_killed_runs_and_no_others(
+        self, tmp_path: Path, declare: Callable[..., None], settings: Any
+    ) -> None:
+        backend = "django.core.files.storage.FileSystemStorage"
+        declare(private={"BACKEND": backend, "OPTIONS": {"location": str(tmp_path / "state")}})
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "STATE": "private"}
+        run(1, output=tmp_path / "public")
+        own = tmp_path / "state" / STATE
+        (own / "tmp-0123456789abcdef").write_bytes(b"half a manif")
+        (own / "notes.txt").write_bytes(b"kept")
+        before = (tmp_path / "state" / MANIFEST).read_bytes()
+        run(1, output=tmp_path / "public", dry_run=True)
+        assert (own / "tmp-0123456789abcdef").exists()
+        run(1, output=tmp_path / "public")
+        assert [path.name for path in own.iterdir()] == ["notes.txt"]
+        assert (tmp_path / "state" / MANIFEST).read_bytes() == before
 
 
 class TestAnS3:

@@ -18,10 +18,12 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from tests.invariants.killing import submissions
 from tests.invariants.killing.scenarios import EVERGREEN, SCENARIOS
 from tests.support import killing, published
 from tests.support.configuration import BASE
 from tests.support.databases import require
+from tests.support.examples import KILL_STEP
 from tests.support.paths import ROOT
 
 #: Timeout in seconds, shorter than that of a test.
@@ -139,6 +141,20 @@ class TestAnExportThatIsKilledAtEachPoint:
 
     def test_may_be_followed_by_others_that_are_killed_while_they_recover(self, sqlite: Place) -> None:
         assert sqlite.run("recovering", "tail", sqlite.folder) > 20
+
+
+@needs_proc
+class TestARunThatIsKilledOrWhoseDiskFailsAtEachPoint:
+    """An export with `--submit`, a submission, a repair, or the run that recovers from one of them."""
+
+    @pytest.mark.parametrize("scenario", submissions.SCENARIOS)
+    def test_loses_no_change_that_search_engines_are_to_know(self, sqlite: Place, scenario: str) -> None:
+        found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 3)
+        assert found["lost"] == []
+        assert found["points"] > 9
+        if scenario not in ("repair", "repaired", "not-queued"):
+            # Removed URLs are unknown only after errors.
+            assert found["unknown"].get("kill", 0) == 0
 
 
 class Reader:

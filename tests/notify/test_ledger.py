@@ -43,12 +43,19 @@ class TestPreparedMessages:
         ledger.activate("run-1")
         assert pending(ledger) == [message(A), message(B)]
 
-    def test_activating_one_run_leaves_other_runs_unchanged(self, ledger: Ledger) -> None:
-        ledger.prepare("run-1", [message(A)])
-        ledger.prepare("run-2", [message(B)])
-        ledger.activate("run-2")
-        assert pending(ledger) == [message(B)]
+    def test_of_a_later_run_stay_prepared(self, ledger: Ledger) -> None:
+        ledger.prepare("run-20260101T000000-b", [message(A)])
+        ledger.prepare("run-20260101T000001-a", [message(B)])
+        ledger.activate("run-20260101T000000-b")
+        assert pending(ledger) == [message(A)]
         ledger.activate(None)
+        assert pending(ledger) == [message(A), message(B)]
+
+    def test_of_an_earlier_run_are_activated_with_those_of_a_later_one(self, ledger: Ledger) -> None:
+        """The earlier run was published, and failed to activate them."""
+        ledger.prepare("run-20260101T000000-b", [message(A)])
+        ledger.prepare("run-20260101T000001-a", [message(B)])
+        ledger.activate("run-20260101T000001-a")
         assert pending(ledger) == [message(A), message(B)]
 
     def test_discarded_messages_are_never_pending(self, ledger: Ledger) -> None:
@@ -187,7 +194,7 @@ class TestADamagedFile:
         queue(ledger, "run-1", [message(A), message(B)])
         name = ledger.names()[0]
         ledger.state.write(f"{FOLDER}/{name}", content)
-        with pytest.raises(DamagedError, match="is damaged"):
+        with pytest.raises(DamagedError, match="cannot be read"):
             ledger.read(name)
         for _ in range(2):
             ledger.compact(100)

@@ -9,9 +9,8 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import islice
 from tempfile import TemporaryFile
@@ -19,11 +18,11 @@ from typing import IO, BinaryIO, Literal, NamedTuple, cast
 from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.manifest import PageRecord, SectionRecord
-from django_sitemaps09.protocol import w3c
 from django_sitemaps09.signals import published
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
@@ -72,7 +71,9 @@ class Spool:
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def close(self) -> None:
-        self._file.close()
+        # If the disk is full, what is still buffered cannot be written. `changes()` has failed for it.
+        with suppress(OSError):
+            self._file.close()
 
     def fill(
         self,
@@ -125,13 +126,15 @@ def _section_changes(
                 yield UrlChange(kind, name, url)
 
 
-def urls_since(store: Store, sections: Mapping[str, SectionRecord], since: float) -> Iterator[str]:
-    """Yield the URLs on the published pages that have changed since a time."""
-    time = w3c(datetime.fromtimestamp(int(since), timezone.utc), timezone.utc)
-    for name, record in sections.items():
-        files = zip(record.file_names(name), record.pages, strict=True)
-        changed = {file: page for file, page in files if page.changed is None or page.changed >= time}
-        yield from map(_url, _lines(store, changed))
+def published_urls(store: Store, pages: Mapping[str, PageRecord]) -> Iterator[str]:
+    """Yield the URLs on published pages. Raise `ExportError` if a page is missing or damaged."""
+    for name, page in pages.items():
+        urls = 0
+        for line in _lines(store, {name: page}):
+            urls += 1
+            yield _url(line)
+        if page.digest and urls != page.urls:
+            raise ExportError(f"{store.label}: {name} is missing or damaged")
 
 
 def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:

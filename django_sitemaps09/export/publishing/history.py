@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import manifest as manifests
-from django_sitemaps09.entries import ItemError, excerpt, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import SectionReport
 from django_sitemaps09.manifest import SectionRecord
@@ -93,12 +93,14 @@ class RecordedRun(NamedTuple):
 def read_history(state: Store) -> list[RecordedRun]:
     """Return the recorded runs, the newest one first. A damaged file counts as an empty history."""
     try:
-        content = state.read(HISTORY, _MAX_BYTES)
-        document = {} if content is None else manifests.unseal(content)
-        return [_run(run) for run in document["runs"]] if document.get("format") == _FORMAT else []
-    except (ExportError, *manifests.PARSE_ERRORS) as error:
-        logger.warning("%s: %s cannot be read: %s", state.label, HISTORY, excerpt(error))
+        return manifests.read_sealed(state, HISTORY, _runs, _MAX_BYTES) or []
+    except ExportError as error:
+        logger.warning("%s", excerpt(error, MAX_MESSAGE))
         return []
+
+
+def _runs(document: Mapping[str, Any]) -> list[RecordedRun]:
+    return [_run(run) for run in document["runs"]] if document["format"] == _FORMAT else []
 
 
 def _run(values: Sequence[Any]) -> RecordedRun:

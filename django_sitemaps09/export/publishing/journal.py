@@ -6,13 +6,14 @@ The journal is written before the first step, so the next run can finish a kille
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.filenames import NAME, PUBLISHED
 from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.stores.plain import DamagedError
 
 JOURNAL = "journal.json"
 # Valid names of staged files. They cannot lead to another folder.
@@ -53,21 +54,21 @@ def read_journal(state: Store) -> Journal | None:
 
     Raise `ExportError` if the journal cannot be read.
     """
-    content = state.read(JOURNAL, manifests.MAX_FILE_BYTES)
-    if content is None:
-        return None
     try:
-        document = manifests.unseal(content)
-        [run] = manifests.check_names(RUN_NAME, [document["run"]])
-        sections = manifests.check_names(NAME, document["sections"])
-        files, delete = (manifests.check_names(PUBLISHED, document[key]) for key in ("files", "delete"))
-        steps = tuple(Step(*map(str, step)) for step in document["steps"])
-        manifests.check_names(PUBLISHED, (step.name for step in steps))
-        manifests.check_names(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
-        manifests.parse_root(document["root"], "its manifest")
-        return Journal(run, steps, document["root"], tuple(sections), tuple(files), tuple(delete))
-    except (*manifests.PARSE_ERRORS, UnreadableError) as error:
+        return manifests.read_sealed(state, JOURNAL, _parse)
+    except (DamagedError, UnreadableError) as error:
         raise ExportError(
-            f"{state.label}: {JOURNAL} cannot be read ({error!r:.500}). Remove it and {manifests.ROOT}. "
-            "The next export then rebuilds all pages. The published files remain until it replaces them."
+            f"{error}. Remove it and {manifests.ROOT}. The next export then rebuilds all pages. The "
+            "published files remain until it replaces them."
         ) from error
+
+
+def _parse(document: dict[str, Any]) -> Journal:
+    [run] = manifests.check_names(RUN_NAME, [document["run"]])
+    sections = manifests.check_names(NAME, document["sections"])
+    files, delete = (manifests.check_names(PUBLISHED, document[key]) for key in ("files", "delete"))
+    steps = tuple(Step(*map(str, step)) for step in document["steps"])
+    manifests.check_names(PUBLISHED, (step.name for step in steps))
+    manifests.check_names(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
+    manifests.parse_root(document["root"], f"The manifest in {JOURNAL}")
+    return Journal(run, steps, document["root"], tuple(sections), tuple(files), tuple(delete))

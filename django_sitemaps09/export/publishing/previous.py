@@ -15,7 +15,7 @@ from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import adoption, indexes, promotion
-from django_sitemaps09.export.publishing.journal import Journal, read_journal
+from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, read_journal
 from django_sitemaps09.export.publishing.ownership import check_owner
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.publishing.robots_files import Robots
@@ -99,10 +99,7 @@ def _check_pages(store: Store, manifest: Manifest, names: Mapping[str, int | Non
         adopted = adoption.adopt(store, manifest.url, manifest.base, names)
     except ExportError:
         return
-    known, listed = (
-        {file for name, record in pages.sections.items() for file in record.file_names(name)}
-        for pages in (manifest, adopted)
-    )
+    known, listed = manifest.pages().keys(), adopted.pages().keys()
     if differing := sorted((listed - known) | ((known & names.keys()) - listed)):
         raise ExportError(
             f"{store.label}: the manifest and the published indexes list different pages, such as "
@@ -161,7 +158,7 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manif
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
-    unqueued = None
+    unqueued: dict[str, float] = {}
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
             root = manifests.read_root(publish_target.state, name)
@@ -170,7 +167,7 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manif
         if root is None:
             continue
         removed |= root.removed
-        unqueued = unqueued if root.unqueued is None else root.unqueued
+        unqueued |= root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
                 record = manifests.read_section(publish_target.state, file)
@@ -209,8 +206,14 @@ def _mark_unverified(
         (name for name in journal.files if name in names and name not in named_files), now
     )
     documents = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
+    unfinished = manifests.parse_root(journal.root, JOURNAL)
     return replace(
-        manifest, sections=sections, removed={**removed_at, **manifest.removed}, files={}, indexes=documents
+        manifest,
+        sections=sections,
+        removed={**removed_at, **manifest.removed},
+        files={},
+        indexes=documents,
+        unqueued={**unfinished.unqueued, **manifest.unqueued},
     )
 
 

@@ -86,11 +86,7 @@ class Publication:
         run = (stage or "").rpartition("/")[2]
         manifest = Manifest(run, old.url, old.base, sections, removed)
         manifest = replace(
-            manifest,
-            indexes=tuple(documents),
-            stylesheets=tuple(stylesheets),
-            target=old.target,
-            unqueued=old.unqueued,
+            manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), target=old.target
         )
         return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 

@@ -80,7 +80,7 @@ class SubmissionQueue:
         try:
             yield
         except _FAILURES as error:
-            logger.exception("Changes could not be queued for submission")
+            logger.error("Changes could not be queued for submission: %s", reason_of(error))
             self.warnings.append(f"{reason_of(error)}; {consequence}.")
 
     def _changes(
@@ -91,28 +91,31 @@ class SubmissionQueue:
         if self.is_first:
             self.warnings.append(_FIRST)
             return
-        if spool is None:
-            return
-        limit = conf.indexnow_max_urls
-        if sum(spool.counts.values()) > limit:
-            self.warnings.append(_TOO_MANY.format(limit))
-            return
-        urls = chain((change.url for change in spool.changes()), missed_urls)
-        yield from messages.changes(urls, lambda host: key_for(host) is not None, without_key)
+        urls: Iterable[str] = ()
+        if spool is not None:
+            limit = conf.indexnow_max_urls
+            if sum(spool.counts.values()) > limit:
+                self.warnings.append(_TOO_MANY.format(limit))
+            else:
+                urls = (change.url for change in spool.changes())
+        # If there are too many, the first ones are dropped. Not all missed URLs have changed.
+        yield from messages.changes(
+            chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
+        )
 
 
 def recover(publish_target: PublishTarget, previous: PreviousState) -> None:
-    """Activate the changes that a killed run prepared; discard them if that run was not published.
+    """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
     If it is unknown what was published, activate all of them: too many submissions are better than too few.
+    A failure loses none. The next run repeats this.
     """
     ledger, run = Ledger(publish_target.state), previous.manifest.run
     try:
-        if run or previous.is_unverified:
-            ledger.activate(None if previous.is_unverified else run)
+        ledger.activate(None if previous.is_unverified or not run else run)
         ledger.discard()
-    except _FAILURES:
-        logger.exception("The changes of a killed run could not be queued for submission")
+    except _FAILURES as error:
+        logger.error("The changes of a killed run are not queued before the next run: %s", reason_of(error))
 
 
 def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:

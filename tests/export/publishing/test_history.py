@@ -188,6 +188,23 @@ class TestTheHistory:
         assert report.failures == []
         assert "cannot be added to the history" in caplog.text
 
+    def test_that_the_disk_has_no_space_for_is_one_line_of_the_log(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write = LocalStore.write
+
+        def limited(store: LocalStore, name: str, content: bytes) -> None:
+            if name == HISTORY:
+                raise OSError(28, "No space left on device", str(folder / name))
+            write(store, name, content)
+
+        monkeypatch.setattr(LocalStore, "write", limited)
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        [record] = caplog.records
+        assert record.exc_info is None
+        assert record.getMessage().endswith(f"No space left on device: '{folder / HISTORY}'")
+        assert "\n" not in record.getMessage()
+
     def test_is_not_listed_as_a_file_of_the_export(
         self, folder: Path, configure: Callable[..., None]
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
 from tests.support.examples import KILL_STEP
-from tests.support.exports import Bad
+from tests.support.exports import Bad, article_sitemap, write_articles
 from tests.support.killing import die_at, forked, was_killed
 from tests.support.published import indexed, quick_folder, states
 from tests.support.search_engines import KEY, Engine, engine
@@ -37,6 +38,13 @@ class Chosen(Numbers):
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = numbers
+
+
+class Old(Chosen):
+    """Section whose rows changed long ago."""
+
+    def lastmod(self, item: int) -> datetime:
+        return datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
 def url(number: int) -> str:
@@ -87,6 +95,123 @@ class TestChangesThatWereNotQueued:
         assert any("removed URLs are unknown" in warning for warning in report.warnings)
         assert engine.submitted == [url(1), url(2)]
         assert submit(output=folder).failures == []
+
+    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(
+        self, run: Callable[..., Report], engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, b=Old(5))
+        run(1, b=Old(5))
+        assert engine.submitted == [url(5)]
+
+    def test_stay_recorded_until_their_pages_can_be_read(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        run(1, b=Chosen(5))
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2, b=Chosen(5))
+        (folder / "sitemap-a-1.xml.gz").unlink()
+        # An export of the other section alone does not write the missing page again.
+        report = run(1, 2, b=Chosen(5), names=["b"])
+        assert any("sitemap-a-1.xml.gz is missing or damaged" in warning for warning in report.warnings)
+        assert submit(output=folder).unqueued
+        run(1, 2, b=Chosen(5))
+        run(1, 2, b=Chosen(5))
+        assert {*engine.submitted} == {url(1), url(2)}
+        assert not submit(output=folder).unqueued
+
+    def test_are_queued_even_if_the_next_run_changes_too_much(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=3)
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2)
+        report = run(*range(10, 15))
+        assert any("more URLs than INDEXNOW_MAX_URLS" in warning for warning in report.warnings)
+        assert engine.submitted == [url(1), url(2)]
+
+    def test_are_dropped_before_the_urls_that_have_certainly_changed(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(INDEXNOW_MAX_URLS=2)
+        monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
+        run(*range(5))
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(*range(6))
+        report = run(*range(8))
+        assert any("URLs dropped" in warning for warning in report.warnings)
+        assert engine.submitted == [url(6), url(7)]
+
+    def test_of_a_mass_change_are_not_queued_by_the_next_run(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(PING_URLS=[engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
+        run(1)
+        engine.requests.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(*range(10, 20))
+        run(*range(10, 20))
+        assert [(request.method, request.path[:6]) for request in engine.requests] == [("GET", "/ping?")]
+
+    def test_of_a_first_export_are_not_queued_by_the_next_run(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Only its ping is sent later: all URLs are new, and none of them are submitted."""
+        configure(PING_URLS=[engine.url.replace("indexnow", "ping")])
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1)
+        run(1)
+        assert [(request.method, request.path[:6]) for request in engine.requests] == [("GET", "/ping?")]
+
+    def test_by_a_repair_are_those_of_the_pages_that_it_changed(
+        self, folder: Path, engine: Engine, configure: Callable[..., None], db: None
+    ) -> None:
+        from tests.models import Article
+
+        configure(INDEXNOW_URLS=[engine.url], MAX_URLS=2)
+        write_articles(*"abcdef")
+        options: Any = {"output": folder, "sitemaps": {"a": article_sitemap()}, "engine": "serial"}
+        export(**options, submit=True)
+        for slug in "ace":
+            Article.objects.filter(slug=slug).update(slug=f"new-{slug}")
+        (folder / "sitemap-a-1.xml.gz").unlink()
+        (folder / "sitemap-a-2.xml.gz").write_bytes(b"damaged")
+        verify(**options, repair=True)
+        # One more is changed by an export that submits nothing.
+        Article.objects.filter(slug="f").update(slug="new-f")
+        export(**options, submit=False)
+        Article.objects.filter(slug="new-a").update(slug="newer-a")
+        export(**options, submit=True)
+        submitted = {name.split("/")[-2] for name in engine.submitted}
+        assert submitted == {"new-a", "newer-a", "b", "new-c", "d", "new-e", "new-f"}
 
     def test_by_a_repair_are_recorded(
         self, run: Callable[..., Report], engine: Engine, folder: Path
@@ -296,6 +421,31 @@ class TestAFailure:
         run(1, 2, 3, submit=False)
         run(1, 2, 3)
         assert engine.submitted == [url(2)]
+
+    def test_of_the_next_run_to_make_them_pending_loses_none(
+        self, run: Callable[..., Report], engine: Engine
+    ) -> None:
+        run(1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "activate", _full)
+            run(1, 2)
+            run(1, 2, 3)
+        assert engine.requests == []
+        run(1, 2, 3)
+        assert engine.submitted == [url(2), url(3)]
+
+    def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(
+        self, run: Callable[..., Report], engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(1)
+        with monkeypatch.context() as patch, Path("/dev/full").open("w+", encoding="utf-8") as full:
+            patch.setattr(changes, "TemporaryFile", lambda *arguments, **options: full)
+            patch.setattr(full, "seek", lambda *arguments: full.flush(), raising=False)
+            report = run(1, 2)
+        assert report.published
+        assert any("No space left on device" in warning for warning in report.warnings)
+        run(1, 2)
+        assert engine.submitted == [url(1), url(2)]
 
     def test_while_comparing_is_a_warning(
         self, run: Callable[..., Report], folder: Path, monkeypatch: pytest.MonkeyPatch
