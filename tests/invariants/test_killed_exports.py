@@ -149,7 +149,7 @@ class TestARunThatIsKilledOrWhoseDiskFailsAtEachPoint:
 
     @pytest.mark.parametrize("scenario", submissions.SCENARIOS)
     def test_loses_no_change_that_search_engines_are_to_know(self, sqlite: Place, scenario: str) -> None:
-        found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 3)
+        found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 9)
         assert found["lost"] == []
         assert found["points"] > 9
         if scenario not in ("repair", "repaired", "not-queued"):
