@@ -229,11 +229,11 @@ def began(process: subprocess.Popen[str], log: Path, ready: str) -> bool:
     return process.poll() is not None or ready in log.read_text()
 
 
-def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
+def result(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[Any, str]:
     """Return the output and the warnings of a process that must succeed."""
     with process:
         try:
-            out, err = process.communicate(timeout=DEADLINE)
+            out, err = process.communicate(timeout=deadline)
         finally:
             end(process)
     assert process.returncode == 0, err

@@ -41,6 +41,7 @@ in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
 _SHORT, _LONG = 0.05, 1.0
 # Maximum number of messages for a page. Without a limit, a page could kill one worker after the other.
 _MAX_SENT = 2
+_NO_CLAIM = Claim("", 0, "")
 
 
 class _Phase(NamedTuple):
@@ -78,12 +79,8 @@ class _SentPage:
     sent_at: float
     returned_before: int
     times_sent: int = 1
-    claim: Claim | None = None
+    claim: Claim = _NO_CLAIM
     is_taken: bool = False
-
-    @property
-    def host(self) -> str:
-        return excerpt(self.claim.host) if self.claim else "an unknown host"
 
     def has_new_claim(self) -> bool:
         """Return whether a worker has taken the page, or renewed its claim, since the last call."""
@@ -168,9 +165,8 @@ class QueueEngine:
             self._open_stages.add(renderer.stage)
         signed = messages.sign(message)
         self._send(signed)
-        return partial(
-            self._result, _SentPage(renderer, task, folder, signed, self._sent_at, self._returned)
-        )
+        page = _SentPage(renderer, task, folder, signed, self._sent_at, self._returned)
+        return partial(self._result, page)
 
     def _render(self, renderer: Renderer, task: Task) -> RenderedPage:
         """Render a page in this process."""
@@ -205,12 +201,13 @@ class QueueEngine:
                 return self._render(page.renderer, page.task)
             if not page.is_taken or page.times_sent == _MAX_SENT:
                 raise self._error(page, outcome)
-            problem = f"No {self.worker_name} has returned {page.task.label}"
             if outcome == "died":
-                problem = (
-                    f"The {self.worker_name} on {page.host} that rendered {page.task.label} has died: it "
-                    f"gave no sign of life for {claims.EXPIRY:.0f} seconds"
+                worker = (
+                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label}"
                 )
+                problem = f"{worker} has died: it gave no sign of life for {claims.EXPIRY:.0f} seconds"
+            else:
+                problem = f"No {self.worker_name} has returned {page.task.label}"
             logger.warning("%s; sending the task again.", problem)
             self._send(page.message)
             page.sent_at, page.is_taken = self._sent_at, False
@@ -263,7 +260,7 @@ class QueueEngine:
     def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
         """Return the error for a page that is not sent again."""
         if silence == "died":
-            return ExportError(f"{page.task.label}: {_DIED_TWICE.format(page.host)}")
+            return ExportError(f"{page.task.label}: {_DIED_TWICE.format(excerpt(page.claim.host))}")
         reason = (
             f"No {self.worker_name} returned {page.task.label} within "
             f"{page.times_sent * self.patience / 60:.0f} minutes. "
