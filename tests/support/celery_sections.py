@@ -96,11 +96,11 @@ def late(self: Any, item: Any) -> str:
 
 
 def steady(self: Any, item: Any) -> str:
-    """Take 10 ms, and record when each process has rendered an item."""
+    """Take 10 ms in a worker, and record when each process has rendered an item."""
     if in_worker():
         time.sleep(0.01)
-        with gate(f"steady-{os.getpid()}").open("a") as file:
-            print(time.time(), file=file)
+    with gate(f"steady-{'worker' if in_worker() else 'command'}-{os.getpid()}").open("a") as file:
+        print(time.time(), file=file)
     return f"/{item.slug}/"
 
 
