@@ -53,7 +53,7 @@ class _Phase(NamedTuple):
     * `late`: a page was not returned in time. Pages that were sent earlier also fail, for this `reason`.
     * `lost`: no page was returned in time, or the queue accepts no messages. Later pages also fail.
 
-    A reply from a worker ends every phase.
+    A reply from a worker ends every phase, but `alone` only if it cannot be older.
     """
 
     name: Literal["unseen", "warned", "served", "alone", "late", "lost"]
@@ -96,9 +96,9 @@ class QueueEngine:
 
     The command watches the page that it needs next. If its worker dies, or does not reply within `patience`
     seconds, the page is sent once more. After a second time, it fails with `ExportError`. If no worker
-    takes it in time, the command renders it. Until a worker takes a page again, the command then renders
-    all pages, and rarely sends one. If no worker takes the first page, a warning is logged after `notice`
-    seconds.
+    takes it in time, the command renders it, and other pages that no worker has taken. If no worker has
+    returned a page so far, few pages are then sent. If no worker takes the first page, a warning is logged
+    after `notice` seconds.
     """
 
     default_workers = 8
@@ -125,12 +125,9 @@ class QueueEngine:
     def __exit__(self, *error: object) -> None:
         """Leave messages in the queue: workers ignore them, since the run's folder is gone."""
         if self._rendered:
-            pages = f"{self._rendered:,} of {pluralize(self._returned, 'page')}"
             message = (
-                f"The export rendered {pages} itself, because no {self.worker_name} took a page for "
-                f"{claims.EXPIRY:.0f} seconds. Start workers that read {self.queue_label()} "
-                f"({self.worker_command()}). If enough are running, check their logs: they must have the "
-                "same SECRET_KEY, and be able to access the same files."
+                f"The export itself rendered {self._rendered:,} of {pluralize(self._returned, 'page')}: no "
+                f"{self.worker_name} took one for {claims.EXPIRY:.0f} seconds. {self._advice('the files')}."
             )
             if self._rendered == self._returned and not in_worker.get():
                 self.failures.append(message)
@@ -155,7 +152,8 @@ class QueueEngine:
             return partial(render_page, renderer, task)
         if self._phase.name == "lost":
             raise ExportError(self._phase.reason)
-        if self._phase.name == "alone" and time.monotonic() - self._sent_at < claims.EXPIRY:
+        is_alone = self._phase.name == "alone" and self._rendered == self._returned
+        if is_alone and time.monotonic() - self._sent_at < claims.EXPIRY:
             # If no worker reads the queue, it must not grow without limit.
             return partial(self._render, renderer, task)
         message = messages.build_message(renderer, task)
@@ -225,7 +223,7 @@ class QueueEngine:
             is_given_up = bool(self._phase.reason) and page.sent_at < self._phase.since
             if reply is not None or (not is_given_up and page.has_new_claim()):
                 changed_at = now
-                if self._phase.name != "alone" or now > first_look or page.sent_at > self._phase.since:
+                if self._phase.name != "alone" or now > first_look or page.sent_at >= self._phase.since:
                     self._phase = _Phase("served", now)
             if reply is not None:
                 return reply
@@ -263,14 +261,18 @@ class QueueEngine:
             return ExportError(f"{page.task.label}: {_DIED_TWICE.format(excerpt(page.claim.host))}")
         reason = (
             f"No {self.worker_name} returned {page.task.label} within "
-            f"{page.times_sent * self.patience / 60:.0f} minutes. "
-            f"Start a worker that reads {self.queue_label()} ({self.worker_command()}), has the same "
-            f"SECRET_KEY, and can access {page.folder.store.label} as the same user. If one is running, "
-            "its log says whether it rejected a page"
+            f"{page.times_sent * self.patience / 60:.0f} minutes. {self._advice(page.folder.store.label)}"
         )
         is_lost = self._returned == page.returned_before
         self._phase = _Phase("lost" if is_lost else "late", time.monotonic(), reason)
         return ExportError(reason)
+
+    def _advice(self, files: str) -> str:
+        return (
+            f"Start a worker that reads {self.queue_label()} ({self.worker_command()}), has the same "
+            f"SECRET_KEY, and can access {files} as the same user. If one is running, its log says whether "
+            "it rejected a page"
+        )
 
 
 _DIED_TWICE = (
