@@ -1,7 +1,8 @@
 """One of two workers is killed at random moments, with real queues, and with S3 as the target.
 
 `SITEMAPS09_KILLS` is the number of kills for each queue and target. If it is set, claims expire as they do
-by default. Otherwise, they expire sooner, because each kill costs as much time.
+by default. Otherwise, they expire sooner, because each kill costs as much time. 30 kills take half an
+hour, so add `-o faulthandler_timeout=0`, and `-s` to see each loss.
 """
 
 from __future__ import annotations
@@ -28,10 +29,9 @@ from tests.support.waiting import DEADLINE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
-KILLS = int(os.environ.get("SITEMAPS09_KILLS", "2"))
-IS_THOROUGH = "SITEMAPS09_KILLS" in os.environ
+KILLS = int(os.environ.get("SITEMAPS09_KILLS", "0"))
 #: Seconds between renewals, and until a claim expires.
-RENEWAL, EXPIRY = (claims.RENEWAL, claims.EXPIRY) if IS_THOROUGH else (1.0, 6.0)
+RENEWAL, EXPIRY = (claims.RENEWAL, claims.EXPIRY) if KILLS else (1.0, 6.0)
 #: Maximum seconds in which nobody renders anything: 45 by default.
 MOST_LOST = EXPIRY + 15
 CLAIMS = {"SITEMAPS09_TESTS_CLAIMS": f"{RENEWAL} {EXPIRY}"}
@@ -50,7 +50,7 @@ def began(site: Site) -> bool:
     return any(file.stat().st_size for file in site.gate().glob("steady-worker-*"))
 
 
-@pytest.mark.timeout(100 if not IS_THOROUGH else 100 + 90 * KILLS)
+@pytest.mark.timeout(100 + 90 * KILLS)
 @pytest.mark.parametrize("target", ["folder", "s3"])
 @pytest.mark.parametrize("queue", ["redis", "tasks"])
 def test_a_killed_worker_costs_seconds_and_changes_no_file(
@@ -86,10 +86,12 @@ def test_a_killed_worker_costs_seconds_and_changes_no_file(
         site = request.getfixturevalue("make_site")(queue, **given)
     serial, _ = result(site.start(*command(tmp_path / "serial", "serial"), **keys))
     expected = published(tmp_path / "serial")
-    figures = []
+    figures: list[tuple[float, int]] = []
+    # With S3, all processes need more time.
+    kills = KILLS or (1 if target == "s3" else 2)
     with ExitStack() as stack:
         workers: list[subprocess.Popen[str]] = []
-        for number in range(KILLS):
+        for number in range(kills):
             for file in site.gate().glob("steady-*"):
                 file.unlink()
             fresh = site.working(2 - len(workers), environ=CLAIMS, **keys)
@@ -119,7 +121,7 @@ def test_a_killed_worker_costs_seconds_and_changes_no_file(
             assert report == serial
             assert published(folder) == expected
     print(f"\n{queue}, {target}: most seconds lost {max(figures)[0]}, {figures}")  # noqa: T201 with -s
-    assert len(figures) == KILLS
+    assert len(figures) == kills
 
 
 class TestTheOnlyWorker:
