@@ -236,13 +236,15 @@ class QueueEngine:
             if now - first_look > self.patience:
                 return "late"
             if self._phase.name == "unseen" and now - first_look >= self.notice:
-                self._warn_that_nobody_works(page)
+                self._phase = self._warned(page.folder)
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
             now = time.monotonic()
 
-    def _warn_that_nobody_works(self, page: _SentPage) -> None:
-        self._phase = _Phase("warned")
+    def _warned(self, folder: Folder) -> _Phase:
+        """Log a warning if no worker has taken any page, and return the new phase."""
+        if folder.is_any_claimed():
+            return _Phase("served")
         logger.warning(
             "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
             "reads it (%s). If one is running, check its log: SECRET_KEY must be the same on the "
@@ -251,9 +253,10 @@ class QueueEngine:
             self.notice,
             self.queue_label(),
             self.worker_command(),
-            page.folder.store.label,
+            folder.store.label,
             claims.EXPIRY,
         )
+        return _Phase("warned")
 
     def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
         """Return the error for a page that is not sent again."""

@@ -311,6 +311,15 @@ class TestAPageThatNoWorkerTakes:
         assert [wait().file.urls for wait in later] == [1, 1]
         assert queue._rendered == 1
 
+    def test_does_not_mean_that_no_worker_has_taken_any(
+        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        queue = Queue()
+        first, _ = queue.submit(renderer, task()), queue.submit(renderer, task(2))
+        timeline.at(1, lambda: queue.work(1))
+        first()
+        assert lines(caplog) == []
+
     @in_a_folder
     def test_does_not_wait_for_each_one_that_a_dead_worker_had_reserved(
         self, renderer: Renderer, timeline: Timeline
