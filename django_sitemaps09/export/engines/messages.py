@@ -237,10 +237,6 @@ class Folder:
                 return Claim(**content)
         return None
 
-    def is_any_claimed(self) -> bool:
-        """Return whether a worker has taken any page of the run."""
-        return any(name.endswith(".claim") for name in self.store.names(self.stage))
-
     def withdraw(self) -> None:
         """Let workers ignore the message, by an empty reply."""
         self.store.write(f"{self.stage}/{self.token}.signed", b"")

@@ -61,8 +61,8 @@ class _Phase(NamedTuple):
     reason: str = ""
 
 
-#: Why a page has no reply: no worker took it, its worker has died, it is late, or an earlier page was late.
-_Silence = Literal["unclaimed", "died", "late", "given up"]
+#: Why a page has no reply: no worker has taken it, its worker has died, or it is late.
+_Silence = Literal["unclaimed", "died", "late"]
 
 
 @dataclass(slots=True)
@@ -190,8 +190,6 @@ class QueueEngine:
     def _result(self, page: _SentPage) -> RenderedPage:
         """Return a page from its worker. If there is no reply, send it again, render it here, or fail."""
         while isinstance(outcome := self._watch(page), str):
-            if outcome == "given up":
-                raise ExportError(self._phase.reason)
             if outcome == "unclaimed":
                 if self._phase.name != "alone":
                     self._phase = _Phase("alone", time.monotonic())
@@ -214,7 +212,7 @@ class QueueEngine:
         return messages.read_reply(page.folder, outcome)
 
     def _watch(self, page: _SentPage) -> bytes | _Silence:
-        """Wait for the reply to a page. Return it, or why there is none."""
+        """Wait for the reply to a page, and return it or why there is none. Raise an earlier error."""
         # A reply or a claim that exists at the first look can be old.
         first_look = changed_at = now = time.monotonic()
         pause = _SHORT
@@ -228,7 +226,7 @@ class QueueEngine:
             if reply is not None:
                 return reply
             if is_given_up:
-                return "given up"
+                raise ExportError(self._phase.reason)
             if not page.is_taken and self._phase.name == "alone":
                 return "unclaimed"
             if now - changed_at > claims.EXPIRY:
@@ -243,7 +241,7 @@ class QueueEngine:
 
     def _warned(self, folder: Folder) -> _Phase:
         """Log a warning if no worker has taken any page, and return the new phase."""
-        if folder.is_any_claimed():
+        if any(name.endswith(".claim") for name in folder.store.names(folder.stage)):
             return _Phase("served")
         logger.warning(
             "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
