@@ -163,6 +163,8 @@ def export_all(
             for result in results:
                 result.report(time.perf_counter() - started, on_published)
             raise
+    failures = [*results[0].failures, *getattr(active_engine, "failures", ())]
+    results[0] = results[0]._replace(failures=failures)
     seconds = time.perf_counter() - started
     reports = [result.report(seconds, on_published) for result in results]
     if any(host.submit for host in host_options):

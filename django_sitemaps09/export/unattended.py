@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
+from django_sitemaps09.export.engines.queues import in_worker
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.export.rendering.page import surroundings
@@ -45,6 +46,7 @@ def run_export(
     URLconf: a thread of a worker does not have the prefix that `django.setup()` has set. The hosts of
     `base_urls` must be in `ALLOWED_HOSTS`.
     """
+    token = in_worker.set(True)
     try:
         with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):
             reports = _export(
@@ -56,6 +58,8 @@ def run_export(
         level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
         logger.log(level, "The export has ended with status %d: %s", status, reason)
         return {"status": status, "failures": [reason], "warnings": [], "hosts": []}
+    finally:
+        in_worker.reset(token)
     failures = dict.fromkeys(failure for report in reports for failure in report.failures)
     warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
     for text in (*failures, *warnings):

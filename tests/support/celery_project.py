@@ -53,6 +53,9 @@ PROJECT = {
 import django_sitemaps09
 django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
 LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
+if "SITEMAPS09_TESTS_CLAIMS" in os.environ:
+    from django_sitemaps09.export.engines import claims
+    claims.RENEWAL, claims.EXPIRY = map(float, os.environ["SITEMAPS09_TESTS_CLAIMS"].split())
 globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
 """,
     "queue.py": END_WITH_THE_TESTS
@@ -65,9 +68,8 @@ app.autodiscover_tasks()
     "engine.py": """
 import json, os
 from pathlib import Path
-from django_sitemaps09.export.engines import celery, queues
+from django_sitemaps09.export.engines import celery
 celery._RETRIES["max_retries"] = 1
-queues._WARNING_INTERVAL = 0.5
 class Hasty(celery.Celery):
     patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
     notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))
@@ -227,11 +229,11 @@ def began(process: subprocess.Popen[str], log: Path, ready: str) -> bool:
     return process.poll() is not None or ready in log.read_text()
 
 
-def result(process: subprocess.Popen[str]) -> tuple[Any, str]:
+def result(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[Any, str]:
     """Return the output and the warnings of a process that must succeed."""
     with process:
         try:
-            out, err = process.communicate(timeout=DEADLINE)
+            out, err = process.communicate(timeout=deadline)
         finally:
             end(process)
     assert process.returncode == 0, err

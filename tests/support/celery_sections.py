@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -94,12 +95,24 @@ def late(self: Any, item: Any) -> str:
     return f"/{item.slug}/"
 
 
+def steady(self: Any, item: Any) -> str:
+    """Take 10 ms in a worker, and record when each process has rendered an item."""
+    if in_worker():
+        time.sleep(0.01)
+    with gate(f"steady-{'worker' if in_worker() else 'command'}-{os.getpid()}").open("a") as file:
+        print(time.time(), file=file)
+    return f"/{item.slug}/"
+
+
 #: The sections that the setting SITEMAPS names in all processes.
 SECTIONS = {
     "a": articles(),
     "b": articles(),
     "one": articles(pks=5),
-    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, held, late, slow)},
+    **{
+        hook.__name__: articles(location=hook)
+        for hook in (meeting, odd, broken, deadly, held, late, slow, steady)
+    },
     "doubled": articles(location=twice_at_once),
 }
 
@@ -112,6 +125,11 @@ def exported(folder: str, engine: str, *names: str, **options: Any) -> dict[str,
 
 def to_the_setting() -> dict[str, Any]:
     return exported(None, HASTY, "a")  # type: ignore[arg-type]
+
+
+def stored(engine: str, *names: str) -> dict[str, Any]:
+    """Export to the storage of the settings."""
+    return exported(None, engine, *names)  # type: ignore[arg-type]
 
 
 def again(folder: str, engine: str) -> list[dict[str, Any]]:
@@ -151,6 +169,13 @@ def enqueued(*names: str) -> list[Any]:
 
     until(is_finished, "no worker completed the export")
     return [str(result.status), result.return_value]
+
+
+def ordered(*names: str) -> None:
+    """Run an export in a worker of Celery, which has no result backend."""
+    from django_sitemaps09.tasks import export
+
+    export.delay(*names)
 
 
 def modules() -> list[str]:

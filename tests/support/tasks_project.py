@@ -24,7 +24,7 @@ FILES = {
 INSTALLED_APPS = [*INSTALLED_APPS, "django_tasks_db"]
 """,
     "engine.py": PROJECT["engine.py"]
-    .replace("import celery, queues", "import django_tasks, queues")
+    .replace("import celery\n", "import django_tasks\n")
     .replace('celery._RETRIES["max_retries"] = 1\n', "")
     .replace("celery.Celery", "django_tasks.DjangoTasks"),
 }

@@ -1,7 +1,7 @@
-"""Messages to workers, sent through a queue, and their replies in files: both are signed JSON.
+"""Messages to workers, sent through a queue, and their claims and replies in files: all are signed JSON.
 
 Attackers with write access to the queue or to a run's folder must not control what workers import, read or
-write, or what is published. Therefore, a message or a reply is not used before its signature is verified.
+write, or what is published. Therefore, no message, claim or reply is used before its signature is verified.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core import signing
 
@@ -35,12 +36,14 @@ from django_sitemaps09.sources.profiling import Cost, Costs
 
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.
-VERSION = 5
-# Different salts, so that a message is never accepted as a reply, or a reply as a message. They are the
-# same in all versions, so that a worker with another version can reply that it is incompatible.
+VERSION = 6
+# Different salts, so that a message, for example, is never accepted as a reply. They are the same in all
+# versions, so that a worker with another version can reply that it is incompatible.
 _MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
-_MOST = 100_000_000
-_RUN, _TAKEN = "run.json", "taken"
+_CLAIM = "django_sitemaps09.claim"
+# Maximum sizes in bytes of a reply and of a claim.
+_MOST, _MOST_OF_CLAIM = 100_000_000, 2_000
+_RUN = "run.json"
 _STAGE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern}")
 _TOKEN = re.compile(r"[0-9a-f]{16}")
 # Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
@@ -77,7 +80,9 @@ def sign(message: Mapping[str, Any]) -> str:
     return signing.dumps(message, salt=_MESSAGE)
 
 
-def verify(text: object, salt: str = _MESSAGE) -> tuple[dict[str, Any], str | bytes]:
+def verify(
+    text: object, salt: str = _MESSAGE, max_age: int | None = _LIFETIME
+) -> tuple[dict[str, Any], str | bytes]:
     """Return the content of a signed message, and the key that signed it. This key also signs the reply.
 
     Raise `ExportError` if no key of this process signed it, or if the signature is too old.
@@ -86,7 +91,7 @@ def verify(text: object, salt: str = _MESSAGE) -> tuple[dict[str, Any], str | by
         if not isinstance(text, str):
             break
         try:
-            return signing.loads(text, key, salt, max_age=_LIFETIME, fallback_keys=[]), key
+            return signing.loads(text, key, salt, max_age=max_age, fallback_keys=[]), key
         except signing.SignatureExpired as error:
             raise ExportError("it was signed more than a day ago, according to the local clock") from error
         except signing.BadSignature:
@@ -183,10 +188,18 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
-class Folder:
-    """Folder for the reply to a message. Messages of every version have the keys that are read here.
+class Claim(NamedTuple):
+    """Sign of life of a worker. `attempt` is unique, and each renewal increases `number`."""
 
-    `key` signs the reply. The default is the `SECRET_KEY` of this process.
+    attempt: str
+    number: int
+    host: str
+
+
+class Folder:
+    """Folder for the claims and the reply to a message. Messages of every version have the keys read here.
+
+    `key` signs them. The default is the `SECRET_KEY` of this process.
     """
 
     def __init__(self, message: Mapping[str, Any], key: str | bytes | None = None) -> None:
@@ -211,13 +224,22 @@ class Folder:
         """Return whether the run is still active, as far as this machine can see."""
         return self._read(_RUN) is not None
 
-    def take(self) -> None:
-        """Record that a worker has taken a page of the run."""
-        self.store.write(f"{self.stage}/{_TAKEN}", b"")
+    def write_claim(self, claim: Claim) -> None:
+        self._sign(f"{self.token}.claim", claim._asdict(), _CLAIM)
 
-    def is_taken(self) -> bool:
-        """Return whether any worker has taken a page of the run."""
-        return self._read(_TAKEN) is not None
+    def claim(self) -> Claim | None:
+        """Return the last claim of the page, or `None` if it is missing or invalid."""
+        with suppress(ExportError, OSError, LookupError, TypeError, ValueError):
+            text = self._read(f"{self.token}.claim", _MOST_OF_CLAIM) or b""
+            # The machines' clocks may differ.
+            content, _ = verify(text.decode(), _CLAIM, max_age=None)
+            if (content.pop("run"), content.pop("token")) == (self.stage, self.token):
+                return Claim(**content)
+        return None
+
+    def withdraw(self) -> None:
+        """Let workers ignore the message, by an empty reply."""
+        self.store.write(f"{self.stage}/{self.token}.signed", b"")
 
     def reply(self) -> bytes | None:
         return self._read(f"{self.token}.signed")
@@ -225,10 +247,7 @@ class Folder:
     def write(self, reply: Mapping[str, Any]) -> None:
         """Write the reply beside the complete staged file, unless the run has ended."""
         if self.is_active():
-            signed = signing.dumps(
-                {"run": self.stage, "token": self.token, **reply}, self.key, _REPLY
-            ).encode()
-            self.store.write(f"{self.stage}/{self.token}.signed", signed)
+            self._sign(f"{self.token}.signed", reply, _REPLY)
 
     def is_lost_again(self) -> bool:
         """Record a lost page, and return whether it was lost before.
@@ -241,5 +260,9 @@ class Folder:
         self.store.write(f"{self.stage}/{mark}", b"")
         return False
 
-    def _read(self, name: str) -> bytes | None:
-        return self.store.read(f"{self.stage}/{name}", _MOST)
+    def _sign(self, name: str, content: Mapping[str, Any], salt: str) -> None:
+        signed = signing.dumps({"run": self.stage, "token": self.token, **content}, self.key, salt)
+        self.store.write(f"{self.stage}/{name}", signed.encode())
+
+    def _read(self, name: str, most: int = _MOST) -> bytes | None:
+        return self.store.read(f"{self.stage}/{name}", most)

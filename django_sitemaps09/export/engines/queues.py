@@ -11,13 +11,15 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import Folder
+from django_sitemaps09.export.engines import claims, messages
+from django_sitemaps09.export.engines.messages import Claim, Folder
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import (
     EXPECTED,
@@ -27,24 +29,76 @@ from django_sitemaps09.export.rendering.page import (
     check_declaration,
     render_page,
 )
+from django_sitemaps09.export.report import pluralize
 
 logger = logging.getLogger(__name__)
 
 QueueEngineT = TypeVar("QueueEngineT", bound="QueueEngine")
 
+#: Whether the export itself runs in a worker. If this is the only one, it has to render all pages alone.
+in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
+
 _SHORT, _LONG = 0.05, 1.0
-# Seconds between warnings that no worker has taken a page.
-_WARNING_INTERVAL = 60.0
+# Maximum number of messages for a page. Without a limit, a page could kill one worker after the other.
+_MAX_SENT = 2
+_NO_CLAIM = Claim("", 0, "")
+
+
+class _Phase(NamedTuple):
+    """What an engine knows about its workers, and since when.
+
+    * `unseen`: no worker has taken a page yet. `warned`: the same, and a warning was logged.
+    * `served`: a worker has taken or returned a page.
+    * `alone`: no worker took a page in time, so the command renders the pages that no worker has taken.
+    * `late`: a page was not returned in time. Pages that were sent earlier also fail, for this `reason`.
+    * `lost`: no page was returned in time, or the queue accepts no messages. Later pages also fail.
+
+    A reply from a worker ends every phase, but `alone` only if it cannot be older.
+    """
+
+    name: Literal["unseen", "warned", "served", "alone", "late", "lost"]
+    since: float = 0.0
+    reason: str = ""
+
+
+#: Why a page has no reply: no worker has taken it, its worker has died, or it is late.
+_Silence = Literal["unclaimed", "died", "late"]
+
+
+@dataclass(slots=True)
+class _SentPage:
+    """A page in the queue. `is_taken` is true if a worker has claimed it since it was last sent.
+
+    `returned_before` is how many pages the engine had returned when it sent this one.
+    """
+
+    renderer: Renderer
+    task: Task
+    folder: Folder
+    message: str
+    sent_at: float
+    returned_before: int
+    times_sent: int = 1
+    claim: Claim = _NO_CLAIM
+    is_taken: bool = False
+
+    def has_new_claim(self) -> bool:
+        """Return whether a worker has taken the page, or renewed its claim, since the last call."""
+        claim = self.folder.claim()
+        if claim is None or claim == self.claim:
+            return False
+        self.claim, self.is_taken = claim, True
+        return True
 
 
 class QueueEngine:
     """Base class of engines that send pages to a queue, two at once for each worker.
 
-    A page is sent again if no worker replies within `patience` seconds after it was sent, or after the last
-    reply for any page if that is later. After a second wait without a reply, the page fails with
-    `ExportError`. Later pages fail at once if no page has received a reply since then, or if the queue does
-    not accept messages. If no worker takes a page, a warning is logged after `notice` seconds, and then
-    every minute.
+    The command watches the page that it needs next. If its worker dies, or does not reply within `patience`
+    seconds, the page is sent once more. After a second time, it fails with `ExportError`. If no worker
+    takes it in time, the command renders it, and other pages that no worker has taken. If no worker has
+    returned a page so far, few pages are then sent. If no worker takes the first page, a warning is logged
+    after `notice` seconds.
     """
 
     default_workers = 8
@@ -57,19 +111,28 @@ class QueueEngine:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._replied_at = time.monotonic()
-        self._opened_stage: str | None = None
-        self._first_sent_at: float | None = None
-        self._notice_at = 0.0
-        self._is_taken = False
-        self._gave_up_at = 0.0
-        self._lost_reason: str | None = None
+        #: A message for the report if no worker has returned a page.
+        self.failures: list[str] = []
+        self._phase = _Phase("unseen")
+        self._open_stages: set[str] = set()
+        self._sent_at = 0.0
+        # How many pages were returned, and how many of these the command has rendered itself.
+        self._returned = self._rendered = 0
 
     def __enter__(self: QueueEngineT) -> QueueEngineT:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Leave messages in the queue: workers ignore them, since the run's folder is gone."""
+        if self._rendered:
+            message = (
+                f"The export itself rendered {self._rendered:,} of {pluralize(self._returned, 'page')}: no "
+                f"{self.worker_name} took one for {claims.EXPIRY:.0f} seconds. {self._advice('the files')}."
+            )
+            if self._rendered == self._returned and not in_worker.get():
+                self.failures.append(message)
+            else:
+                logger.warning("%s", message)
 
     def put(self, message: str) -> None:
         """Add a message to the queue."""
@@ -87,96 +150,136 @@ class QueueEngine:
         if renderer.stage is None:
             # A dry run has no folder for replies from workers.
             return partial(render_page, renderer, task)
-        if self._lost_reason is not None:
-            raise ExportError(self._lost_reason)
+        if self._phase.name == "lost":
+            raise ExportError(self._phase.reason)
+        is_alone = self._phase.name == "alone" and self._rendered == self._returned
+        if is_alone and time.monotonic() - self._sent_at < claims.EXPIRY:
+            # If no worker reads the queue, it must not grow without limit.
+            return partial(self._render, renderer, task)
         message = messages.build_message(renderer, task)
         folder = Folder(message)
-        if self._opened_stage != renderer.stage:
+        if renderer.stage not in self._open_stages:
             folder.open()
-            self._opened_stage = renderer.stage
+            self._open_stages.add(renderer.stage)
         signed = messages.sign(message)
         self._send(signed)
-        sent = time.monotonic()
-        if self._first_sent_at is None:
-            self._first_sent_at, self._notice_at = sent, sent + self.notice
+        page = _SentPage(renderer, task, folder, signed, self._sent_at, self._returned)
+        return partial(self._result, page)
 
-        def result() -> RenderedPage:
-            content = self._wait(folder, sent)
-            if content is None and sent > self._gave_up_at:
-                logger.warning(
-                    "No %s has returned %s; sending the task again.", self.worker_name, task.label
-                )
-                self._send(signed)
-                content = self._wait(folder, time.monotonic())
-            if content is None:
-                raise self._no_reply_error(task, folder, sent)
-            return messages.read_reply(folder, content)
-
-        return result
+    def _render(self, renderer: Renderer, task: Task) -> RenderedPage:
+        """Render a page in this process."""
+        rendered = render_page(renderer, task)
+        self._rendered += 1
+        self._returned += 1
+        return rendered
 
     def _send(self, message: str) -> None:
         try:
             self.put(message)
+            self._sent_at = time.monotonic()
         except Exception as error:
             # Each queue has its own exceptions. Their messages could contain the URL with a password.
             detail = f": {error}" if isinstance(error, self.shown_errors) else ""
-            raise self._give_up(
+            reason = (
                 f"Pages cannot be sent: {self.queue_label()} does not accept messages "
                 f"({type(error).__name__}{detail})"
-            ) from error
+            )
+            self._phase = _Phase("lost", time.monotonic(), reason)
+            raise ExportError(reason) from error
 
-    def _wait(self, folder: Folder, since: float) -> bytes | None:
-        """Return the reply; `None` if it is late, or if the engine gave up after this page was sent."""
-        deadline = max(since, self._replied_at) + self.patience
+    def _result(self, page: _SentPage) -> RenderedPage:
+        """Return a page from its worker. If there is no reply, send it again, render it here, or fail."""
+        while isinstance(outcome := self._watch(page), str):
+            if outcome == "unclaimed":
+                if self._phase.name != "alone":
+                    self._phase = _Phase("alone", time.monotonic())
+                page.folder.withdraw()
+                return self._render(page.renderer, page.task)
+            if not page.is_taken or page.times_sent == _MAX_SENT:
+                raise self._error(page, outcome)
+            if outcome == "died":
+                worker = (
+                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label}"
+                )
+                problem = f"{worker} has died: it gave no sign of life for {claims.EXPIRY:.0f} seconds"
+            else:
+                problem = f"No {self.worker_name} has returned {page.task.label}"
+            logger.warning("%s; sending the task again.", problem)
+            self._send(page.message)
+            page.sent_at, page.is_taken = self._sent_at, False
+            page.times_sent += 1
+        self._returned += 1
+        return messages.read_reply(page.folder, outcome)
+
+    def _watch(self, page: _SentPage) -> bytes | _Silence:
+        """Wait for the reply to a page, and return it or why there is none. Raise an earlier error."""
+        # A reply or a claim that exists at the first look can be old.
+        first_look = changed_at = now = time.monotonic()
         pause = _SHORT
         while True:
-            content = folder.reply()
-            if content is not None:
-                self._replied_at, self._lost_reason, self._is_taken = time.monotonic(), None, True
-                return content
-            self._warn_if_not_taken(folder)
-            if since < self._gave_up_at or time.monotonic() > deadline:
-                return None
+            reply = page.folder.reply()
+            is_given_up = bool(self._phase.reason) and page.sent_at < self._phase.since
+            if reply is not None or (not is_given_up and page.has_new_claim()):
+                changed_at = now
+                if self._phase.name != "alone" or now > first_look or page.sent_at >= self._phase.since:
+                    self._phase = _Phase("served", now)
+            if reply is not None:
+                return reply
+            if is_given_up:
+                raise ExportError(self._phase.reason)
+            if not page.is_taken and self._phase.name == "alone":
+                return "unclaimed"
+            if now - changed_at > claims.EXPIRY:
+                return "died" if page.is_taken else "unclaimed"
+            if now - first_look > self.patience:
+                return "late"
+            if self._phase.name == "unseen" and now - first_look >= self.notice:
+                self._phase = self._warned(page.folder)
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
+            now = time.monotonic()
 
-    def _warn_if_not_taken(self, folder: Folder) -> None:
-        now = time.monotonic()
-        if self._is_taken or self._first_sent_at is None or now < self._notice_at:
-            return
-        self._is_taken = folder.is_taken()
-        if not self._is_taken:
-            self._notice_at = now + _WARNING_INTERVAL
-            logger.warning(
-                "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
-                "reads it (%s). If one is running, check its log: SECRET_KEY must be the same on the "
-                "workers, and they must be able to access %s. This export waits for up to %.0f minutes.",
-                now - self._first_sent_at,
-                self.queue_label(),
-                self.worker_command(),
-                folder.store.label,
-                2 * self.patience / 60,
-            )
-
-    def _no_reply_error(self, task: Task, folder: Folder, sent: float) -> ExportError:
-        reason = (
-            f"No {self.worker_name} returned {task.label} within {2 * self.patience / 60:.0f} minutes. "
-            f"Start a worker that reads {self.queue_label()} ({self.worker_command()}), has the same "
-            f"SECRET_KEY, and can access {folder.store.label} as the same user. If one is running, its log "
-            "says whether it rejected a page"
+    def _warned(self, folder: Folder) -> _Phase:
+        """Log a warning if no worker has taken any page, and return the new phase."""
+        if any(name.endswith(".claim") for name in folder.store.names(folder.stage)):
+            return _Phase("served")
+        logger.warning(
+            "No worker has taken a page after %.0f seconds. The pages are in %s. Start a worker that "
+            "reads it (%s). If one is running, check its log: SECRET_KEY must be the same on the "
+            "workers, and they must be able to access %s. If no worker takes a page within %.0f seconds, "
+            "the export renders the pages itself.",
+            self.notice,
+            self.queue_label(),
+            self.worker_command(),
+            folder.store.label,
+            claims.EXPIRY,
         )
-        if sent > self._gave_up_at:
-            return self._give_up(reason, is_lasting=self._replied_at < sent)
+        return _Phase("warned")
+
+    def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
+        """Return the error for a page that is not sent again."""
+        if silence == "died":
+            return ExportError(f"{page.task.label}: {_DIED_TWICE.format(excerpt(page.claim.host))}")
+        reason = (
+            f"No {self.worker_name} returned {page.task.label} within "
+            f"{page.times_sent * self.patience / 60:.0f} minutes. {self._advice(page.folder.store.label)}"
+        )
+        is_lost = self._returned == page.returned_before
+        self._phase = _Phase("lost" if is_lost else "late", time.monotonic(), reason)
         return ExportError(reason)
 
-    def _give_up(self, reason: str, *, is_lasting: bool = True) -> ExportError:
-        """Return an error, and stop waiting for pages that were already sent.
+    def _advice(self, files: str) -> str:
+        return (
+            f"Start a worker that reads {self.queue_label()} ({self.worker_command()}), has the same "
+            f"SECRET_KEY, and can access {files} as the same user. If one is running, its log says whether "
+            "it rejected a page"
+        )
 
-        If `is_lasting` is true, later pages also raise the error, until a reply for any page arrives.
-        """
-        self._gave_up_at = time.monotonic()
-        self._lost_reason = reason if is_lasting else None
-        return ExportError(reason)
+
+_DIED_TWICE = (
+    "two workers in a row died unexpectedly, the last one on {}; the system may have killed them for lack "
+    "of memory"
+)
 
 
 def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -> None:
@@ -198,32 +301,22 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
         return
     if folder.reply() is not None:
         return
+    attempt = secrets.token_hex(4)
     try:
-        _take(folder)
-        messages.check(content)
-        if is_redelivered and folder.is_lost_again():
-            raise ExportError(
-                "a page was delivered three times, and two workers were lost while rendering it"
-            )
-        renderer, task = messages.read(content)
-        own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
-        with time_limited():
-            rendered = render_page(renderer, own_task, check=check_declaration)
-        folder.write(messages.build_reply(rendered))
+        with claims.claimed(folder, attempt):
+            messages.check(content)
+            if is_redelivered and folder.is_lost_again():
+                raise ExportError(
+                    "a page was delivered three times, and two workers were lost while rendering it"
+                )
+            renderer, task = messages.read(content)
+            with time_limited():
+                own_task = task._replace(prefix=f"{attempt}-")
+                rendered = render_page(renderer, own_task, check=check_declaration)
+            folder.write(messages.build_reply(rendered))
     except Exception as error:
         # Report any failure to the command, unless another attempt has replied in the meantime.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
         if folder.reply() is None:
             folder.write({"failure": f"{worker_name} on {socket.gethostname()}: {reason}"})
-
-
-def _take(folder: Folder) -> None:
-    """Record that this worker process has taken a page of the run. Each process records this only once."""
-    global _last_taken
-    if _last_taken != folder.stage:
-        folder.take()
-        _last_taken = folder.stage
-
-
-_last_taken: str | None = None

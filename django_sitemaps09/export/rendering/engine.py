@@ -13,7 +13,8 @@ class Engine(Protocol):
 
     It is entered as a context manager before the first page. The optional attribute `default_workers` is
     the default number of workers. The optional static method `check` is called by system checks. It returns
-    a warning or `None`, and raises `ImproperlyConfigured` if the engine cannot be used.
+    a warning or `None`, and raises `ImproperlyConfigured` if the engine cannot be used. The optional
+    attribute `failures` lists messages, which are added to the report after the last page.
     """
 
     workers: int

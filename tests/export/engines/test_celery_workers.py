@@ -76,7 +76,7 @@ class TestAWorkerWithAnotherSecretKey:
 
 class TestNobody:
     @pytest.mark.parametrize("broker", BROKERS)
-    def test_at_work_is_reported_again_and_again_with_the_queue_and_the_broker(
+    def test_at_work_is_reported_once_with_the_queue_and_the_broker(
         self, make_site: Callable[..., Site], tmp_path: Path, broker: str
     ) -> None:
         site = make_site(broker)
@@ -94,12 +94,10 @@ class TestNobody:
         with process:
             _, warned = process.communicate(timeout=DEADLINE)
         assert process.returncode == 1
-        lines = [line for line in warned.splitlines() if line.startswith(NOBODY)]
-        assert len(lines) > 2
+        [line] = [line for line in warned.splitlines() if line.startswith(NOBODY)]
         place = {"redis": f"redis://{services.REDIS}", "rabbitmq": f"amqp://{RABBITMQ.rpartition('@')[2]}"}
-        for line in lines:
-            assert f"in the queue '{site.queue}' of {place[broker]}. Start a worker" in line
-            assert f"(celery -A shop worker -Q {site.queue})" in line
+        assert f"in the queue '{site.queue}' of {place[broker]}. Start a worker" in line
+        assert f"(celery -A shop worker -Q {site.queue})" in line
         assert RABBITMQ.rpartition("@")[0] not in warned
 
     @pytest.mark.parametrize("broker", BROKERS)
