@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.link_rules import LINK, LinkRules
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.url_rules import url_problem
 from django_sitemaps09.audit.value_rules import parse_lastmod
 from django_sitemaps09.entries.media import (
@@ -20,7 +20,7 @@ from django_sitemaps09.entries.media import (
     MAX_VIDEO_TITLE,
     MAX_VIDEO_UPLOADER,
 )
-from django_sitemaps09.protocol import MAX_IMAGES, MAX_NEWS, NEWS_DAYS
+from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS
 
 IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
 VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
@@ -115,11 +115,6 @@ class MediaRules:
         for rule, detail in dict.fromkeys(problems):
             self._findings.add(rule, place, f"{detail} of {entry.location.strip()}", entry.line)
         return len(news)
-
-    def check_news(self, place: str, count: int) -> None:
-        """Check the number of articles in a document."""
-        if count > MAX_NEWS:
-            self._findings.add("news-too-many", place, f"{count:,}")
 
     def _news_problems(self, article: Any) -> Iterator[tuple[str, str]]:
         texts = _texts(article, NEWS)

@@ -97,7 +97,7 @@ _RULES = (
     Rule("page-newer", _WARNING, "A page says that it changed more than a day after its `lastmod`.", "Declare the field that changes with the page."),
     # Alternates
     Rule("hreflang-code", _ERROR, "An `hreflang` is not a language code.", "Use a code such as `en`, `pt-BR`, `zh-Hant` or `x-default`."),
-    Rule("hreflang-unsupported", _WARNING, "Google ignores the region of an `hreflang`.", "Use the code of a country, such as `GB`."),
+    Rule("hreflang-unsupported", _WARNING, "The region of an `hreflang` is not a country, or its language is not in ISO 639-2. Google ignores it.", "Use a language and a country, such as `en-GB`."),
     Rule("hreflang-repeated", _ERROR, "Two alternates of a URL have the same language.", "Keep one of them."),
     Rule("hreflang-link", _ERROR, "An alternate has no `rel=\"alternate\"`, neither `hreflang` nor `media`, or no valid absolute `href`.", "Write all three attributes."),
     Rule("hreflang-no-self", _ERROR, "The alternates of a URL do not include the URL itself.", "Add the URL to its alternates."),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.protocol import CHANGEFREQS
 
 # The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
