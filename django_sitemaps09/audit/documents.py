@@ -38,8 +38,8 @@ MAX_CHILDREN = 5_000
 MAX_DESCENDANTS = 50_000
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
-# Maximum number of elements in all entries, at any depth. Valid ones have more than 17 bytes each.
-_MAX_ELEMENTS = 3_000_000
+# Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
+_MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
 # Maximum length of the names in an entry whose result is kept.
