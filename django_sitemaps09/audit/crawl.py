@@ -162,8 +162,9 @@ class Crawl:
 
     def _check_duplicates(self, document: Document, entries: Sequence[Entry]) -> None:
         urls = normalized([entry.location.strip() for entry in entries])
-        seen = self._context.scratch.add_urls({*urls} - {""}, document.number)
-        if not seen and len({*urls}) == len(urls):
+        unique = {*urls} - {""} if "" in urls else {*urls}
+        seen = self._context.scratch.add_urls(unique, document.number)
+        if not seen and len(unique) == len(urls):
             return
         for url, entry in zip(urls, entries, strict=True):
             location, number = entry.location.strip(), seen.get(url)

@@ -38,11 +38,14 @@ MAX_CHILDREN = 5_000
 MAX_DESCENDANTS = 50_000
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
+# Number of elements in a usual entry.
+_USUAL = 8
 # Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
-# Maximum length of the names in an entry whose result is kept.
+# Maximum length of a namespace, and of the names in an entry whose result is kept.
+_MAX_NAMESPACE = 1_000
 _MAX_NAMES = 1_000
 # The beginning of an HTML document. XML parsers reject most of them for other reasons.
 _HTML = re.compile(
@@ -137,7 +140,9 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
     root, head = _root(chunks)
     _report_root(root, report)
     yield Batch(root.kind, [])
-    parser = libraries.etree.XMLPullParser(events=("start", "end"), tag=(root.tag, root.entry), **_SAFE)
+    tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
+    events = ("start", "end", "start-ns")
+    parser = libraries.etree.XMLPullParser(events=events, tag=(root.tag, tag), **_SAFE)
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
@@ -147,14 +152,17 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
             parser.feed(chunk)
         except libraries.etree.XMLSyntaxError as error:
             failure = _invalid(error)
-        events = [*parser.read_events()]
-        parent = events[0][1] if parent is None and events else parent
         # The entries before the error are checked, too.
-        entries = [
-            element
-            for event, element in events
-            if event == "end" and element.getparent() is parent and element.tag == root.entry
-        ]
+        entries = []
+        for event, item in parser.read_events():
+            if event == "end" and item.getparent() is parent:
+                entries.append(item)
+            elif event == "start" and parent is None:
+                parent = item
+            elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
+                # The name of each element would contain it.
+                text = f"a namespace has more than {_MAX_NAMESPACE:,} characters"
+                raise DocumentError("document-limit", text)
         children = [] if parent is None else parent[:]
         if children[-1:] != entries[-1:]:
             # It may be incomplete.
@@ -207,11 +215,6 @@ class _Root(NamedTuple):
     namespace: str | None
     prefix: str | None
     encoding: str
-
-    @property
-    def entry(self) -> str:
-        """Return the tag of the entries."""
-        return f"{self.tag.removesuffix(self.kind)}{_ENTRY_TAGS[self.kind]}"
 
 
 def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
@@ -281,6 +284,11 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
         raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
     count_all = libraries.etree.XPath("count(descendant::*)")
     total = count_all(parent)
+    if total > _USUAL * len(children):
+        # Removing an element takes quadratic time, unless the elements inside are removed first.
+        for child in children:
+            for element in child:
+                element.clear()
     del parent[: len(children)]
     rest = count_all(parent)
     if rest > MAX_DESCENDANTS:

@@ -22,7 +22,8 @@ from django_sitemaps09.robots import MAX_BYTES
 _AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*|[^\s/*#]*)", re.IGNORECASE)
 # The name that stands for all other agents.
 _OTHER = "no-agent-of-this-audit"
-_DISALLOW = re.compile(r"^\s*disallow\s*:\s*[^\s#]", re.IGNORECASE | re.MULTILINE)
+# A rule that forbids something. Protego also reads several misspellings.
+_DISALLOW = re.compile(r"\s*d[a-z]+\s*:\s*[^\s#]", re.IGNORECASE)
 
 
 class Robots:
@@ -33,8 +34,9 @@ class Robots:
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
         self.base, self._start = base, f"{base}/"
-        self._parser: Any = libraries.protego.Protego.parse("\n".join(_simplified(text, agents)))
-        self.agents = agents if _DISALLOW.search(text) else ()
+        lines = [*_simplified(text, agents)]
+        self._parser: Any = libraries.protego.Protego.parse("\n".join(lines))
+        self.agents = agents if any(map(_DISALLOW.match, lines)) else ()
         self._size = len(text) * len(self.agents)
         self.sitemaps = tuple(dict.fromkeys(url.strip() for url in self._parser.sitemaps))
 
@@ -45,9 +47,9 @@ class Robots:
                 if not self._parser.can_fetch(url, agent):
                     yield agent
 
-    def cost(self, url: str) -> int:
-        """Return the cost of `blocking_agents()`: wildcards search the whole URL."""
-        return self._size * (100 + len(url)) // 100
+    def cost(self, urls: Sequence[str]) -> int:
+        """Return the cost of `blocking_agents()` for these URLs: wildcards search whole URLs."""
+        return self._size * (100 * len(urls) + sum(map(len, urls))) // 100
 
 
 def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:

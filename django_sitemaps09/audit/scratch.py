@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -149,5 +150,8 @@ class Sample:
 
 
 def _digest(text: str) -> int:
+    """Return a number of 64 bits. Python's `hash()` has fewer on some machines."""
+    if sys.hash_info.width == 64:
+        return hash(text)
     content = text.encode(errors="surrogatepass")
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "big", signed=True)

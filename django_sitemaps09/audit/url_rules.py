@@ -141,7 +141,7 @@ class UrlRules:
         )
         self._languages = {code for code, _ in settings.LANGUAGES}
         self._prefix = get_script_prefix()
-        self._cost = 0
+        self._left = _MAX_COST
 
     def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
@@ -183,19 +183,18 @@ class UrlRules:
         return {*chain.from_iterable(self._hosts.values())}
 
     def _check_blocked(self, place: str, entries: Sequence[Entry], number: int) -> None:
-        cost = self._cost if number else 0
-        for index, entry in enumerate(entries if self._robots.agents else (), number):
-            if cost > _MAX_COST:
-                break
-            url = entry.location.strip()
-            cost += self._robots.cost(url)
-            if cost > _MAX_COST:
-                text = f"robots.txt is long, so it was applied to the first {index:,} URLs"
+        left = self._left if number else _MAX_COST
+        urls = [entry.location.strip() for entry in entries]
+        cost = self._robots.cost(urls)
+        self._left = left - cost
+        if self._left < 0:
+            entries = entries[: max(left, 0) * len(urls) // cost]
+            if left >= 0:
+                text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
                 self._findings.add("document-limit", place, text)
-                break
+        for entry, url in zip(entries, urls, strict=False):
             for agent in self._robots.blocking_agents(url):
                 self._findings.add("url-blocked", place, f"{url} is forbidden for {agent}", entry.line)
-        self._cost = cost
 
     def _check_form(self, place: str, entry: Entry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.location.strip()

@@ -135,10 +135,9 @@ class ValueRules:
                 self._findings.add("priority-value", place, self._text(entry, entry.priority), entry.line)
 
     def _parse(self, text: str) -> ParsedValue:
-        moment, rule = parse_lastmod(text.strip())
-        if moment is not None and is_future(moment, self._now):
-            rule = "lastmod-future"
-        return ParsedValue(moment, rule)
+        parsed = parse_lastmod(text.strip())
+        is_late = parsed.moment is not None and is_future(parsed.moment, self._now)
+        return ParsedValue(parsed.moment, "lastmod-future") if is_late else parsed
 
     @staticmethod
     def _text(entry: Entry, value: str | None) -> str:

@@ -66,11 +66,21 @@ SITES: dict[str, Callable[[], dict[str, str]]] = {
     "entries of an image of elements": lambda: {
         PAGE: entries(entry(f"<image:image>{'<image:a/>' * 49_900}</image:image>"))
     },
+    "entries of deep elements": lambda: {
+        PAGE: entries(entry(f"<image:image><a>{'<a/>' * 49_900}</a></image:image>"))
+    },
     "entries of videos": lambda: {PAGE: entries(entry("<video:video/>" * 4_990))},
     "entries of tags": lambda: {
         PAGE: entries(entry(f"<video:video>{'<video:tag/>' * 4_990}</video:video>"))
     },
     "entries of news": lambda: {PAGE: entries(entry("<news:news/>" * 4_990))},
+    "links of a long URL": lambda: {
+        PAGE: entries(
+            entry("").replace("/a/", f"/{'a' * 1_900}/").removesuffix("</url>")
+            + numbered(f"<xhtml:link rel='alternate' hreflang='en' href='{BASE}/N'/>", 4_900)
+            + "</url>"
+        )
+    },
     "entries of links": lambda: {PAGE: entries(entry("<xhtml:link/>" * 4_990))},
     "different elements": lambda: {PAGE: urlset(numbered("<url><aN/></url>", 1_000_000))},
     "long names": lambda: {PAGE: entries(entry(f"<{'a' * 40_000}/>"))},
