@@ -153,16 +153,7 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         except libraries.etree.XMLSyntaxError as error:
             failure = _invalid(error)
         # The entries before the error are checked, too.
-        entries = []
-        for event, item in parser.read_events():
-            if event == "end" and item.getparent() is parent:
-                entries.append(item)
-            elif event == "start" and parent is None:
-                parent = item
-            elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
-                # The name of each element would contain it.
-                text = f"a namespace has more than {_MAX_NAMESPACE:,} characters"
-                raise DocumentError("document-limit", text)
+        parent, entries = _completed(parser, parent)
         children = [] if parent is None else parent[:]
         if children[-1:] != entries[-1:]:
             # It may be incomplete.
@@ -188,6 +179,22 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
     _report_unknown(element, set(), report)
+
+
+def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
+    """Return the root element, if it has begun, and the entries in it that have ended."""
+    entries = []
+    for event, item in parser.read_events():
+        if event == "end" and item.getparent() is parent:
+            entries.append(item)
+        elif event == "start" and parent is None:
+            parent = item
+        elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
+            # The name of each element would contain it.
+            raise DocumentError(
+                "document-limit", f"a namespace has more than {_MAX_NAMESPACE:,} characters"
+            )
+    return parent, entries
 
 
 def _invalid(error: Any) -> DocumentError:

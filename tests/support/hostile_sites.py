@@ -96,6 +96,10 @@ SITES: dict[str, Callable[[], dict[str, str]]] = {
     "lines of text": lambda: {
         "sitemap.xml": index("a.txt"), "a.txt": filled("", "a\n", ""), PAGE: urlset(url())
     },
+    "a long namespace": lambda: {
+        PAGE: urlset(entry("<i:a/>" * 4_990), root=f"{SPACE} xmlns:i='{'a' * 900_000}'")
+    },
+    "a robots.txt of line endings": lambda: {"robots.txt": "\n" * 500_000, PAGE: urlset(url())},
     "rules with wildcards": lambda: rules(numbered("Disallow:*aN\n", 30_000)),
     "rules with many wildcards": lambda: rules(f"Disallow: {'*a' * 25}b\n" * 8_000),
     "rules of many agents": lambda: rules(
@@ -104,15 +108,14 @@ SITES: dict[str, Callable[[], dict[str, str]]] = {
 }  # fmt: skip
 
 
+def write_site(name: str, folder: Path) -> None:
+    for path, content in {**sound(), **SITES[name]()}.items():
+        data = content.encode() if isinstance(content, str) else content or b""
+        (folder / path).write_bytes(data if path == "robots.txt" else gzip.compress(data, 1))
+
+
 def main() -> None:
-    """Write a site to a folder, or audit the folder and print the rules, the seconds, and the megabytes."""
-    action, name, folder = sys.argv[1:]
-    if action == "write":
-        for path, content in {**sound(), **SITES[name]()}.items():
-            data = content.encode() if isinstance(content, str) else content or b""
-            is_robots = path == "robots.txt"
-            (Path(folder) / path).write_bytes(data if is_robots else gzip.compress(data, 1))
-        return
+    """Audit a folder, and print the rules, the seconds of CPU time, and the megabytes."""
     import django
     from django.test import override_settings
 
@@ -121,7 +124,7 @@ def main() -> None:
 
     started = time.process_time()
     with override_settings(SITEMAPS09={"BASE_URL": BASE}):
-        report = audit(directory=folder)
+        report = audit(directory=sys.argv[1])
     # `ru_maxrss` would include the memory of the process that started this one.
     status = Path("/proc/self/status").read_text()
     memory = int(status.partition("VmHWM:")[2].split()[0]) // 1_000
