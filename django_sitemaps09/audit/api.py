@@ -1,4 +1,4 @@
-"""Run an audit."""
+"""Run an audit of live views, of a folder, or of a site over HTTP."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from django.urls import get_script_prefix
 
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.audit_target import choose_target, roots
-from django_sitemaps09.audit.crawl import Crawl
-from django_sitemaps09.audit.document_rules import AuditContext
-from django_sitemaps09.audit.findings import Findings
-from django_sitemaps09.audit.kept_reports import save_report
+from django_sitemaps09.audit.crawl import AuditContext, Crawl, ListedDocument
 from django_sitemaps09.audit.page_rules import PageRules
-from django_sitemaps09.audit.report import AuditReport
-from django_sitemaps09.audit.robots_rules import read_robots
-from django_sitemaps09.audit.sample import Sample
-from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.conf import site_locale
+from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
+from django_sitemaps09.audit.report import AuditReport, Findings, save_report
+from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin, read_robots
+from django_sitemaps09.audit.scratch import Sample, Scratch
+from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.exceptions import AuditError
+from django_sitemaps09.export.options import export_base
+from django_sitemaps09.filenames import INDEX
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores import LocalStore, host_folder
 
 #: Default maximum number of pages to request each second over HTTP.
 RATE = 2.0
@@ -61,7 +64,9 @@ def audit(
         scratch = stack.enter_context(closing(Scratch()))
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
-        sample = Sample(None if fetch == "all" else fetch, scratch, target.base if url is None else None)
+        sample = Sample(
+            None if fetch == "all" else fetch, scratch, None if url is not None else target.robots.base
+        )
         context = AuditContext(target.reader, findings, scratch, robots, target.project, sample, started)
         crawl = Crawl(context, on_document)
         crawl.run(roots(target, robots))
@@ -88,3 +93,63 @@ def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: fl
         raise AuditError(f"The number of pages to fetch must not be negative: {fetch}.")
     if not rate >= 0:
         raise AuditError(f"The number of pages per second must not be negative: {rate}.")
+
+
+class Target(NamedTuple):
+    """Target of an audit. `reader` reads the documents, and `pages` requests the pages that they list.
+
+    `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
+    at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.
+    """
+
+    name: str
+    reader: Reader
+    pages: Reader
+    robots: RobotsLocation
+    home: str
+    document: str | None
+    project: Base | None
+
+
+def choose_target(
+    url: str | None, directory: Path | str | None, base_url: str | None, stack: ExitStack
+) -> Target:
+    """Choose how documents and pages are read."""
+    if url is not None:
+        return _http_target(url, base_url, stack.enter_context(closing(HttpReader())))
+    base = export_base(base_url)
+    client = ClientReader(base)
+    home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
+    reader: Reader = client
+    file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
+    robots = RobotsLocation(base, file, is_expected=directory is None)
+    if directory is not None:
+        if not Path(directory).is_dir():
+            raise AuditError(f"{directory} is not a directory.")
+        has_files_url = conf.files_url is not None and conf.base_url in (None, base)
+        home = str(conf.files_url) if has_files_url else f"{base}/"
+        name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)
+    return Target(name, reader, client, robots, home, None, base)
+
+
+def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
+    host = origin(url)
+    if host is None:
+        raise AuditError(f"{url!r} is not a URL that begins with http:// or https:// and a host.")
+    base = host if base_url is None else export_base(base_url)
+    project = base if base_url is not None or conf.base_url == base else None
+    parts = urlsplit(url)
+    document = url if parts.query or parts.path not in ("", "/", "/robots.txt") else None
+    return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
+
+
+def roots(target: Target, robots: Robots) -> list[ListedDocument]:
+    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
+    if target.document is not None:
+        return [ListedDocument(target.document, "")]
+    place = target.reader.label(target.robots.url)
+    roots = [ListedDocument(url, place) for url in robots.sitemaps if origin(url) is not None]
+    if not isinstance(target.reader, HttpReader):
+        # A folder has the files of one host, and live views are on one host.
+        roots = [root for root in roots if root.url.startswith(target.home)]
+    return roots or [ListedDocument(f"{target.home}{INDEX}", "")]

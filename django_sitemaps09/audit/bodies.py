@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
@@ -27,16 +26,6 @@ class Response(NamedTuple):
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
     redirects: tuple[str, ...] = ()
-
-
-class Reader(Protocol):
-    """The interface for reading what is audited: a folder, a server, or the views of this project."""
-
-    def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
-        """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
-
-    def label(self, url: str) -> str:
-        """Return the name of a document in the examples of findings."""
 
 
 #: A function that reports a broken rule with details.

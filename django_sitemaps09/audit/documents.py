@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.audit import libraries
@@ -38,11 +38,14 @@ MAX_CHILDREN = 5_000
 MAX_DESCENDANTS = 50_000
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
-# Maximum number of elements in all entries. Valid ones have more than 60 bytes each.
-_MAX_ELEMENTS = 1_000_000
+# Number of elements in a usual entry.
+_USUAL = 8
+# Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
+_MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
-# Maximum length of the names in an entry whose result is kept.
+# Maximum length of a namespace, and of the names in an entry whose result is kept.
+_MAX_NAMESPACE = 1_000
 _MAX_NAMES = 1_000
 # The beginning of an HTML document. XML parsers reject most of them for other reasons.
 _HTML = re.compile(
@@ -137,7 +140,9 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
     root, head = _root(chunks)
     _report_root(root, report)
     yield Batch(root.kind, [])
-    parser = libraries.etree.XMLPullParser(events=("start", "end"), tag=(root.tag, root.entry), **_SAFE)
+    tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
+    events = ("start", "end", "start-ns")
+    parser = libraries.etree.XMLPullParser(events=events, tag=(root.tag, tag), **_SAFE)
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
@@ -148,29 +153,48 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         except libraries.etree.XMLSyntaxError as error:
             failure = _invalid(error)
         # The entries before the error are checked, too.
-        events = [*parser.read_events()]
-        parent = events[0][1] if parent is None and events else parent
-        children, completed = _completed(parent, events)
-        _report_unknown(children, completed, report)
-        yield Batch(root.kind, [_entry(child, root, report) for child in children if child in completed])
-        open_size = 0 if children else open_size + len(chunk.strip())
-        failure = failure or _excess(parent, children, open_size)
+        parent, entries = _completed(parser, parent)
+        children = [] if parent is None else parent[:]
+        if children[-1:] != entries[-1:]:
+            # It may be incomplete.
+            children.pop()
+        if len(children) > len(entries):
+            _report_unknown(children, {*entries}, report)
+        yield Batch(root.kind, [_entry(element, root, report) for element in entries])
         if failure is not None:
             raise failure
-        count += len(completed)
-        unknown += len(children) - len(completed)
-        elements += sum(map(len, children))
-        _remove(parent, children)
+        open_size = 0 if children else open_size + len(chunk.strip())
+        elements += _remove(parent, children)
+        count += len(entries)
+        unknown += len(children) - len(entries)
         if count > MAX_URLS:
             return
         if unknown > MAX_URLS or elements > _MAX_ELEMENTS:
-            raise DocumentError("document-limit", f"{unknown + elements:,} elements were read")
+            raise DocumentError("document-limit", f"{elements:,} elements were read")
+        if open_size > _MAX_OPEN:
+            raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
     try:
         element = parser.close()
     except libraries.etree.XMLSyntaxError as error:
         is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
     _report_unknown(element, set(), report)
+
+
+def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
+    """Return the root element, if it has begun, and the entries in it that have ended."""
+    entries = []
+    for event, item in parser.read_events():
+        if event == "end" and item.getparent() is parent:
+            entries.append(item)
+        elif event == "start" and parent is None:
+            parent = item
+        elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
+            # The name of each element would contain it.
+            raise DocumentError(
+                "document-limit", f"a namespace has more than {_MAX_NAMESPACE:,} characters"
+            )
+    return parent, entries
 
 
 def _invalid(error: Any) -> DocumentError:
@@ -198,11 +222,6 @@ class _Root(NamedTuple):
     namespace: str | None
     prefix: str | None
     encoding: str
-
-    @property
-    def entry(self) -> str:
-        """Return the tag of the entries."""
-        return f"{self.tag.removesuffix(self.kind)}{_ENTRY_TAGS[self.kind]}"
 
 
 def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
@@ -261,40 +280,27 @@ def _report_root(root: _Root, report: Report) -> None:
         report("document-encoding", root.encoding, 0)
 
 
-def _completed(parent: Any, events: Sequence[tuple[str, Any]]) -> tuple[list[Any], set[Any]]:
-    """Return the children of the root that have been read, and those of them that are entries."""
+def _remove(parent: Any, children: Sequence[Any]) -> int:
+    """Remove elements that have been read, and return their number, at any depth.
+
+    Raise `DocumentError` if an entry, complete or not, has too many elements.
+    """
     if parent is None:
-        return [], set()
-    completed = {element for event, element in events if event == "end" and element.getparent() is parent}
-    children = parent[:]
-    if children and children[-1] not in completed:
-        # It may be incomplete.
-        children.pop()
-    return children, completed
-
-
-def _excess(parent: Any, children: Sequence[Any], size: int) -> DocumentError | None:
-    """Return an error if an entry, complete or not, has more elements or bytes than an audit reads."""
-    if size > _MAX_OPEN:
-        return DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
-    is_open = parent is not None and len(parent) > len(children)
-    if any(len(child) > MAX_CHILDREN for child in (*children, *(parent[-1:] if is_open else ()))):
-        return DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
-    if is_open and next(islice(parent[-1].iter(), MAX_DESCENDANTS, None), None) is not None:
-        return DocumentError(
-            "document-limit", f"an entry has more than {MAX_DESCENDANTS:,} elements inside"
-        )
-    return None
-
-
-def _remove(parent: Any, children: Sequence[Any]) -> None:
-    """Free the memory of elements that have been read."""
-    # Deleting an element with its children takes quadratic time in libxml2's namespace search.
-    for child in children:
-        for extension in child:
-            extension.clear()
-        child.clear()
+        return 0
+    if max(map(len, parent), default=0) > MAX_CHILDREN:
+        raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
+    count_all = libraries.etree.XPath("count(descendant::*)")
+    total = count_all(parent)
+    if total > _USUAL * len(children):
+        # Removing an element takes quadratic time, unless the elements inside are removed first.
+        for child in children:
+            for element in child:
+                element.clear()
     del parent[: len(children)]
+    rest = count_all(parent)
+    if rest > MAX_DESCENDANTS:
+        raise DocumentError("document-limit", f"an entry has more than {MAX_DESCENDANTS:,} elements inside")
+    return int(total - rest)
 
 
 def _report_unknown(children: Iterable[Any], expected: set[Any], report: Report) -> None:

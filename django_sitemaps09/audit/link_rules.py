@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.findings import Findings
 from django_sitemaps09.audit.languages import parse_language
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.robots_rules import origin
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.audit.url_rules import url_problem
@@ -18,7 +18,7 @@ LINK = f"{{{XHTML_NAMESPACE}}}link"
 #: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
 #: other. Beyond this number, the links of the oldest group go to the temporary database.
 _MAX_GROUPS = 2_000
-# Maximum number of their URLs.
+# Maximum number of alternates of their entries.
 _MAX_KEPT = 50_000
 # Maximum length of a language that is parsed and cached. A longer one is invalid.
 _MAX_LANGUAGE = 100
@@ -81,22 +81,21 @@ class LinkRules:
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
         """Remember a URL with its alternates until all of them have linked to each other."""
-        if key not in self._groups:
-            self._groups[key] = _Group({}, set())
+        group = self._groups.setdefault(key, _Group({}, set()))
+        if url not in group.entries:
             self._size += len(key)
-        group = self._groups[key]
         group.entries[url] = (place, targets)
         group.missing.update(targets)
         group.missing.difference_update(group.entries)
         if not group.missing and group.entries.keys() >= targets:
+            self._size -= len(key) * len(group.entries)
             del self._groups[key]
-            self._size -= len(key)
             self._scratch.add_group(key)
         while len(self._groups) > _MAX_GROUPS or self._size > _MAX_KEPT:
             self._store(*self._groups.popitem(last=False))
 
     def _store(self, key: frozenset[str], group: _Group) -> None:
-        self._size -= len(key)
+        self._size -= len(key) * len(group.entries)
         if self._scratch.has_group(key):
             # A URL of a complete group is listed again.
             return

@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, Response, content, limit_size
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.bodies import Response, content, limit_size
+from django_sitemaps09.audit.readers import Reader
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.scratch import Page
 from django_sitemaps09.audit.value_rules import parse_lastmod
 from django_sitemaps09.exceptions import DocumentError

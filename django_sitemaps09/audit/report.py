@@ -1,18 +1,85 @@
-"""The report of an audit, its JSON form, and baselines of findings that a project accepts."""
+"""What an audit finds: findings in constant memory, the report and its file, and baselines."""
 
 from __future__ import annotations
 
 import json
+import logging
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from django_sitemaps09.audit.findings import Finding
-from django_sitemaps09.audit.rules import RULES
-from django_sitemaps09.exceptions import AuditError
+from django_sitemaps09 import manifest, protocol, published
+from django_sitemaps09.audit.rules import RULES, Severity
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.exceptions import AuditError, ExportError
+from django_sitemaps09.protocol import Base
 
+logger = logging.getLogger(__name__)
+
+#: Maximum number of examples for each rule.
+MAX_EXAMPLES = 10
+# Maximum length of an example in characters. A position and two URLs usually fit.
+_MAX_EXAMPLE = 600
+#: The file beside the manifest that has the last report.
+FILE = "audit.json"
+_MAX_FILE_BYTES = 10_000_000
 _FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A broken rule: how often it is broken, and where it is broken first.
+
+    An example has the form `document:line: text`. Control characters are escaped. `accepted` is the number
+    that a baseline accepts.
+    """
+
+    rule: str
+    severity: Severity
+    count: int
+    examples: tuple[str, ...]
+    accepted: int = 0
+
+    @property
+    def is_accepted(self) -> bool:
+        """Return whether the baseline accepts all occurrences."""
+        return self.count <= self.accepted
+
+
+class Findings:
+    """Findings of one audit so far: the counts and the examples."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add(self, rule: str, place: str, text: object = "", line: int = 0) -> None:
+        """Count a finding. `place` is the document, and `text` the value with further details."""
+        self._counts[rule] += 1
+        examples = self._examples[rule]
+        if len(examples) < MAX_EXAMPLES:
+            position = f"{place}:{line}" if line else place
+            content = excerpt(text, _MAX_EXAMPLE)
+            examples.append(excerpt(f"{position}: {content}" if content else position, _MAX_EXAMPLE))
+
+    def add_all(self, others: Findings) -> None:
+        """Add the findings of others, whose examples follow these."""
+        self._counts.update(others._counts)
+        for rule, examples in others._examples.items():
+            self._examples[rule] += examples[: MAX_EXAMPLES - len(self._examples[rule])]
+
+    def result(self) -> tuple[Finding, ...]:
+        """Return the broken rules in the order of `RULES`, errors first."""
+        findings = [
+            Finding(rule.id, rule.severity, self._counts[rule.id], tuple(self._examples[rule.id]))
+            for rule in RULES.values()
+            if self._counts[rule.id]
+        ]
+        return tuple(sorted(findings, key=lambda finding: finding.severity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +170,36 @@ def parse_baseline(content: bytes, label: str) -> dict[str, int]:
     except (ValueError, RecursionError) as error:
         raise AuditError(f"{label} is not a baseline: {error}.") from error
     return counts
+
+
+def last_report(*, directory: Path | str | None = None, base_url: str | None = None) -> AuditReport | None:
+    """Return the report of the last audit of a host; `None` if it is missing or cannot be read.
+
+    `directory` is the folder of the export; the default is the target in the settings. `base_url` selects
+    the host. The default is the setting `BASE_URL`. Without an export for it, the host is that of the
+    export in `directory`.
+    """
+    output = None if directory is None else Path(directory)
+    try:
+        base = conf.base_url if base_url is None else protocol.parse_base(base_url)
+        export = published.find_files(base, output)
+        if export is None and output is not None and base_url is None:
+            export = published.find_files(None, output)
+        content = None if export is None else export.folder.state.read(FILE, _MAX_FILE_BYTES)
+        return None if content is None else from_dict(json.loads(content))
+    except (*manifest.PARSE_ERRORS, ExportError, OSError) as error:
+        logger.warning("The report of the last audit cannot be read: %s", reason_of(error))
+        return None
+
+
+def save_report(report: AuditReport, base: Base, directory: Path | str | None) -> None:
+    """Write the report beside the manifest of the host's export, if there is one.
+
+    If it cannot be written, only log a warning.
+    """
+    try:
+        export = published.find_files(base, None if directory is None else Path(directory))
+        if export is not None:
+            export.folder.state.write(FILE, json.dumps(report.as_dict()).encode())
+    except (ExportError, OSError, ValueError) as error:
+        logger.warning("The report of the audit cannot be saved: %s", reason_of(error))

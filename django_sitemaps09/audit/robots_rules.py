@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Reader, decoded, limit_size
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.bodies import decoded, limit_size
+from django_sitemaps09.audit.readers import Reader
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import Base
@@ -21,35 +22,34 @@ from django_sitemaps09.robots import MAX_BYTES
 _AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*|[^\s/*#]*)", re.IGNORECASE)
 # The name that stands for all other agents.
 _OTHER = "no-agent-of-this-audit"
-_DISALLOW = re.compile(r"^\s*disallow\s*:\s*[^\s#]", re.IGNORECASE | re.MULTILINE)
+# A rule that forbids something. Protego also reads several misspellings.
+_DISALLOW = re.compile(r"\s*d[a-z]+\s*:\s*[^\s#]", re.IGNORECASE)
 
 
 class Robots:
-    """The rules of one robots.txt for named agents. `sitemaps` has the URLs of its `Sitemap` lines."""
+    """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
 
-    def __init__(self, base: Base | None = None, text: str = "", agents: Sequence[str] = ("*",)) -> None:
-        self._base = base
-        self._start = f"{base}/"
-        self._parser: Any = libraries.protego.Protego.parse("\n".join(_simplified(text, agents)))
-        self._agents = agents if _DISALLOW.search(text) else ()
-        self._size = len(text) * len(self._agents)
+    `sitemaps` has the URLs of its `Sitemap` lines.
+    """
+
+    def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
+        self.base, self._start = base, f"{base}/"
+        lines = [*_simplified(text, agents)]
+        self._parser: Any = libraries.protego.Protego.parse("\n".join(lines))
+        self.agents = agents if any(map(_DISALLOW.match, lines)) else ()
+        self._size = len(text) * len(self.agents)
         self.sitemaps = tuple(dict.fromkeys(url.strip() for url in self._parser.sitemaps))
-        self._bases = {origin(url) for url in self.sitemaps} - {None}
 
     def blocking_agents(self, url: str) -> Iterator[str]:
         """Yield the agents that must not request a URL. URLs on other hosts have rules of their own."""
-        if self._agents and url.startswith(self._start):
-            for agent in self._agents:
+        if url.startswith(self._start):
+            for agent in self.agents:
                 if not self._parser.can_fetch(url, agent):
                     yield agent
 
-    def cost(self, url: str) -> int:
-        """Return the cost of `blocking_agents()`: wildcards search the whole URL."""
-        return self._size * (100 + len(url)) // 100
-
-    def submits(self, base: Base | None, document_base: Base | None) -> bool:
-        """Return whether documents on `document_base` may list URLs on `base` (cross-submission)."""
-        return base is not None and base == self._base and document_base in self._bases
+    def cost(self, urls: Sequence[str]) -> int:
+        """Return the cost of `blocking_agents()` for these URLs: wildcards search whole URLs."""
+        return self._size * (100 * len(urls) + sum(map(len, urls))) // 100
 
 
 def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:

@@ -1,11 +1,16 @@
-"""A temporary database of what an audit must remember about millions of URLs, in constant memory."""
+"""What an audit must remember about millions of URLs, in constant memory, and a sample of them."""
 
 from __future__ import annotations
 
+import random
 import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
+
+from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.protocol import Base
 
 # Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
 _CACHE = -32_768
@@ -13,9 +18,10 @@ _SCHEMA = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     PRAGMA locking_mode = EXCLUSIVE;
-    CREATE TABLE urls (digest INTEGER PRIMARY KEY, document INTEGER NOT NULL);
+    CREATE TABLE urls (digest INTEGER PRIMARY KEY, batch INTEGER NOT NULL);
+    CREATE TABLE sources (digest INTEGER PRIMARY KEY, url TEXT NOT NULL, place TEXT NOT NULL);
     CREATE TABLE links (
-        source TEXT NOT NULL, target TEXT NOT NULL, needs_return INTEGER NOT NULL, place TEXT NOT NULL,
+        source INTEGER NOT NULL, target INTEGER NOT NULL, url TEXT NOT NULL, needs_return INTEGER NOT NULL,
         PRIMARY KEY (source, target)
     ) WITHOUT ROWID;
     CREATE TABLE groups (digest INTEGER PRIMARY KEY);
@@ -40,29 +46,32 @@ class Scratch:
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
         self._connection.executescript(_SCHEMA)
         self._connection.execute("BEGIN")
+        # The document of each batch of URLs.
+        self._documents: list[int] = []
 
     def close(self) -> None:
         self._connection.close()
 
-    def add_urls(self, urls: Sequence[str], document: int) -> dict[str, int]:
-        """Remember the distinct URLs of a document. Return the earlier document of each repeated URL.
+    def add_urls(self, urls: Collection[str], document: int) -> dict[str, int]:
+        """Remember the URLs of a batch. Return the known ones, with the document that has them first.
 
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
         digests = {_digest(url): url for url in urls}
-        before = self._connection.total_changes
+        batch, before = len(self._documents), self._connection.total_changes
+        self._documents.append(document)
         # In the order of the index, rows are inserted faster.
-        rows = [(digest, document) for digest in sorted(digests)]
+        rows = [(digest, batch) for digest in sorted(digests)]
         self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows)
         if self._connection.total_changes - before == len(rows):
             return {}
-        repeated = {}
+        known = {}
         for digest, url in digests.items():
-            [[first]] = self._connection.execute("SELECT document FROM urls WHERE digest = ?", [digest])
-            if first != document:
-                repeated[url] = first
-        return repeated
+            [[first]] = self._connection.execute("SELECT batch FROM urls WHERE digest = ?", [digest])
+            if first != batch:
+                known[url] = self._documents[first]
+        return known
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
@@ -82,13 +91,17 @@ class Scratch:
         self, source: str, targets: Sequence[str], returning: Collection[str], place: str
     ) -> None:
         """Remember the alternates of a URL, of which those in `returning` must link back."""
-        rows = [(source, target, target in returning, place) for target in targets]
+        # The URL of the source, and its place, are not repeated in each row.
+        digest = _digest(source)
+        rows = [(digest, _digest(target), target, target in returning) for target in targets]
+        self._connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", [digest, source, place])
         self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
 
     def one_way_links(self) -> Iterator[tuple[str, str, str]]:
         """Yield source, target and place of each link whose target does not link back."""
         yield from self._connection.execute(
-            "SELECT source, target, place FROM links WHERE needs_return AND source != target AND NOT EXISTS"
+            "SELECT sources.url, links.url, place FROM links JOIN sources ON sources.digest = links.source"
+            " WHERE needs_return AND source != target AND NOT EXISTS"
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
         )
 
@@ -101,6 +114,44 @@ class Scratch:
             yield Page(*row)
 
 
+class Sample:
+    """The pages to fetch. `size` is `None` for all pages. Only URLs on `base` are chosen if it is set.
+
+    The same URLs in the same order give the same sample.
+    """
+
+    def __init__(self, size: int | None, scratch: Scratch, base: Base | None) -> None:
+        self._size, self._scratch = size, scratch
+        self._start = "" if base is None else f"{base}/"
+        self._pages: list[Page] = []
+        self._count = 0
+        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
+
+    def add(self, place: str, entries: Sequence[Entry]) -> None:
+        """Consider the entries of a batch."""
+        if self._size == 0:
+            return
+        pages = (Page(entry.location.strip(), entry.lastmod, f"{place}:{entry.line}") for entry in entries)
+        pages = (page for page in pages if page.url.startswith(self._start or "http"))
+        if self._size is None:
+            self._scratch.add_pages([*pages])
+            return
+        for page in pages:
+            # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
+            self._count += 1
+            if len(self._pages) < self._size:
+                self._pages.append(page)
+            elif (position := self._random.randrange(self._count)) < self._size:
+                self._pages[position] = page
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the chosen pages."""
+        yield from self._scratch.pages() if self._size is None else self._pages
+
+
 def _digest(text: str) -> int:
+    """Return a number of 64 bits. Python's `hash()` has fewer on some machines."""
+    if sys.hash_info.width == 64:
+        return hash(text)
     content = text.encode(errors="surrogatepass")
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "big", signed=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -13,19 +14,21 @@ from django.urls import get_script_prefix, resolve
 from django.utils import translation
 
 from django_sitemaps09 import protocol, sections
-from django_sitemaps09.audit.bodies import Reader
 from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.readers import Reader
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin, read_robots
 from django_sitemaps09.conf import conf
+from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 
 #: The limit that Yandex documents.
 _LONG = 1_024
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# Finds each URL that may not be normal: an escape, a dot segment, no path, or an unusual host.
-_UNUSUAL = re.compile(r"%|/\.|^(?!https?://[^/?A-Z:]+/)")
+# The beginning of a URL with a usual host, and what may not be normal in a URL: an escape, a dot segment.
+_USUAL = re.compile(r"https?://[^/?A-Z:]+/")
+_UNUSUAL = re.compile(r"%(?:[0-9A-F]?[a-f]|2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)|/\.")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
 #: takes more time than all other checks together.
@@ -64,9 +67,16 @@ def _uri_problem(url: str) -> tuple[str, str] | None:
     return None
 
 
-def normalized(url: str) -> str:
-    """Return the same string for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
-    if not _UNUSUAL.search(url):
+def normalized(urls: Sequence[str]) -> Sequence[str]:
+    """Return the same strings for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
+    content, start = "\n".join(urls), _USUAL.match(urls[0]) if urls else None
+    # Usually, all URLs are on one host, and one search is enough.
+    is_one_host = start and content.count(f"\n{start[0]}") == content.count("\n") == len(urls) - 1
+    return urls if is_one_host and not _UNUSUAL.search(content) else [*map(_normalized, urls)]
+
+
+def _normalized(url: str) -> str:
+    if _USUAL.match(url) and not _UNUSUAL.search(url):
         return url
     url_origin = origin(url)
     if url_origin is None:
@@ -101,13 +111,13 @@ def is_inside(url: str, scope: str) -> bool:
     return (urlsplit(url).path or "/").startswith(urlsplit(scope).path)
 
 
-def _section_hosts(base: Base) -> set[Base]:
-    """Return the further hosts that sections declare."""
-    hosts: set[Base] = set()
-    for section in sections.mapping().values():
+def _section_hosts(base: Base) -> dict[str, set[Base]]:
+    """Return the further hosts that each section declares."""
+    hosts: dict[str, set[Base]] = {}
+    for name, section in sections.mapping().items():
         # Classes of the project can raise anything; the section itself then cannot be read either.
         with suppress(Exception):
-            hosts.update(AllowedHosts.from_sitemap(sections.instance(section), (base,)).others)
+            hosts[name] = {*AllowedHosts.from_sitemap(sections.instance(section), (base,)).others}
     return hosts
 
 
@@ -120,85 +130,93 @@ class UrlRules:
     def __init__(self, findings: Findings, base: Base | None, robots: Robots, reader: Reader) -> None:
         self._findings = findings
         self._robots, self._reader = robots, reader
-        self._hosts = set() if base is None else _section_hosts(base)
-        # Findings for hosts whose robots.txt may allow them, by the hosts of the URL and of the document.
-        self._others: dict[tuple[Base, Base], Findings] = {}
+        self._hosts = {} if base is None else _section_hosts(base)
+        # Findings for the URLs of a document that are on another host.
+        self._others: dict[Base, Findings] = {}
+        # The documents that the robots.txt of each host names.
+        self._named = {robots.base: {*normalized(robots.sitemaps)}}
         self._base = base
         self._is_resolving = base is not None and not any(
             name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
         )
         self._languages = {code for code, _ in settings.LANGUAGES}
         self._prefix = get_script_prefix()
-        self._cost = 0
+        self._left = _MAX_COST
 
     def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
         locations = [entry.location for entry in entries]
         if not protocol.are_plain(locations, scope, _LONG):
-            document_origin = origin(document_url)
+            hosts = self._declared_hosts(document_url)
             for entry in entries:
-                self._check_form(place, entry, scope, document_origin)
+                self._check_form(place, entry, scope, hosts)
         self._check_blocked(place, entries, number)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
                 if index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0:
                     self._check_resolving(place, entry)
 
+    def finish(self, documents: Sequence[str]) -> None:
+        """Report the URLs of a document on other hosts, unless the robots.txt of such a host names it.
+
+        `documents` are the URLs of the document, and of the indexes that lead to it: it is enough to name
+        one of them. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
+        """
+        names = normalized(documents)
+        for host, findings in self._others.items():
+            if host not in self._named and len(self._named) <= MAX_HOSTS:
+                robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
+                self._named[host] = {*normalized(robots.sitemaps)}
+            if self._named.get(host, set()).isdisjoint(names):
+                self._findings.add_all(findings)
+        self._others.clear()
+
+    def _declared_hosts(self, document_url: str) -> Collection[Base]:
+        """Return the hosts that the section of a document declares, or that all sections declare.
+
+        The section is that in the name of the document. URLs of other forms do not contain it.
+        """
+        name = parse_page_name(document_url.partition("?")[0].rpartition("/")[2])
+        if name is not None and name.section in self._hosts:
+            return self._hosts[name.section]
+        return {*chain.from_iterable(self._hosts.values())}
+
     def _check_blocked(self, place: str, entries: Sequence[Entry], number: int) -> None:
-        cost = self._cost if number else 0
-        for index, entry in enumerate(entries, number):
-            if cost > _MAX_COST:
-                break
-            url = entry.location.strip()
-            cost += self._robots.cost(url)
-            if cost > _MAX_COST:
-                text = f"robots.txt is long, so it was applied to the first {index:,} URLs"
+        left = self._left if number else _MAX_COST
+        urls = [entry.location.strip() for entry in entries]
+        cost = self._robots.cost(urls)
+        self._left = left - cost
+        if self._left < 0:
+            entries = entries[: max(left, 0) * len(urls) // cost]
+            if left >= 0:
+                text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
                 self._findings.add("document-limit", place, text)
-                break
+        for entry, url in zip(entries, urls, strict=False):
             for agent in self._robots.blocking_agents(url):
                 self._findings.add("url-blocked", place, f"{url} is forbidden for {agent}", entry.line)
-        self._cost = cost
 
-    def _check_form(self, place: str, entry: Entry, scope: str, document_origin: Base | None) -> None:
+    def _check_form(self, place: str, entry: Entry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.location.strip()
         if not url:
             return
         if url != entry.location:
             self._findings.add("url-whitespace", place, repr(entry.location), entry.line)
-        problem = url_problem(url) or self._place_problem(url, scope, document_origin)
+        findings, url_origin, document_origin = self._findings, origin(url), origin(scope)
+        problem = url_problem(url)
+        if problem is None and len(url) > _LONG:
+            problem = "url-long", f"{len(url):,} characters"
+        elif problem is None and url_origin is not None and url_origin != document_origin:
+            if url_origin in hosts:
+                return
+            problem = "url-host", f"the document is on {document_origin}"
+            if url_origin in self._others or len(self._others) < MAX_HOSTS:
+                findings = self._others.setdefault(url_origin, Findings())
+        elif problem is None and not is_inside(url, scope):
+            problem = "url-scope", f"the document is in {scope}"
         if problem is not None:
             rule, detail = problem
-            findings = self._host_findings(url, document_origin) if rule == "url-host" else self._findings
             findings.add(rule, place, f"{url} ({detail})" if detail else url, entry.line)
-
-    def _host_findings(self, url: str, document_origin: Base | None) -> Findings:
-        """Return where to report a URL on another host."""
-        url_origin = origin(url)
-        if url_origin is None or document_origin is None:
-            return self._findings
-        pair = (url_origin, document_origin)
-        if pair not in self._others and len(self._others) >= MAX_HOSTS:
-            return self._findings
-        return self._others.setdefault(pair, Findings())
-
-    def finish(self) -> None:
-        """Report URLs on other hosts, unless the robots.txt of such a host submits the document's host."""
-        for (host, document_origin), findings in self._others.items():
-            robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
-            if not robots.submits(host, document_origin):
-                self._findings.add_all(findings)
-
-    def _place_problem(self, url: str, scope: str, document_origin: Base | None) -> tuple[str, str] | None:
-        if len(url) > _LONG:
-            return "url-long", f"{len(url):,} characters"
-        url_origin = origin(url)
-        if url_origin != document_origin:
-            is_submitted = url_origin in self._hosts or self._robots.submits(url_origin, document_origin)
-            return None if is_submitted else ("url-host", f"the document is on {document_origin}")
-        if not is_inside(url, scope):
-            return "url-scope", f"the document is in {scope}"
-        return None
 
     def _check_resolving(self, place: str, entry: Entry) -> None:
         url = entry.location.strip()

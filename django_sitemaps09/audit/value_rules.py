@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.protocol import CHANGEFREQS
 
 # The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
@@ -72,11 +72,6 @@ def _parse(text: str) -> ParsedValue:
     return ParsedValue(Moment(at, "T" not in value), rule)
 
 
-def is_future(moment: Moment, now: datetime) -> bool:
-    """Return whether a time is in the future everywhere on earth."""
-    return moment.at > now + (ZONES if moment.is_date else _CLOCK)
-
-
 class LastmodRange:
     """The oldest and the newest lastmod of a document."""
 
@@ -107,7 +102,8 @@ class ValueRules:
 
     def __init__(self, findings: Findings, now: datetime) -> None:
         self._findings = findings
-        self._now = now
+        # The latest date and time that are not in the future everywhere on earth.
+        self._latest = {True: now + ZONES, False: now + _CLOCK}
 
     def check(self, place: str, entries: Sequence[Entry], span: LastmodRange) -> None:
         """Check the entries of a batch, and add their lastmod to the span of the document."""
@@ -135,10 +131,10 @@ class ValueRules:
                 self._findings.add("priority-value", place, self._text(entry, entry.priority), entry.line)
 
     def _parse(self, text: str) -> ParsedValue:
-        moment, rule = parse_lastmod(text.strip())
-        if moment is not None and is_future(moment, self._now):
-            rule = "lastmod-future"
-        return ParsedValue(moment, rule)
+        parsed = parse_lastmod(text.strip())
+        moment = parsed.moment
+        is_late = moment is not None and moment.at > self._latest[moment.is_date]
+        return ParsedValue(moment, "lastmod-future") if is_late else parsed
 
     @staticmethod
     def _text(entry: Entry, value: str | None) -> str:

@@ -12,7 +12,7 @@ import pytest
 from urllib3 import Timeout
 from urllib3.exceptions import HTTPError
 
-from django_sitemaps09.audit import audit, http_reader
+from django_sitemaps09.audit import audit, readers
 from django_sitemaps09.notify.client import Client, Connections
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -65,7 +65,7 @@ def threads() -> list[str]:
 
 @pytest.mark.parametrize("name", SLOW)
 def test_an_audit_of_a_slow_server_ends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_reader, "DOCUMENT_SECONDS", 0.3)
+    monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.3)
     before, started = threads(), time.monotonic()
     with slow_server(*SLOW[name]) as base:
         report = audit(f"{base}/sitemap.xml")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09.audit import audit, http_reader
+from django_sitemaps09.audit import audit, readers
 from django_sitemaps09.exceptions import AuditError
 from tests.support.answers import Answer, Answers, site
 from tests.support.broken_sites import OTHER, PAGE, index, url, urlset
@@ -138,13 +138,13 @@ def test_an_audit_of_one_sitemap_reads_no_other_document() -> None:
 
 
 def test_a_server_that_does_not_respond_in_time_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_reader, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(readers, "READ_SECONDS", 0.1)
     with site(lambda base: {OTHER: Answer("", seconds=1)}) as base:
         assert broken_rules(base) == {"document-unreachable"}
 
 
 def test_a_document_that_takes_too_long_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_reader, "DOCUMENT_SECONDS", 0.0)
+    monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.0)
     with site() as base:
         assert broken_rules(f"{base}/{PAGE}") == {
             "robots-unreachable",
@@ -167,7 +167,7 @@ def test_only_http_urls_are_accepted(start: str) -> None:
 
 def test_redirects_never_lead_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None:
     """A local server has no certificate, so the answers are those of a pool."""
-    reader = http_reader.HttpReader()
+    reader = readers.HttpReader()
 
     class Redirect:
         status = 302
@@ -178,7 +178,7 @@ def test_redirects_never_lead_from_https_to_http(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(reader, "_request", lambda url: Redirect())
     with (
-        pytest.raises(http_reader.DocumentError, match="redirects to http://www"),
+        pytest.raises(readers.DocumentError, match="redirects to http://www"),
         reader.open("https://www.example.com/sitemap.xml"),
     ):
         pass

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf.locale import LANG_INFO
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09.audit import audit, documents, last_report, url_rules
-from django_sitemaps09.audit.audit_target import choose_target
+from django_sitemaps09.audit.api import choose_target
 from django_sitemaps09.audit.bodies import Response, content
-from django_sitemaps09.audit.findings import Findings
+from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.languages import parse_language
 from django_sitemaps09.audit.page_rules import PageRules
+from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, read_robots
-from django_sitemaps09.audit.scratch import Page
-from django_sitemaps09.audit.url_rules import normalized, url_problem
+from django_sitemaps09.audit.scratch import Page, Scratch
+from django_sitemaps09.audit.url_rules import UrlRules, normalized, url_problem
 from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
 from tests.support.broken_sites import HEAD, OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
@@ -259,8 +262,8 @@ def test_a_query_needs_no_path() -> None:
     ],
 )
 def test_equivalent_urls_have_one_normal_form(address: str, expected: str) -> None:
-    assert normalized(address) == expected
-    assert normalized(expected) == expected
+    assert [*normalized([address, BASE])] == [expected, f"{BASE}/"]
+    assert [*normalized([expected])] == [expected]
 
 
 def test_findings_of_another_host_are_added_up_to_the_limit() -> None:
@@ -326,3 +329,88 @@ def test_a_host_that_django_rejects_is_named(register: Callable[..., None], sett
     register(words=Words(3))
     with pytest.raises(AuditError, match=r"Add 'www\.example\.com' to ALLOWED_HOSTS"):
         audit()
+
+
+@pytest.mark.parametrize(
+    ("document", "is_valid"),
+    [("sitemap-shop-1.xml", True), ("sitemap-words-1.xml", False), ("pages.xml?section=shop", True)],
+)
+def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(
+    register: Callable[..., None], document: str, is_valid: bool
+) -> None:
+    register(shop=Shop(3), words=Words(3))
+    base = parse_base(BASE)
+    urls = UrlRules(findings := Findings(), base, Robots(base), OneAnswer(b""))
+    urls.check("a", f"{BASE}/{document}", [Entry(1, "https://shop.example.com/words/1/")], 0)
+    urls.finish([f"{BASE}/{document}"])
+    assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
+
+
+@pytest.mark.parametrize(
+    ("named", "parents", "is_valid"),
+    [
+        ("a.xml", (), True),
+        ("index.xml", ("index.xml",), True),
+        ("index.xml", ("root.xml", "index.xml"), True),
+        ("%61.xml", (), True),
+        ("b.xml", (), False),
+        ("b.xml", ("index.xml",), False),
+    ],
+)
+def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(
+    named: str, parents: tuple[str, ...], is_valid: bool
+) -> None:
+    """https://www.sitemaps.org/protocol.html#sitemaps_cross_submits"""
+    reader = OneAnswer(f"Sitemap: https://files.example/{named}".encode())
+    urls = UrlRules(findings := Findings(), None, Robots(parse_base("https://files.example")), reader)
+    for number in range(3):
+        urls.check("a", "https://files.example/a.xml", [Entry(1, f"{BASE}/{number}/")], number)
+    urls.finish([f"https://files.example/{name}" for name in ("a.xml", *parents)])
+    assert [(finding.rule, finding.count) for finding in findings.result()] == (
+        [] if is_valid else [("url-host", 3)]
+    )
+
+
+@pytest.mark.parametrize("text", ["\n", "disallow:\n", "disallow:", " ", "user agent "])
+def test_whitespace_in_a_long_robots_txt_costs_little(text: str) -> None:
+    started = time.process_time()
+    Robots(parse_base(BASE), text * (500_000 // len(text)))
+    Robots(parse_base(BASE), f"{text}{' ' * 500_000}x")
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("line", ["Disallow: /a", "disalow:/a", "DISALLOW : /a"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_rules_are_read_in_each_form_that_protego_reads(line: str, end: str) -> None:
+    robots = Robots(parse_base(BASE), f"User-agent: *{end}{line}{end}")
+    assert [*robots.blocking_agents(f"{BASE}/a")] == ["*"]
+
+
+def test_a_long_namespace_is_not_repeated_in_each_name(tmp_path: Path) -> None:
+    root = f"{SPACE} xmlns:i='{'a' * 100_000}'"
+    assert broken(tmp_path, page=urlset(url(rest="<i:a/>"), root=root)) == {"document-limit"}
+
+
+def test_the_url_of_an_entry_is_stored_once_for_all_its_links() -> None:
+    scratch, source = Scratch(), f"{BASE}/{'a' * 2_000}"
+    scratch.add_links(source, [f"{BASE}/{number}" for number in range(1_000)], [f"{BASE}/1"], "a:1")
+    assert [*scratch.one_way_links()] == [(source, f"{BASE}/1", "a:1")]
+    [[pages]] = scratch._connection.execute("PRAGMA page_count")
+    assert pages < 100
+    scratch.close()
+
+
+@pytest.mark.parametrize("code", ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH"])
+def test_the_codes_of_languages_are_valid(code: str) -> None:
+    assert parse_language(code)[1] is None
+
+
+@pytest.mark.parametrize("code", [*LANG_INFO])
+def test_the_languages_of_django_are_valid(code: str) -> None:
+    # A numeric region, as in `es-419`, is one that Google ignores.
+    assert parse_language(code)[1] is None
+
+
+@pytest.mark.parametrize("code", ["qqq", "xyz", "yue", "en-ZZ"])
+def test_a_language_or_country_that_google_may_not_know_is_a_warning(code: str) -> None:
+    assert parse_language(code)[1] == "hreflang-unsupported"

@@ -1,4 +1,8 @@
-"""Valid documents as several programs write them, and unusual ones: an audit finds nothing."""
+"""Valid documents in the forms of several programs, and unusual ones: an audit finds nothing.
+
+Only the documents of `django.contrib.sitemaps` are rendered by the program itself. Those of Wagtail,
+static-sitemaps and sitemap.js are written after their templates and code, and these programs do not run.
+"""
 
 from __future__ import annotations
 
@@ -89,14 +93,14 @@ CONTRIB_INDEX = rendered(
     "sitemap_index.xml",
     sitemaps=[{"location": f"{BASE}/{PAGE}", "last_mod": datetime(2026, 1, 31, tzinfo=timezone.utc)}],
 )
-# static-sitemaps 5 renders its index with a template of its own, and pages with that of contrib.
+# As in the template of static-sitemaps 5 for its index. It renders pages with the template of contrib.
 STATIC = {
     "sitemap.xml": f"{HEAD}<sitemapindex {SPACE}>\n"
     f"<sitemap>\n    <loc>{BASE}/sitemap-pages.xml.gz</loc>\n    "
     "\n      <lastmod>2026-02-01T00:00:00+00:00</lastmod>\n    \n  </sitemap>\n</sitemapindex>\n",
     "sitemap-pages.xml.gz": gzip.compress(CONTRIB.encode()),
 }
-# sitemap.js 9 writes everything on one line, with all namespaces.
+# As sitemap.js 9 writes it: everything on one line, with all namespaces.
 SITEMAP_JS = (
     '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitem'
     'ap/0.9" xmlns:news="http://www.google.com/schemas/sitemap-news/0.9" xmlns:xhtml="http://ww'
@@ -116,7 +120,7 @@ SITEMAP_JS_INDEX = (
     f'/sitemap/0.9"><sitemap><loc>{BASE}/sitemap-a-1.xml</loc><lastmod>2026-02-01T00:00:00.000Z</last'
     "mod></sitemap></sitemapindex>"
 )
-# Wagtail renders the template of contrib, with locations and dates.
+# Wagtail passes only locations and dates to the template of contrib.
 WAGTAIL = rendered(
     "sitemap.xml",
     urlset=[{"location": f"{BASE}/words/a/", "lastmod": datetime(2026, 1, 31, 10, tzinfo=timezone.utc)}],

@@ -1,0 +1,190 @@
+"""Read documents and pages from a folder, from the views of this project, or over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
+from typing import Any, Protocol
+from urllib.parse import unquote, urljoin, urlsplit
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+from django.test import Client
+from django.urls import get_script_prefix
+
+from django_sitemaps09.audit import libraries
+from django_sitemaps09.audit.bodies import CHUNK, DOCUMENT_SECONDS, Response
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores import Store
+
+_HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
+#: Maximum seconds for connecting, and for waiting for more data.
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 30.0
+MAX_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_SCHEMES = ("http", "https")
+
+
+class Reader(Protocol):
+    """The interface for reading what is audited: a folder, a server, or the views of this project."""
+
+    def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
+        """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
+
+    def label(self, url: str) -> str:
+        """Return the name of a document in the examples of findings."""
+
+
+class StoreReader:
+    """Reads files whose URLs begin with `prefix`, which ends in a slash."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store, self._prefix = store, prefix
+
+    @contextmanager
+    def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
+        """Open a file. The status is 404 if it does not exist, or if the URL has another prefix."""
+        name = self.name(url)
+        try:
+            file = None if name is None else self._store.open(name)
+        except ValueError:
+            file = None
+        except (ExportError, OSError) as error:
+            raise DocumentError("document-unreachable", str(error)) from error
+        if file is None:
+            yield Response(url, 404, {}, iter(()))
+            return
+        with file:
+            yield Response(url, 200, {}, iter(partial(file.read, CHUNK), b""))
+
+    def label(self, url: str) -> str:
+        return self.name(url) or url
+
+    def name(self, url: str) -> str | None:
+        """Return the name of the file at a URL, or `None` if the URL has another prefix."""
+        return unquote(url[len(self._prefix) :]) if url.startswith(self._prefix) else None
+
+
+class ClientReader:
+    """Requests URLs on one host. Redirects are not followed: their target may be on another host."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._prefix = get_script_prefix()
+        self._client = Client(raise_request_exception=False, headers=_HEADERS)
+
+    @contextmanager
+    def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
+        """Request a URL. If its view raises an exception, the status is 500."""
+        start = str(self._base)
+        if not f"{url}/".startswith(f"{start}/"):
+            raise DocumentError("document-unreachable", f"it is not on {start}")
+        parts = urlsplit(url)
+        path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+        # As in `request.path_info`, the path does not include the script prefix.
+        path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
+        # Requests must not share cookies, such as the one for the language.
+        self._client.cookies.clear()
+        try:
+            is_secure = self._base.scheme == "https"
+            answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
+        except Exception as error:  # the project's code can raise anything, even with this client
+            raise DocumentError("document-unreachable", reason_of(error)) from error
+        if answer.status_code == 400 and not self._is_allowed():
+            raise AuditError(
+                f"The project rejects requests for {start}. Add {self._host!r} to ALLOWED_HOSTS, or "
+                "pass the base URL of an allowed host."
+            )
+        headers = {name.lower(): value for name, value in answer.items()}
+        if not answer.streaming:
+            # The client has closed the response. Closing it again could close database connections.
+            yield Response(url, answer.status_code, headers, iter([answer.content]))
+            return
+        with closing(answer):
+            yield Response(url, answer.status_code, headers, iter(answer.streaming_content))
+
+    @property
+    def _host(self) -> str:
+        return split_domain_port(self._base.domain)[0]
+
+    def _is_allowed(self) -> bool:
+        """Return whether `ALLOWED_HOSTS` admits the host. If empty, `DEBUG` admits this machine."""
+        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
+        return validate_host(self._host, settings.ALLOWED_HOSTS or local)
+
+    def label(self, url: str) -> str:
+        return url
+
+
+class HttpReader:
+    """Requests URLs over HTTP. Certificates are verified. Close it to close its connections."""
+
+    def __init__(self) -> None:
+        # Imported only here, because urllib3 is optional.
+        from django_sitemaps09.notify.client import Connections
+
+        self._connections = Connections()
+
+    def close(self) -> None:
+        self._connections.close()
+
+    @contextmanager
+    def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
+        """Request a URL, and follow redirects to http or https, but not from https to http."""
+        visited: list[str] = []
+        with self._connections.deadline(DOCUMENT_SECONDS):
+            while True:
+                answer = self._request(url)
+                with closing(answer):
+                    target = answer.headers.get("Location")
+                    if not redirects or answer.status not in _REDIRECTS or not target:
+                        headers = {name.lower(): value for name, value in answer.headers.items()}
+                        yield Response(url, answer.status, headers, self._chunks(answer), tuple(visited))
+                        return
+                visited.append(url)
+                if len(visited) > MAX_REDIRECTS:
+                    raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
+                url = _target(url, target)
+
+    def label(self, url: str) -> str:
+        return url
+
+    def _request(self, url: str) -> Any:
+        if urlsplit(url).scheme not in _SCHEMES:
+            raise DocumentError("document-unreachable", f"{url} is not an HTTP URL")
+        wait = libraries.urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+        try:
+            return self._connections.request("GET", url, wait=wait, headers=_HEADERS)
+        except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            raise self._failure(error) from error
+
+    def _chunks(self, answer: Any) -> Iterator[bytes]:
+        """Yield the body as it was sent, with its Content-Encoding."""
+        try:
+            while chunk := answer.read1(CHUNK, decode_content=False):
+                yield chunk
+            if not self._connections.remaining:
+                raise OSError("the body may be incomplete")
+        except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> DocumentError:
+        is_late = not self._connections.remaining
+        text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
+        return DocumentError("document-unreachable", text)
+
+
+def _target(url: str, location: str) -> str:
+    """Return the URL of a redirect. Raise `DocumentError` if it must not be followed."""
+    try:
+        target = urljoin(url, location)
+        scheme = urlsplit(target).scheme
+    except ValueError as error:
+        raise DocumentError("document-unreachable", f"it redirects to {location}") from error
+    if scheme not in _SCHEMES or (urlsplit(url).scheme == "https" and scheme != "https"):
+        raise DocumentError("document-unreachable", f"it redirects to {target}")
+    return target
