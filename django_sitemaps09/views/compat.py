@@ -26,8 +26,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.entry_batches import as_text, look_up, section_page, w3c_text
-from django_sitemaps09.views.lazy_urlset import urlset_document
+from django_sitemaps09.views.lazy_urlset import as_text, look_up, section_page, urlset_document, w3c_text
 from django_sitemaps09.views.responses import current_site, last_modified, public
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
