@@ -219,7 +219,7 @@ def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
     batch = url_batch(urls, Items(places, []), {"location": location, **_CHECKED}, alternate, hosts)
-    return replace(batch, keys=[(place.page, place.position) for place in batch.keys])
+    return replace(batch, keys=[cast("_Place", place)[:2] for place in batch.keys])
 
 
 _CHECKED = {

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from copy import copy
 from datetime import date
 from functools import partial, wraps
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
@@ -70,37 +70,35 @@ def _evaluating(method: Callable[..., Any]) -> Callable[..., Any]:
     return evaluate_first
 
 
-# These methods neither read nor change the entries.
-_OTHERS = {
-    "__class_getitem__",
-    "__doc__",
-    "__getattribute__",
-    "__hash__",
-    "__init__",
-    "__new__",
-    "__sizeof__",
-}
-for _name in {*vars(list), "__reduce_ex__"} - _OTHERS:
+# The other methods create or describe a list, but neither read nor change its entries.
+_OTHERS = ("class_getitem", "doc", "getattribute", "hash", "init", "new", "sizeof")
+for _name in {*vars(list), "__reduce_ex__"} - {f"__{name}__" for name in _OTHERS}:
     setattr(Urlset, _name, _evaluating(getattr(list, _name)))
 
 
 class SectionPage(NamedTuple):
-    """A page of a compiled sitemap: its entries as batches, and a function that returns them as dicts."""
+    """Entries of a section: batches to write at once, and a function that returns them as dicts."""
 
-    batches: Iterator[Batch]
+    batches: Iterable[Batch]
     make_dicts: Callable[[], list[dict[str, Any]]]
 
 
-def section_page(sitemap: Any, page: Any, site: Any, protocol: str | None) -> SectionPage | None:
-    """Return a page of a sitemap; `None` if it is opaque or has `i18n`. Raise the paginator's errors."""
-    if not sources.is_compiled(sitemap) or sitemap.i18n:
-        return None
-    copy_sitemap = preserve(sitemap)
-    items = sitemap.paginator.page(page).object_list
-    return SectionPage(
-        _section_batches(sitemap, items, Base(sitemap.get_protocol(protocol), sitemap.get_domain(site))),
-        lambda: copy_sitemap().get_urls(page=page, site=site, protocol=protocol),  # type: ignore[no-any-return]
-    )
+def section_page(sitemap: Any, page: Any, site: Any, protocol: str | None, *, is_lazy: bool) -> SectionPage:
+    """Return a page of a sitemap. Raise the paginator's errors.
+
+    Dicts are only created later if `is_lazy` is true, and if the sitemap is neither opaque nor has `i18n`.
+    """
+    if is_lazy and sources.is_compiled(sitemap) and not sitemap.i18n:
+        copy_sitemap = _preserve(sitemap)
+        items = sitemap.paginator.page(page).object_list
+        base = Base(sitemap.get_protocol(protocol), sitemap.get_domain(site))
+        return SectionPage(
+            _section_batches(sitemap, items, base),
+            lambda: copy_sitemap().get_urls(page=page, site=site, protocol=protocol),
+        )
+    own_site = site if conf.base_url is None else sources.site_for(sitemap, conf.base_url)
+    dicts = list(sitemap.get_urls(page=page, site=own_site, protocol=protocol))
+    return SectionPage(map(_dicts_batch, [dicts]), lambda: dicts)
 
 
 class _Unregistered:
@@ -110,44 +108,37 @@ class _Unregistered:
         pass
 
 
-def preserve(sitemap: Any) -> Callable[[], Any]:
+def _preserve(sitemap: Any) -> Callable[[], Any]:
     """Return a function that copies a sitemap with the attributes that it and its classes have now.
 
     If the sitemap cannot be copied, the function returns the original. Class attributes are preserved by a
     subclass, but not if there is a metaclass.
     """
     cls = type(sitemap)
+    attributes: dict[str, Any] = {}
     try:
         sitemap_copy = copy(sitemap)
     except Exception:  # noqa: BLE001 a project's class can raise anything
         return lambda: sitemap
-    attributes = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
-    names = {name for name in attributes if not name.startswith("__")} | {"__module__"}
+    for base in reversed(cls.__mro__):
+        attributes |= {name: value for name, value in vars(base).items() if not name.startswith("__")}
 
     def make_copy() -> Any:
-        if type(cls) is type:
-            with suppress(TypeError):
+        with suppress(TypeError):
+            if type(cls) is type:
                 # Attributes that were added to the class since `preserve()` are still inherited.
-                bases, namespace = (_Unregistered, cls), {name: attributes[name] for name in names}
-                sitemap_copy.__class__ = type(cls.__name__, bases, namespace)
+                namespace = {"__module__": cls.__module__, **attributes}
+                sitemap_copy.__class__ = type(cls.__name__, (_Unregistered, cls), namespace)
         return sitemap_copy
 
     return make_copy
 
 
-def write(parts: Sequence[SectionPage | list[dict[str, Any]]]) -> Urlset:
+def write(parts: Sequence[SectionPage]) -> Urlset:
     """Write the document of several sections now, and return it as a `Urlset` for the template."""
     urlset = Urlset()
-    urlset.document = _document(
-        batch
-        for part in parts
-        for batch in (part.batches if isinstance(part, SectionPage) else [_dicts_batch(part)])
-    )
-    urlset.make = _with_current_state(
-        lambda: [
-            url for part in parts for url in (part.make_dicts() if isinstance(part, SectionPage) else part)
-        ]
-    )
+    urlset.document = _document(chain.from_iterable(part.batches for part in parts))
+    urlset.make = _with_current_state(lambda: [url for part in parts for url in part.make_dicts()])
     return urlset
 
 
@@ -311,19 +302,20 @@ def _hook_values(
     """Return the values of the hooks in `_ORDER`, called item by item as Django does."""
     hooks = {name: getattr(sitemap, name, None) for name in _ORDER}
     values = {name: columns[alias(name)] for name, hook in hooks.items() if is_expression(hook)}
-    if isinstance(hooks["location"], LocationTemplate):
-        template, names = hooks["location"].compiled(), location_in(hooks["location"], None)[1]
-        parts = [columns[name] for name in names]
-        urls = template.compose(parts)
+    if isinstance(template := hooks["location"], LocationTemplate):
+        parts = [columns[name] for name in location_in(template, None)[1]]
+        compiled = template.compiled()
+        urls = compiled.compose(parts)
         rows = zip(*parts, strict=True) if parts else [()] * len(items)
-        values["location"] = list(map(template.url, rows)) if urls is None else urls.texts()
-    names = [name for name in _ORDER if name not in values]
+        values["location"] = list(map(compiled.url, rows)) if urls is None else urls.texts()
     # Attributes are read for each item, because a property can change and a hook can set an attribute.
-    rows = [
-        [hook(item) if callable(hook := getattr(sitemap, name, None)) else hook for name in names]
-        for item in items
-    ]
-    return values | {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    calls = {
+        name: hook if callable(hook) else lambda _, name=name: getattr(sitemap, name, None)
+        for name, hook in hooks.items()
+        if name not in values
+    }
+    results = [[call(item) for call in calls.values()] for item in items]
+    return values | {name: [row[i] for row in results] for i, name in enumerate(calls)}
 
 
 def _results(sitemap: Any, items: Items) -> dict[str | Extension, list[Any]]:
