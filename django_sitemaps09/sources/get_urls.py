@@ -235,7 +235,7 @@ def url_batch(
     alternate: Callable[[Any], Alternate],
     hosts: AllowedHosts | None = None,
 ) -> Batch:
-    """Return entry dicts as a batch, without the entries whose location is `None`.
+    """Return entry dicts as a batch. Skip the entries whose location is invalid or becomes `None`.
 
     In each dict, only the key `location` is required. `converters` return the text of the protocol's
     elements, `alternate` returns a link. By default, other paths are joined to the host of the first
@@ -246,8 +246,8 @@ def url_batch(
         return items.each(methodcaller("get", name), urls, name)
 
     convert = converters["location"]
-    locations = items.each(lambda url: convert(url["location"]), urls, "location", failed=None)
-    positions = [i for i, location in enumerate(locations) if location is not None]
+    locations = items.each(lambda url: convert(url["location"]), urls, "location")
+    positions = [i for i, location in enumerate(locations) if location is not values.FAILED]
     urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
     items = items._replace(keys=[items.keys[i] for i in positions])
     texts = {
@@ -265,7 +265,7 @@ def url_batch(
     return entry_batch(items._replace(raises_errors=False), locations, texts, results, hosts, alternates)
 
 
-def _first_host(locations: Iterable[str]) -> AllowedHosts:
+def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in filter(None, locations):
         with suppress(ValueError):
