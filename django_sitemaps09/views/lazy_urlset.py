@@ -117,16 +117,17 @@ def _preserve(sitemap: Any) -> Callable[[], Any]:
     cls = type(sitemap)
     attributes: dict[str, Any] = {}
     try:
-        sitemap_copy = copy(sitemap)
+        instance = copy(sitemap)
     except Exception:  # noqa: BLE001 a project's class can raise anything
         return lambda: sitemap
     for base in reversed(cls.__mro__):
         attributes |= {name: value for name, value in vars(base).items() if not name.startswith("__")}
 
     def make_copy() -> Any:
+        sitemap_copy = copy(instance)
         with suppress(TypeError):
             if type(cls) is type:
-                # Attributes that were added to the class since `preserve()` are still inherited.
+                # Attributes that were added to the class since then are still inherited.
                 namespace = {"__module__": cls.__module__, **attributes}
                 sitemap_copy.__class__ = type(cls.__name__, (_Unregistered, cls), namespace)
         return sitemap_copy

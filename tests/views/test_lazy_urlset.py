@@ -153,7 +153,7 @@ def test_what_hooks_set_for_an_item_is_its_own() -> None:
 def test_an_access_that_fails_does_not_leave_an_empty_list() -> None:
     broken: list[str] = []
 
-    class Breaking(Things):
+    class Breaking(Once):
         def location(self, item: str) -> str:
             if broken:
                 raise LookupError("a hook is broken")
@@ -165,7 +165,7 @@ def test_an_access_that_fails_does_not_leave_an_empty_list() -> None:
         with pytest.raises(LookupError):
             len(urls)
     broken.clear()
-    assert list(urls) == made()[1]
+    assert [url["item"] for url in urls] == ["a", "b"]
 
 
 def test_a_page_whose_urlset_is_not_read_lists_its_items_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,10 +269,19 @@ class Reset(Things):
         return f"{self.prefix}{super().location(item)}"
 
 
+class ResetWithoutSubclasses(Reset):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        raise AssertionError("reading `urlset` must not register a class")
+
+
 @pytest.mark.parametrize(
     ("section", "items"),
-    [(Reset, lambda self: ["x", "y"]), (Reset(), lambda: ["x", "y"])],
-    ids=["class", "instance"],
+    [
+        (Reset, lambda self: ["x", "y"]),
+        (Reset(), lambda: ["x", "y"]),
+        (ResetWithoutSubclasses, lambda self: ["x", "y"]),
+    ],
+    ids=["class", "instance", "class that notices subclasses"],
 )
 def test_an_attribute_that_is_reset_after_the_view_is_what_it_was(section: Any, items: Any) -> None:
     found = []
