@@ -207,20 +207,20 @@ def as_text(value: Any, missing: str | None = None) -> str | None:
 
 
 def _plain_text(value: Any) -> str | None:
-    return _convert("value", lambda value: str(check_text(value)), value)
+    try:
+        return str(check_text(value))
+    except ValueError as error:
+        logger.warning("A value was skipped: %s", excerpt(error))
+        return None
 
 
 def w3c_text(value: Any) -> str | None:
     """Return a lastmod in the W3C format. Log a warning and return `None` if it is invalid."""
     value = template_value(value)
-    return _convert("lastmod", lastmod_text, value) if value else None
-
-
-def _convert(kind: str, function: Callable[[Any], str | None], value: Any) -> str | None:
     try:
-        return function(value)
+        return lastmod_text(value) if value else None
     except ValueError as error:
-        logger.warning("A %s was skipped: %s", kind, excerpt(error))
+        logger.warning("A lastmod was skipped: %s", excerpt(error))
         return None
 
 
