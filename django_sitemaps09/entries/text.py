@@ -33,7 +33,8 @@ def check_text(value: Any) -> Any:
 
     Raise `ValueError` for an object whose `str()` is only its `repr()`.
     """
-    if isinstance(value, (date, Number)):
+    # Testing a string for an abstract class would take most of the time.
+    if type(value) is not str and isinstance(value, (date, Number)):
         return value
     method: Any = type(value).__str__
     is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)

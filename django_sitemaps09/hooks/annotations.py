@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -278,21 +277,21 @@ def column(expression: Any, name: str, item: Any) -> Any:
     if not hasattr(item, name):
         # Rows lack the annotation if the project paginates `items()` itself.
         expression = LastmodExpression(expression) if name == alias("lastmod") else expression
-        if not load_columns({name: expression}, [item]):
+        if not load_columns({name: expression}, [item])[0]:
             raise ObjectDoesNotExist(f"{type(item).__name__} {item.pk!r} has been deleted.")
     return getattr(item, name)
 
 
-def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequence[int]:
-    """Read the values of the expressions that rows lack, with one query for the rows of a model.
+def load_columns(
+    expressions: Mapping[str, Any], items: Sequence[Any]
+) -> tuple[Sequence[int], dict[str, list[Any]]]:
+    """Return the positions of the items, without deleted rows, and the values of the expressions by alias.
 
-    Return the positions of the items, without those whose rows have been deleted.
+    Values that rows lack are read with one query for the rows of a model.
     """
     names = [*expressions]
     try:
-        for name in names:
-            deque(map(attrgetter(name), items), maxlen=0)
-        return range(len(items))
+        return range(len(items)), {name: list(map(attrgetter(name), items)) for name in names}
     except AttributeError:
         lacking = [
             item
@@ -319,4 +318,8 @@ def load_columns(expressions: Mapping[str, Any], items: Sequence[Any]) -> Sequen
                 vars(item).update(zip(names, values[item.pk], strict=True))
             else:
                 deleted.add(id(item))
-    return [place for place, item in enumerate(items) if id(item) not in deleted]
+    places = [place for place, item in enumerate(items) if id(item) not in deleted]
+    return places, {
+        name: [column(expression, name, items[place]) for place in places]
+        for name, expression in expressions.items()
+    }

@@ -26,10 +26,14 @@ MAX_LOGGED = 20
 
 
 class Items(NamedTuple):
-    """Keys of a slice's items, and the errors of skipped items and fields."""
+    """Keys of a slice's items, and the errors of skipped items and fields.
+
+    If `raises_errors` is true, the errors of functions are raised and not reported.
+    """
 
     keys: Sequence[Hashable]
     errors: list[ItemError]
+    raises_errors: bool = False
 
     def skip(self, position: int, field: str, reason: str) -> None:
         """Report that a field of an item is not written."""
@@ -49,7 +53,10 @@ class Items(NamedTuple):
                 results.append(failed if value is FAILED else function(value))
             except (DatabaseError, ImproperlyConfigured):
                 raise
-            except Exception as error:  # noqa: BLE001 a user's method can raise anything
+            except Exception as error:
+                # A user's method can raise anything.
+                if self.raises_errors:
+                    raise
                 self.skip(position, field, reason_of(error))
                 results.append(failed)
         return results
@@ -58,7 +65,7 @@ class Items(NamedTuple):
         self, position: int, function: Callable[[Any], Any], values: Sequence[Any], field: str
     ) -> list[Any]:
         """Return the results of `function` for the values of one item. Skip values for which it fails."""
-        item = Items([self.keys[position]] * len(values), self.errors)
+        item = self._replace(keys=[self.keys[position]] * len(values))
         return [result for result in item.each(function, values, field) if result is not FAILED]
 
 

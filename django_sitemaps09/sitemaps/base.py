@@ -177,9 +177,9 @@ class Sitemap(_Base[ItemT]):
         if is_fetched(rows) or is_limited or name not in query.annotations or needs_order(rows):
             expressions = {name: declared_expressions(self)[name]}
             lastmods = [
-                column(hook, name, chunk[place])
+                lastmod
                 for chunk in chunks(rows, AT_A_TIME)
-                for place in load_columns(expressions, chunk)
+                for lastmod in load_columns(expressions, chunk)[1][name]
             ]
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}

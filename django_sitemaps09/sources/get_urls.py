@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
+from operator import methodcaller
 from typing import Any, NamedTuple, cast
 
 from django.core.paginator import EmptyPage
@@ -145,7 +146,9 @@ class UrlsSource(UnrangedSource):
             note_ignored_keys(_ignored_keys(page_urls.urls))
             start = offset if number == first else 0
             end = stop if number == last else None
-            batch = url_batch(self.sitemap, page_urls.urls[start:end], number, start, self.base, self.site)
+            batch = checked_batch(
+                self.sitemap, page_urls.urls[start:end], number, start, self.base, self.site
+            )
             skipped = [ItemError(excerpt(item), name, reason) for item, name, reason in page_urls.skipped]
             yield replace(batch, errors=[*batch.errors, *skipped])
             if last is None and number >= self.paginator.num_pages:
@@ -198,51 +201,76 @@ def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> A
     return replace(hosts, others=(*hosts.others, own_host))
 
 
-def _location(value: object, hosts: AllowedHosts, *, is_closed: bool) -> str:
-    """Return a valid location. If `is_closed`, it must be on an allowed host.
-
-    `django.contrib.sitemaps` appends locations to the host, so `.evil.com/` would extend the host name.
-    Raise `ValueError` for such a location.
-    """
-    location = hosts.uri(value)
-    if is_closed or location.startswith(tuple(map(str, (*hosts.bases, *hosts.others)))):
-        return hosts.check_host(location)
-    return location
-
-
-def url_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
-    """Return the dicts of `get_urls()` as a batch. In each dict, only the key `location` is required."""
-    places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
+def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
+    """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
     declared_hosts = AllowedHosts.from_sitemap(sitemap, (base,))
     hosts = _add_own_host(declared_hosts, sitemap, base, site)
+    own_bases = tuple(map(str, (*hosts.bases, *hosts.others)))
 
-    def location(url: Any) -> str:
-        value = values.entry_value(url["location"])
-        return _location("" if value is None else value, hosts, is_closed=bool(declared_hosts.others))
+    def location(value: Any) -> str:
+        url = hosts.uri(values.entry_value(value) or "")
+        # `django.contrib.sitemaps` appends locations to the host, so `.evil.com/` would extend its name.
+        return hosts.check_host(url) if declared_hosts.others or url.startswith(own_bases) else url
 
     def alternate(link: Any) -> Alternate:
         language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
         return links.alternate((language, target), hosts)
 
-    errors: list[ItemError] = []
-    locations = Items(places, errors).each(location, urls, "location")
-    positions = [i for i, url in enumerate(locations) if url is not values.FAILED]
-    urls, items = [urls[i] for i in positions], Items([places[i] for i in positions], errors)
-    texts = {
-        name: items.each(lambda url: convert(values.entry_value(url.get(name))), urls, name, failed=None)  # noqa: B023
-        for name, convert in values.CONVERTERS.items()
-    }
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
+    places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
+    batch = url_batch(urls, Items(places, []), {"location": location, **_CHECKED}, alternate, hosts)
+    return replace(batch, keys=[cast("_Place", place)[:2] for place in batch.keys])
+
+
+_CHECKED = {
+    name: lambda value, convert=convert: convert(values.entry_value(value))
+    for name, convert in values.CONVERTERS.items()
+}
+
+
+def url_batch(
+    urls: Sequence[Any],
+    items: Items,
+    converters: Mapping[str, Callable[[Any], str | None]],
+    alternate: Callable[[Any], Alternate],
+    hosts: AllowedHosts | None = None,
+) -> Batch:
+    """Return entry dicts as a batch. Skip the entries whose location is invalid or becomes `None`.
+
+    In each dict, only the key `location` is required. `converters` return the text of the protocol's
+    elements, `alternate` returns a link. By default, other paths are joined to the host of the first
+    absolute location.
+    """
+
+    def column(name: str) -> list[Any]:
+        return items.each(methodcaller("get", name), urls, name)
+
+    convert = converters["location"]
+    locations = items.each(lambda url: convert(url["location"]), urls, "location")
+    positions = [i for i, location in enumerate(locations) if location is not values.FAILED]
+    urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
+    items = items._replace(keys=[items.keys[i] for i in positions])
+    texts = {
+        name: items.each(converters[name], column(name), name, failed=None) for name in values.CONVERTERS
+    }
     link_lists = items.each(
-        lambda url: [*(template_value(url.get("alternates")) or ())], urls, "alternates", failed=()
+        lambda value: [*(template_value(value) or ())], column("alternates"), "alternates", failed=()
     )
     alternates = [
-        items.each_of(place, alternate, link_list, "alternates")
-        for place, link_list in enumerate(link_lists)
+        items.each_of(i, alternate, link_list, "alternates") if link_list else ()
+        for i, link_list in enumerate(link_lists)
     ]
-    results = extensions.results_in(lambda name: items.each(lambda url: url.get(name), urls, name))
-    batch = entry_batch(items, [locations[i] for i in positions], texts, results, hosts, alternates)
-    return replace(batch, keys=[(page, start + 1 + i) for i in positions])
+    results = extensions.results_in(column)
+    hosts = hosts or _first_host(locations)
+    return entry_batch(items._replace(raises_errors=False), locations, texts, results, hosts, alternates)
+
+
+def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
+    """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
+    for location in filter(None, locations):
+        with suppress(ValueError):
+            return AllowedHosts((protocol.origin(location),), joins_paths=True)
+    return AllowedHosts((Base("https", "localhost"),), joins_paths=True)
 
 
 def entry_batch(
@@ -273,6 +301,8 @@ def entry_batch(
 _HOOKED = frozenset({*EXTENDING, "extensions"})
 # Keys that the writer writes, and `item` of `django.contrib.sitemaps`.
 _KEYS = frozenset({"item", "location", "alternates", *values.CONVERTERS})
+#: All keys of entry dicts that are read.
+ENTRY_KEYS = _KEYS | _HOOKED
 
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:

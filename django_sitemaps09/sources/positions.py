@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.annotations import annotate, column, load_columns
+from django_sitemaps09.hooks.annotations import annotate, load_columns
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
     UNREADABLE,
@@ -124,13 +124,8 @@ class PositionSource(UnrangedSource, CompiledSource):
         return (slice_rows, len(slice_items)) if slice_items else None
 
     def _rows(self, items: list[Any], start: int) -> Rows:
-        places = load_columns(self.declaration.expressions, items)
-        existing_items = [items[place] for place in places]
-        columns = {
-            name: [column(expression, name, item) for item in existing_items]
-            for name, expression in self.declaration.expressions.items()
-        }
-        return Rows([start + 1 + place for place in places], existing_items, columns)
+        places, columns = load_columns(self.declaration.expressions, items)
+        return Rows([start + 1 + place for place in places], [items[place] for place in places], columns)
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()

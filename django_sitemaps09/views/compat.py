@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.entry_batches import as_text, look_up, section_page, w3c_text
-from django_sitemaps09.views.lazy_urlset import urlset_document
+from django_sitemaps09.views.lazy_urlset import as_text, look_up, urlset_document, w3c_text
 from django_sitemaps09.views.responses import current_site, last_modified, public
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
@@ -41,7 +39,6 @@ class UrlsetNode(Node):
     """Template node that replaces a stock `sitemap.xml`: it writes `urlset` with our writer."""
 
     def render(self, context: Context) -> SafeString:
-        # Do not even test whether `urlset` is empty: any access creates its dicts.
         return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
 
 
@@ -49,8 +46,7 @@ class IndexNode(Node):
     """Template node that replaces a stock `sitemap_index.xml`: it writes `sitemaps` with our writer."""
 
     def render(self, context: Context) -> SafeString:
-        items = context.get("sitemaps")
-        return mark_safe(index_document(() if items is None else items))  # noqa: S308
+        return mark_safe(index_document(context.get("sitemaps")))  # noqa: S308
 
 
 _NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
@@ -139,15 +135,13 @@ def sitemap(
         try:
             bound = sections.bind(declaration, site.domain)
             bound_sitemaps.append(bound)
-            entries = section_page(bound, page, site, scheme) if stock else None
-            own_site = site if conf.base_url is None else sources.site_for(bound, conf.base_url)
-            parts.append(entries or list(bound.get_urls(page=page, site=own_site, protocol=scheme)))
+            parts.append(lazy_urlset.section_page(bound, page, site, scheme, is_lazy=stock))
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
     # Write the document while the language and the transaction around the view are still active.
-    urls = lazy_urlset.write(parts) if stock else list(chain.from_iterable(parts))
+    urls = lazy_urlset.write(parts) if stock else [url for part in parts for url in part.make_dicts()]
     response.context_data = {"urlset": urls}
     lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in bound_sitemaps]
     for name, value in last_modified(lastmods).items():
@@ -162,10 +156,10 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
     return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
 
 
-def index_document(items: Iterable[Any]) -> str:
+def index_document(items: Iterable[Any] | None) -> str:
     """Return the index document for `SitemapIndexItem` objects."""
     entries = [
         IndexEntry(as_text(look_up(item, "location")) or "", w3c_text(look_up(item, "last_mod")))
-        for item in items
+        for item in (() if items is None else items)
     ]
     return writer.index_document(entries).decode()

@@ -1,23 +1,36 @@
-"""The `urlset` of the compatibility views. Its entry dicts are created only if code accesses them."""
+"""The `urlset` of the compatibility views: a document, and entry dicts that are created on first access."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from contextvars import copy_context
-from functools import wraps
-from typing import Any
+from copy import copy
+from datetime import date
+from functools import partial, wraps
+from itertools import chain, compress
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 
-from django_sitemaps09 import writer
-from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.values import log_skipped
-from django_sitemaps09.protocol import XHTML_NAMESPACE
-from django_sitemaps09.sources.columns.extensions import used_namespaces
-from django_sitemaps09.views.entry_batches import SectionPage, dicts_batch
+from django_sitemaps09 import sources, writer
+from django_sitemaps09.conf import conf
+from django_sitemaps09.django_internals import template_value
+from django_sitemaps09.entries import Alternate, Batch, Column, Extension, check_text, excerpt, short_repr
+from django_sitemaps09.hooks.annotations import load_columns
+from django_sitemaps09.hooks.expressions import alias, declared_expressions, location_in
+from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import Items, lastmod_text, log_skipped, priority_text, unescaped
+from django_sitemaps09.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
+from django_sitemaps09.queryset_traits import AT_A_TIME, chunks
+from django_sitemaps09.sitemaps import is_path
+from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.sources.get_urls import ENTRY_KEYS, entry_batch, url_batch
+from django_sitemaps09.views.responses import as_datetime
 
 logger = logging.getLogger(__name__)
 
@@ -46,44 +59,8 @@ class Urlset(list[Any]):
         return [*other, *self]
 
 
-def write(parts: Sequence[SectionPage | list[dict[str, Any]]]) -> Urlset:
-    """Write the document of several sections now, and return it as a `Urlset` for the template."""
-    urlset = Urlset()
-    urlset.document = _document(
-        batch
-        for part in parts
-        for batch in (part.batches() if isinstance(part, SectionPage) else [dicts_batch(part)])
-    )
-    urlset.make = with_current_state(
-        lambda: [url for part in parts for url in (part.urls() if isinstance(part, SectionPage) else part)]
-    )
-    return urlset
-
-
-def with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
-    """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
-    language, zone = translation.get_language(), timezone.get_current_timezone()
-    urlconf, prefix = get_urlconf(), get_script_prefix()
-    # Copy all context variables of the view, such as the tenant or the decimal context.
-    context = copy_context()
-
-    def make_with_state() -> list[Any]:
-        # In another thread, Django does not read this state from the context.
-        if language is None:
-            translation.deactivate_all()
-        else:
-            translation.activate(language)
-        timezone.activate(zone)
-        set_urlconf(urlconf)
-        set_script_prefix(prefix)
-        return make()
-
-    return lambda: context.copy().run(make_with_state)
-
-
-def _evaluating(name: str) -> Callable[..., Any]:
+def _evaluating(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method of `list` that evaluates the urlset first."""
-    method = getattr(list, name)
 
     @wraps(method)
     def evaluate_first(self: Urlset, *args: Any, **kwargs: Any) -> Any:
@@ -93,22 +70,101 @@ def _evaluating(name: str) -> Callable[..., Any]:
     return evaluate_first
 
 
-#: All methods that read or change a list.
-EVALUATING_METHODS = (
-    *("__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__iadd__"),
-    *("__imul__", "__iter__", "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__reduce_ex__"),
-    *("__repr__", "__reversed__", "__rmul__", "__setitem__", "append", "clear", "copy", "count", "extend"),
-    *("index", "insert", "pop", "remove", "reverse", "sort"),
-)
-for _name in EVALUATING_METHODS:
-    setattr(Urlset, _name, _evaluating(_name))
+# The other methods create or describe a list, but neither read nor change its entries.
+_OTHERS = ("class_getitem", "doc", "getattribute", "hash", "init", "new", "sizeof")
+for _name in {*vars(list), "__reduce_ex__"} - {f"__{name}__" for name in _OTHERS}:
+    setattr(Urlset, _name, _evaluating(getattr(list, _name)))
+
+
+class SectionPage(NamedTuple):
+    """Entries of a section: batches to write at once, and a function that returns them as dicts."""
+
+    batches: Iterable[Batch]
+    make_dicts: Callable[[], list[dict[str, Any]]]
+
+
+def section_page(sitemap: Any, page: Any, site: Any, protocol: str | None, *, is_lazy: bool) -> SectionPage:
+    """Return a page of a sitemap. Raise the paginator's errors.
+
+    Dicts are only created later if `is_lazy` is true, and if the sitemap is neither opaque nor has `i18n`.
+    """
+    if is_lazy and sources.is_compiled(sitemap) and not sitemap.i18n:
+        copy_sitemap = _preserve(sitemap)
+        items = sitemap.paginator.page(page).object_list
+        base = Base(sitemap.get_protocol(protocol), sitemap.get_domain(site))
+        return SectionPage(
+            _section_batches(sitemap, items, base),
+            lambda: copy_sitemap().get_urls(page=page, site=site, protocol=protocol),
+        )
+    own_site = site if conf.base_url is None else sources.site_for(sitemap, conf.base_url)
+    dicts = list(sitemap.get_urls(page=page, site=own_site, protocol=protocol))
+    return SectionPage(map(_dicts_batch, [dicts]), lambda: dicts)
+
+
+class _Unregistered:
+    """Base class that prevents calls of `__init_subclass__()`, in which a project can register classes."""
+
+    def __init_subclass__(cls) -> None:
+        pass
+
+
+def _preserve(sitemap: Any) -> Callable[[], Any]:
+    """Return a function that copies a sitemap with the attributes that it and its classes have now.
+
+    If the sitemap cannot be copied, the function returns the original. Class attributes are preserved by a
+    subclass, but not if there is a metaclass.
+    """
+    cls = type(sitemap)
+    attributes: dict[str, Any] = {}
+    try:
+        instance = copy(sitemap)
+    except Exception:  # noqa: BLE001 a project's class can raise anything
+        return lambda: sitemap
+    for base in reversed(cls.__mro__):
+        attributes |= {name: value for name, value in vars(base).items() if not name.startswith("__")}
+
+    def make_copy() -> Any:
+        sitemap_copy = copy(instance)
+        with suppress(TypeError):
+            if type(cls) is type:
+                # Attributes that were added to the class since then are still inherited.
+                namespace = {"__module__": cls.__module__, **attributes}
+                sitemap_copy.__class__ = type(cls.__name__, (_Unregistered, cls), namespace)
+        return sitemap_copy
+
+    return make_copy
+
+
+def write(parts: Sequence[SectionPage]) -> Urlset:
+    """Write the document of several sections now, and return it as a `Urlset` for the template."""
+    urlset = Urlset()
+    urlset.document = _document(chain.from_iterable(part.batches for part in parts))
+    urlset.make = _with_current_state(lambda: [url for part in parts for url in part.make_dicts()])
+    return urlset
+
+
+def _with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
+    """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
+    language, zone = translation.get_language(), timezone.get_current_timezone()
+    urlconf, prefix = get_urlconf(), get_script_prefix()
+    # Copy all context variables of the view, such as the tenant or the decimal context.
+    context = copy_context()
+
+    def make_with_state() -> list[Any]:
+        # In another thread, Django does not read this state from the context.
+        set_urlconf(urlconf)
+        set_script_prefix(prefix)
+        with translation.override(language), timezone.override(zone):
+            return make()
+
+    return lambda: context.copy().run(make_with_state)
 
 
 def urlset_document(urls: Iterable[Any] | None) -> str:
     """Return the document for entry dicts. Any key except `location` can be missing."""
     if isinstance(urls, Urlset) and urls.document is not None:
         return urls.document
-    return _document([dicts_batch([] if urls is None else list(urls))])
+    return _document([_dicts_batch([] if urls is None else list(urls))])
 
 
 def _document(batches: Iterable[Batch]) -> str:
@@ -118,7 +174,7 @@ def _document(batches: Iterable[Batch]) -> str:
 
     def check_prefixes() -> Iterator[Batch]:
         for batch in batches:
-            for prefix, space in used_namespaces(batch).items():
+            for prefix, space in extensions.used_namespaces(batch).items():
                 if spaces.setdefault(prefix, space) != space:
                     raise ImproperlyConfigured(
                         f"Sections of one document use two namespaces for the prefix {prefix!r}: "
@@ -131,3 +187,149 @@ def _document(batches: Iterable[Batch]) -> str:
     # All namespaces are known only now. Without entries, Django's document has a second newline.
     empty = b"" if document.urls else b"\n"
     return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()
+
+
+def look_up(entry: Any, name: str) -> Any:
+    """Look up a key or an attribute as templates do. Return `None` if neither exists."""
+    try:
+        return entry[name]
+    except (TypeError, LookupError):
+        return getattr(entry, name, None)
+
+
+def as_text(value: Any, missing: str | None = None) -> str | None:
+    """Return a value as an unescaped string for the writer, or `missing` if a template writes nothing.
+
+    Skip a value that is neither text nor a number nor a date, and return `None`.
+    """
+    value = unescaped(template_value(value))
+    return _plain_text(value) if value else missing
+
+
+def _plain_text(value: Any) -> str | None:
+    try:
+        return str(check_text(value))
+    except ValueError as error:
+        logger.warning("A value was skipped: %s", excerpt(error))
+        return None
+
+
+def w3c_text(value: Any) -> str | None:
+    """Return a lastmod in the W3C format. Log a warning and return `None` if it is invalid."""
+    value = template_value(value)
+    try:
+        return lastmod_text(value) if value else None
+    except ValueError as error:
+        logger.warning("A lastmod was skipped: %s", excerpt(error))
+        return None
+
+
+def _priority(value: Any) -> str | None:
+    """Return a priority as a string without localization or exponent. An invalid string is unchanged."""
+    text = as_text(value)
+    try:
+        return text and priority_text(text)
+    except ValueError:
+        return text
+
+
+# Functions that convert the values in entry dicts to text.
+_CONVERTERS: dict[str, Callable[[Any], str | None]] = {
+    # An entry without a location is written as in Django. An entry whose location is not text is skipped.
+    "location": partial(as_text, missing=""),
+    "lastmod": w3c_text,
+    "changefreq": as_text,
+    "priority": _priority,
+}
+
+
+# Django converts the priority of a hook to a string, so templates do not omit zero.
+_HOOK_CONVERTERS = {name: _CONVERTERS[name] for name in ("lastmod", "changefreq")} | {
+    "priority": lambda value: None if value is None else _priority(_plain_text(value))
+}
+
+
+def _dicts_batch(urls: Sequence[Any]) -> Batch:
+    """Return a batch of entries from entry dicts, or from objects with attributes instead of keys."""
+    dicts = [
+        url
+        if type(url) is dict and "location" in url
+        else {name: look_up(url, name) for name in ENTRY_KEYS}
+        for url in urls
+    ]
+    items = Items([url.get("item") for url in dicts], [], raises_errors=True)
+    return url_batch(dicts, items, _CONVERTERS, _alternate)
+
+
+def _alternate(link: Any) -> Alternate:
+    return Alternate(as_text(look_up(link, "lang_code")) or "", as_text(look_up(link, "location")) or "")
+
+
+def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batch]:
+    """Yield the entries of items as batches, then set `latest_lastmod` as Django's `Sitemap` does."""
+    hosts = AllowedHosts((base,), joins_paths=True)
+    expressions = declared_expressions(sitemap)
+    newest: list[date | None] = []
+    with closing(chunks(page_items, AT_A_TIME)) as item_chunks:
+        for chunk in item_chunks:
+            places, columns = load_columns(expressions, chunk)
+            items = Items([chunk[place] for place in places], [])
+            values = _hook_values(sitemap, items.keys, columns)
+            is_listed = list(map(is_path, values["location"]))
+            for position in [i for i, listed in enumerate(is_listed) if not listed]:
+                path = short_repr(values["location"][position])
+                items.skip(position, "location", f"{path} does not begin with a slash")
+            items = items._replace(keys=list(compress(items.keys, is_listed)))
+            values = {name: list(compress(column, is_listed)) for name, column in values.items()}
+            if lastmods := values["lastmod"]:
+                are_dates = all(isinstance(lastmod, date) for lastmod in lastmods)
+                newest.append(max(lastmods, key=as_datetime) if are_dates else None)
+            locations = [f"{base}{path}" for path in values["location"]]
+            texts = {
+                name: _text_column(convert, values[name]) for name, convert in _HOOK_CONVERTERS.items()
+            }
+            yield entry_batch(items, locations, texts, _results(sitemap, items), hosts)
+    if newest and None not in newest:
+        sitemap.latest_lastmod = max(newest, key=as_datetime)  # type: ignore[arg-type]
+
+
+# The order in which Django calls the hooks of a sitemap.
+_ORDER = ("location", "priority", "lastmod", "changefreq")
+
+
+def _hook_values(
+    sitemap: Any, items: Sequence[Any], columns: Mapping[str, list[Any]]
+) -> dict[str, list[Any]]:
+    """Return the values of the hooks in `_ORDER`, called item by item as Django does."""
+    hooks = {name: getattr(sitemap, name, None) for name in _ORDER}
+    values = {name: columns[alias(name)] for name, hook in hooks.items() if is_expression(hook)}
+    if isinstance(template := hooks["location"], LocationTemplate):
+        parts = [columns[name] for name in location_in(template, None)[1]]
+        compiled = template.compiled()
+        urls = compiled.compose(parts)
+        rows = zip(*parts, strict=True) if parts else [()] * len(items)
+        values["location"] = list(map(compiled.url, rows)) if urls is None else urls.texts()
+    # Attributes are read for each item, because a property can change and a hook can set an attribute.
+    calls = {
+        name: hook if callable(hook) else lambda _, name=name: getattr(sitemap, name, None)
+        for name, hook in hooks.items()
+        if name not in values
+    }
+    results = [[call(item) for call in calls.values()] for item in items]
+    return values | {name: [row[i] for row in results] for i, name in enumerate(calls)}
+
+
+def _results(sitemap: Any, items: Items) -> dict[str | Extension, list[Any]]:
+    """Return the results of hooks that Django's `Sitemap` does not have."""
+    if not (extensions.hooks(sitemap) or extensions.project_extensions(sitemap)):
+        # On Python 3.10, changing the language leaves reference cycles that keep items alive.
+        return {}
+    with translation.override(conf.language):
+        # The language of the request must not change the results, as in the native views.
+        return extensions.results(sitemap, items.keys, items)
+
+
+def _text_column(convert: Callable[[Any], str | None], values: Sequence[Any]) -> Column:
+    """Convert a column of values. It becomes one string if all its values are the same object."""
+    is_constant = values and all(value is values[0] for value in values)
+    return convert(values[0]) if is_constant else list(map(convert, values))
