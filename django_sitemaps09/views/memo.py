@@ -81,6 +81,19 @@ def remember(
         _entries.pop(key, None)
 
 
+def note_map(name: str, version: Hashable) -> None:
+    """Forget the ETags of requests if an index has another map than before, whose pages can have more rows.
+
+    A map that is built because the cache has lost the previous one, or fails, does not list its pages.
+    """
+    known = _entries.get(name)
+    if known is None or known.value != version:
+        for key, entry in list(_entries.items()):
+            if isinstance(entry.value, KnownPage):
+                _entries.pop(key, None)
+        _store(name, time.time(), version)
+
+
 def of_page(source: Source, page: Page, *, may_read: bool) -> PageETag | None:
     """Return the ETag of a page; `None` if only the content shows whether the page has changed.
 

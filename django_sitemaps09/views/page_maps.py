@@ -23,7 +23,7 @@ from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.pages import Key, Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
-from django_sitemaps09.views import caching, exported, live_map
+from django_sitemaps09.views import caching, exported, live_map, memo
 from django_sitemaps09.views.live_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
 from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
@@ -70,6 +70,7 @@ def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
         live = caching.once(f"{name}:count", read, look, _BUILD_SECONDS, meanwhile)
         if live is meanwhile:
             Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
+    memo.note_map(name, (live.generation, live.looked_at))
     listed: list[tuple[Page, str | None]] = [(page, live.looks[page].newest) for page in live.pages]
     return [*listed, *((page, None) for page in live.map.still_listed(time.time()))], live is meanwhile
 

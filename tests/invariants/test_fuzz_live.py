@@ -86,26 +86,29 @@ def test_crawlers_find_all_rows_whatever_happens(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seed", range(8))
-def test_rows_of_merged_pages_are_crawled_through_any_process(seed: int, register: Register) -> None:
-    """A process that does not know yet that a page has grown answers that it has not changed."""
-    steps = [
-        Step("wait", 0, 400, seed),
-        Step("crawl", 1, 0, seed),
-        Step("wait", 0, 299, seed),
-        Step("crawl", 1, 0, seed),
-        Step("delete_range", 0, 0.5, seed),
-        Step("wait", 0, 30, seed),
-        Step("mixed_crawl", 0, 0, seed),
-    ]
+@pytest.mark.parametrize(
+    ("cache", "last_steps"),
+    [
+        # A process that does not know yet that a page has grown answers that it has not changed.
+        ("file", [("wait", 30), ("mixed_crawl", 0)]),
+        # The new map has other bounds.
+        ("evicting", [("evict", 1), ("crawl", 0)]),
+    ],
+    ids=["merged", "evicted"],
+)
+def test_rows_of_pages_with_new_bounds_are_crawled(
+    cache: str, last_steps: list[tuple[str, int]], seed: int, register: Register
+) -> None:
+    names = [("wait", 400), ("crawl", 0), ("wait", 299), ("crawl", 0), ("delete_range", 0.5), *last_steps]
     case = replace(
-        case_of("merged", ("file",)),
+        case_of("bounds", (cache,)),
         kind="integer",
         limit=20,
         live_seconds=60,
         live_cache=False,
         by_method=False,
         rows=100,
-        steps=tuple(steps),
+        steps=tuple(Step(name, int(name == "crawl"), amount, seed) for name, amount in names),
     )
     clock = FakeTime()
     with patched(clock), writer_connection("default"):
