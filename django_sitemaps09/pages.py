@@ -85,15 +85,16 @@ class PageMap(NamedTuple):
         covers: Callable[[Page, Page], bool],
         now: float,
         seconds: float,
-        listed_until: Mapping[Page, float],
+        listed_until: Mapping[int, float],
     ) -> PageMap:
         """Return a map with other pages. Its current pages answer for some more seconds.
 
-        `covers` tells whether the range of a page contains that of another one. Indexes list some of the
-        current pages until a later time than now.
+        `covers` tells whether the range of a page contains that of another one, which can need a query.
+        Indexes list the current pages with some numbers until a later time than now.
         """
         left = {left.page.number: left for left in self.left if left.until > now}
         listed = {page.number: page for page in pages}
+        changed = {*pages}.difference(self.pages)
 
         def is_listed(page: Page) -> bool:
             current = listed.get(page.number)
@@ -105,9 +106,13 @@ class PageMap(NamedTuple):
             if not is_listed(page):
                 if earlier is not None and covers(earlier.page, page):
                     page = earlier.page
-                last_listed = listed_until.get(page, 0.0)
+                last_listed = listed_until.get(page.number, 0.0)
                 left[page.number] = Left(page, max(now, last_listed) + seconds, last_listed)
-        kept = [part for part in left.values() if not is_listed(part.page)]
+        kept = [
+            part
+            for number, part in left.items()
+            if listed.get(number) not in changed or not is_listed(part.page)
+        ]
         return PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
 
 

@@ -124,7 +124,7 @@ class QuerySource(CompiledSource):
     def key_identity(self) -> tuple[str, ...]:
         return self._identity.texts()
 
-    @property
+    @cached_property
     def _identity(self) -> KeyIdentity:
         return KeyIdentity(self.key, self.bare_rows.model, self.bare_rows.db)
 

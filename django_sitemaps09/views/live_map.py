@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from django.core.exceptions import ValidationError
+
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Key, Left, Look, Page, PageMap
+from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.views import caching
 
 #: The version of the cached format. It is part of the cache keys.
@@ -24,6 +27,10 @@ _MAX_PAGES = protocol.MAX_URLS
 _LASTMOD = re.compile(r"[0-9]{4}[0-9TZ:.+-]{0,36}")
 # Databases do not accept a NUL or half of a surrogate pair in a query.
 _VALID = re.compile("[^\0\ud800-\udfff]*")
+# Maximum number of maps that a process has read. Each needs about as much memory as a page.
+_MAX_READ = 200
+# Cached values, and the maps that were read from them.
+_read: dict[str, tuple[Any, LiveMap | None]] = {}
 # Seconds until the lock for changing a map expires, and seconds to wait for it.
 _LOCK_SECONDS, _WAIT = 30, 5
 
@@ -76,28 +83,51 @@ class LiveMap(NamedTuple):
         return live
 
 
-def read(name: str) -> LiveMap | None:
-    """Return a cached map. Return `None` if the cached value is not a valid map, or has too many pages."""
+def read(name: str, source: QuerySource) -> LiveMap | None:
+    """Return the cached map of a section. Return `None` if the cached value is not a valid map.
+
+    Reading a map of thousands of pages takes as long as a short page, so each process does it once.
+    """
+    value = caching.get(name)
+    known = _read.get(name)
+    if known is None or known[0] != value:
+        if len(_read) >= _MAX_READ:
+            _read.clear()
+        known = _read[name] = value, _parsed(value, source)
+    return known[1]
+
+
+def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
     try:
-        base, generation, looked_at, rows, page_values, left_values = caching.get(name)
-        if len(page_values) > _MAX_PAGES or len(left_values) > _MAX_LEFT:
+        base, generation, looked_at, rows, page_values, left_values = value
+        if (
+            len(page_values) > _MAX_PAGES
+            or len(left_values) > _MAX_LEFT
+            or not 0 < rows <= protocol.MAX_URLS
+        ):
             return None
         pages, looks = [], {}
         for number, after, until, *look in page_values:
             pages.append(_page(number, after, until))
+            # Later, an invalid key would be an error of a query.
+            source.key.parse(pages[-1].until)
             if look:
                 count, newest = look
                 looks[pages[-1]] = Look(int(count), lastmod(newest))
         left = [Left(_page(*page), float(until), float(listed)) for *page, until, listed in left_values]
+        for part in left:
+            source.key.parse(part.page.after)
+            source.key.parse(part.page.until)
         page_map = PageMap(tuple(pages), tuple(left))
         live = LiveMap(page_map, looks, str(base), int(generation), float(looked_at), int(rows))
-    except (OverflowError, TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError, ValidationError):
         return None
     bounds = [page.until for page in pages]
     is_chain = [page.after for page in pages] == [None, *bounds][: len(bounds)]
     is_complete = not bounds or bounds[-1] is None
     is_unique = len({page.number for page in pages}) == len(bounds)
-    return live if is_chain and is_complete and is_unique and live.rows > 0 else None
+    has_size = 0 < live.rows <= protocol.MAX_URLS
+    return live if is_chain and is_complete and is_unique and has_size else None
 
 
 def lastmod(value: object) -> str | None:

@@ -11,16 +11,16 @@ The maps of all processes are then the same as long as the rows are the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 
 from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.manifest import SectionRecord
-from django_sitemaps09.pages import Key, Look, Page, PageMap
+from django_sitemaps09.pages import Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching, exported, live_map, memo
@@ -60,13 +60,13 @@ def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
         last = live.pages[-1]
         if source.key_after(last.after, live.rows) is not None:
             divide_page(source, last, live.rows)
-            live = live_map.read(name) or live
+            live = live_map.read(name, source) or live
     meanwhile = None
     if is_due or not live.is_counted:
         seconds = AGE if is_due else float("inf")
         meanwhile = live if live.is_counted else None
         look = partial(_look, source, name, live, is_due=is_due)
-        read = partial(_counted_map, name, seconds)
+        read = partial(_counted_map, source, name, seconds)
         live = caching.once(f"{name}:count", read, look, _BUILD_SECONDS, meanwhile)
         if live is meanwhile:
             Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
@@ -112,27 +112,41 @@ def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
     Return whether the page was listed, or may have been, since the cache has lost the map.
     """
     name = _name(source)
-    with live_map.locked(name):
-        live = live_map.read(name)
-        if live is None or page not in live.pages:
-            return live is None
-        position = live.pages.index(page)
-        # Entries can be longer than those by which pages were measured.
-        rows = max(1, min(rows, live.rows))
-        parts, looks = _parts(source, page, rows, live.pages)
-        pages = (*live.pages[:position], *parts, *live.pages[position + 1 :])
-        live = _replaced(source, live, pages)
-        live._replace(rows=rows, looks={**live.looks, **looks}).store(name)
+    live = live_map.read(name, source)
+    if live is None or page not in live.pages:
+        return live is None
+    # Entries can be longer than those by which pages were measured.
+    rows = max(1, min(rows, live.rows))
+    parts, looks = _parts(source, page, rows, live.pages)
+    _store_parts(source, name, live._replace(rows=rows), page, parts, looks)
     return True
+
+
+def _store_parts(
+    source: QuerySource,
+    name: str,
+    live: LiveMap,
+    page: Page,
+    parts: Sequence[Page],
+    looks: Mapping[Page, Look],
+) -> LiveMap:
+    """Replace a page of the cached map with its parts, unless another request has just changed the page."""
+    with live_map.locked(name):
+        rows, live = live.rows, live_map.read(name, source) or live
+        if page not in live.pages:
+            return live
+        position = live.pages.index(page)
+        live = _replaced(source, live, (*live.pages[:position], *parts, *live.pages[position + 1 :]))
+        return live._replace(rows=rows, looks={**live.looks, **looks}).store(name)
 
 
 def cached_map(source: QuerySource) -> LiveMap | None:
     """Return the cached map of a section. No map is built or counted, and no query is executed."""
-    return live_map.read(_name(source))
+    return live_map.read(_name(source), source)
 
 
-def _counted_map(name: str, seconds: float) -> LiveMap | None:
-    live = live_map.read(name)
+def _counted_map(source: QuerySource, name: str, seconds: float) -> LiveMap | None:
+    live = live_map.read(name, source)
     return live if live is not None and live.is_counted and _is_recent(live, seconds) else None
 
 
@@ -168,7 +182,7 @@ def _live_map(
     """
     stopwatch = Stopwatch(map_subject(source.section))
     published = exported.find(source)
-    live = live_map.read(name)
+    live = live_map.read(name, source)
     if live is None or not live.pages:
         return _built(source, name, published, live, number)
     is_of_export = published is None or live.base == sources.digest(published) or exported.is_unreadable()
@@ -191,7 +205,7 @@ def _built(
     generation = -1 if outdated is None else outdated.generation
 
     def built_elsewhere() -> LiveMap | None:
-        live = live_map.read(name)
+        live = live_map.read(name, source)
         if live is None or not live.pages or live.generation == generation:
             return None
         stopwatch.log("waited", len(live.pages), "page")
@@ -217,7 +231,7 @@ def _built(
             pages, looks = _parts(source, Page(1, None, None), rows, (), number)
         with live_map.locked(name):
             # Until its first export, a host had the map of all hosts.
-            before = live_map.read(name) or live_map.read(_name_in(source, ""))
+            before = live_map.read(name, source) or live_map.read(_name_in(source, ""), source)
             before = before or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
             for record in reversed(records[1:]):
                 before = _replaced(source, before, record.page_map().pages)
@@ -240,22 +254,17 @@ def _divided(source: QuerySource, name: str, live: LiveMap, number: int | None =
     stopwatch = Stopwatch(map_subject(source.section))
 
     def divided() -> LiveMap | None:
-        current = live_map.read(name) or live
+        current = live_map.read(name, source) or live
         has_number = any(page.number == number for page in current.pages[:-1])
         return current if current.is_whole or has_number else None
 
     def divide() -> LiveMap:
-        current = live_map.read(name) or live
+        current = live_map.read(name, source) or live
         if current.is_whole:
             return current
         last = current.pages[-1]
         parts, looks = _parts(source, last, current.rows, current.pages, number)
-        with live_map.locked(name):
-            current = live_map.read(name) or current
-            # Another request may have divided the last page since.
-            if current.pages[-1:] == (last,):
-                current = _replaced(source, current, [*current.pages[:-1], *parts])
-                current = current._replace(looks={**current.looks, **looks}).store(name)
+        current = _store_parts(source, name, current, last, parts, looks)
         stopwatch.log("built", len(current.pages), "page")
         return current
 
@@ -275,36 +284,41 @@ def _look(source: QuerySource, name: str, live: LiveMap, *, is_due: bool = False
     """Count the pages that are not counted yet, or all of them if that `is_due`, and store the new map."""
     stopwatch = Stopwatch(map_subject(source.section))
     now = time.time()
-    live = _divided(source, name, live_map.read(name) or live)
+    live = _divided(source, name, live_map.read(name, source) or live)
     looks = {} if is_due else dict(live.looks)
-    _count(source, live.pages, looks)
+    divided: dict[Page, list[Page]] = {}
+    # All queries are executed before the lock is taken, apart from those for what others change meanwhile.
+    _repaired(source, live, looks, divided)
     with live_map.locked(name):
-        # Another request may have divided a page since.
-        live = live_map.read(name) or live
-        pages = _repaired(source, live.pages, looks, live.rows)
-        live = _replaced(source, live._replace(looks=looks), pages)
+        live = live_map.read(name, source) or live
+        live = _replaced(source, live._replace(looks=looks), _repaired(source, live, looks, divided))
         live = live._replace(looked_at=now if is_due else live.looked_at).store(name)
     stopwatch.log("renewed", len(live.pages), "page")
     return live
 
 
 def _repaired(
-    source: QuerySource, pages: Sequence[Page], looks: dict[Page, Look], rows: int
+    source: QuerySource, live: LiveMap, looks: dict[Page, Look], divided: dict[Page, list[Page]]
 ) -> tuple[Page, ...]:
-    """Divide pages with too many rows, and merge adjacent ones that fit on one page. Add their looks."""
-    _count(source, pages, looks)
-    numbers = {page.number for page in pages}
+    """Divide pages with too many rows, and merge adjacent ones that fit on one page.
+
+    Add what is counted to `looks`, and the parts of pages to `divided`. A second call needs no queries.
+    """
+    _count(source, live.pages, looks)
+    numbers = {page.number for page in live.pages}
     merged: list[Page] = []
-    for page in pages:
+    for page in live.pages:
         parts = [page]
-        most = _most(source, rows) if page.until is not None else rows
+        most = _most(source, live.rows) if page.until is not None else live.rows
         if looks[page].rows > most:
-            parts = [*sources.divide(source, page, rows, numbers)]
+            if page not in divided:
+                divided[page] = [*sources.divide(source, page, live.rows, numbers)]
+            parts = divided[page]
             numbers |= {part.number for part in parts}
             _count(source, parts, looks)
         for part in parts:
             merged.append(part)
-            if len(merged) > 1 and _fit_together(looks[merged[-2]].rows, looks[part].rows, rows):
+            if len(merged) > 1 and _fit_together(looks[merged[-2]].rows, looks[part].rows, live.rows):
                 second, first = merged.pop(), merged.pop()
                 merged.append(first._replace(until=second.until))
                 _count(source, merged[-1:], looks)
@@ -339,27 +353,48 @@ def _replaced(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Live
         if page.until is not None or page in live.looks or page.number not in sources.LIVE_NUMBERS
     ]
     now = time.time()
-    # A process answers for at most twice `LIVE_SECONDS` that the page has not changed.
-    grown = dict.fromkeys(_absorbed(source, live, pages), now + 2 * conf.live_seconds)
-    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, now, conf.keep_removed, grown)
+    until = dict.fromkeys(_absorbed(source, live, pages), now + _unaware_seconds())
+    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, now, conf.keep_removed, until)
     listed = {*page_map.pages}
     return live._replace(
         map=page_map, looks={page: look for page, look in live.looks.items() if page in listed}
     )
 
 
-def _absorbed(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Iterator[Page]:
-    """Yield the pages with rows that are now on a page that ended before them."""
-    listed = {page.number: page for page in pages}
+def _unaware_seconds() -> float:
+    """Return how long others may use a page as it was before it grew: processes, and shared caches."""
+    ages = [int(conf.cache_control.get(name, 0)) for name in ("max_age", "s_maxage")]
+    return 2 * conf.live_seconds + max(ages) + int(conf.cache_control.get("stale_while_revalidate", 0))
 
-    def begins_before(page: Page, until: Key | None) -> bool:
-        return until is None or (page.after is not None and source.in_order((page.after, until)))
 
-    for position, page in enumerate(live.pages):
-        until = listed[page.number].until if page.number in listed else page.until
-        if until != page.until:
-            following = takewhile(lambda other: begins_before(other, until), live.pages[position + 1 :])  # noqa: B023
-            yield from (other for other in following if other not in live.looks or live.looks[other].rows)
+def _absorbed(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Iterator[int]:
+    """Yield the numbers that leave the map while their rows are on a page that ended before them.
+
+    A page with an earlier number of its own can also return with a later end than it had.
+    """
+    numbers = {page.number for page in pages}
+    leaving = [
+        position
+        for position, page in enumerate(live.pages)
+        if page.number not in numbers and (page not in live.looks or live.looks[page].rows)
+    ]
+    answered = {part.page.number: part.page for part in live.map.left}
+    answered |= {page.number: page for page in live.pages}
+    starts = {page.after: position for position, page in enumerate(live.pages)}
+    start = 0
+    for page in pages if leaving else ():
+        # A new bound lies on the same page as the bound before it.
+        start = starts.get(page.after, start)
+        before = answered.get(page.number)
+        if before is None or before.until in (None, page.until):
+            continue
+        for position in leaving[bisect_left(leaving, start + (before in live.pages[start : start + 1])) :]:
+            after = live.pages[position].after
+            if page.until is not None and not (
+                after is not None and after != page.until and source.in_order((after, page.until))
+            ):
+                break
+            yield live.pages[position].number
 
 
 def _measured_base(source: Source) -> str:

@@ -13,7 +13,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from traceback import extract_tb
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from tests.invariants.fuzz_live.connections import WRITER, cache_tables, writer_
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
 from tests.invariants.fuzz_live.rows import Table
-from tests.invariants.fuzz_live.site import Site, configured, sections
+from tests.invariants.fuzz_live.site import INDEX, Site, configured, sections
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.published import quick_folder
 from tests.support.services import REDIS
@@ -114,6 +114,73 @@ def test_rows_of_pages_with_new_bounds_are_crawled(
     with patched(clock), writer_connection("default"):
         failure = Player("default", register, Memories(), clock, Counter())(case)
     assert failure is None, described(*failure)
+
+
+@contextmanager
+def a_site(register: Register) -> Iterator[Site]:
+    """Begin a case without steps. The clock says how many seconds have passed."""
+    case = replace(
+        case_of("bounds", ("file",)),
+        kind="integer",
+        limit=20,
+        live_seconds=60,
+        live_cache=False,
+        by_method=False,
+    )
+    clock = FakeTime()
+    with (
+        patched(clock),
+        writer_connection("default"),
+        quick_folder() as folder,
+        configured(case, folder, clock),
+    ):
+        table, memories = Table(case.kind, WRITER, clock.time), Memories()
+        register(**sections(site := Site(case, "default", folder, table, memories, clock)))
+        try:
+            yield site
+        finally:
+            table.write({})
+            memories.clear()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAMergedPageIsStillListed:
+    """A crawler asks for all pages just before they change, and crawls again. Another process answers."""
+
+    def test_if_it_had_been_divided_before(self, register: Register) -> None:
+        with a_site(register) as site:
+            rows = [*range(0, 60_000, 1_000), *range(25_001, 25_031)]
+            site.table.write(dict.fromkeys(rows[:60], 0))
+            for seconds, numbers in ((400, rows), (301, rows), (301, rows)):
+                site.clock.seconds += seconds
+                history.crawl(site, 1, with_etags=True)
+                site.table.write(dict.fromkeys(numbers, 0))
+            site.clock.seconds += 299
+            history.crawl(site, 1, with_etags=True)
+            kept = [n for n in rows if n % 1_000 == 0 and not 3_000 <= n <= 20_000]
+            site.table.write(dict.fromkeys(kept, 0))
+            site.clock.seconds += 5
+            assert history.crawl(site, 0, with_etags=True, page_process=lambda: 1)
+
+    @pytest.mark.parametrize("process", [0, 1])
+    def test_if_a_page_with_an_earlier_number_absorbs_it(self, process: int, register: Register) -> None:
+        with a_site(register) as site:
+            rows = range(0, 100_000, 1_000)
+            site.table.write(dict.fromkeys(rows, 0))
+            site.clock.seconds += 400
+            found = history.crawl(site, 0, with_etags=True)
+            assert found is not None
+            second = found.index.pages[1]
+            site.table.write({n: 0 for n in rows if not 4_000 < n < 22_000})
+            site.clock.seconds += 301
+            assert second not in [*history.get(site, 0, INDEX).pages][:2]
+            site.clock.seconds += 289
+            history.get(site, process, second)
+            site.table.write({n: 0 for n in rows if not 26_000 < n < 36_000})
+            site.clock.seconds += 12
+            found = history.crawl(site, 0, with_etags=True, page_process=lambda: process)
+            assert found is not None
+            assert second in found.index.pages
 
 
 class Player:

@@ -313,7 +313,12 @@ def forged_pages(count: int) -> Iterator[tuple[Any, ...]]:
         ("", 1, 1.0, 10, [(1, None, None, 30, "<b>")], []),
         ("", 1, 1.0, 10, [(10**9, None, None)], []),
         ("", 1, 1.0, 10, [(1, None, ["\0"]), (2, ["\0"], None)], []),
-        ("", 1, 1.0, 10, [(1, None, None)], [(number, None, None, 1e10) for number in range(3_000)]),
+        ("", 1, 1.0, 10, [(1, None, ["abc"]), (2, ["abc"], None)], []),
+        ("", 1, 1.0, 10, [(1, None, ["5", "6"]), (2, ["5", "6"], None)], []),
+        ("", 1, 1.0, 10, [(1, None, ["9" * 5_000]), (2, ["9" * 5_000], None)], []),
+        ("", 1, 1.0, 10, [(1, None, None)], [(2, ["abc"], None, 1e10, 0.0)]),
+        ("", 1, 1.0, 10**30, [(1, None, None)], []),
+        ("", 1, 1.0, 10, [(1, None, None)], [(n, None, None, 1e10, 0.0) for n in range(1, 3_000)]),
         ("", 1, 1.0, 10, [*forged_pages(60_000)], []),
     ],
 )
@@ -324,9 +329,9 @@ def test_a_cached_value_that_is_not_a_map_is_replaced(
     names = []
     read = live_map.read
 
-    def noting(name: str) -> Any:
+    def noting(name: str, source: Any) -> Any:
         names.append(name)
-        return read(name)
+        return read(name, source)
 
     monkeypatch.setattr(live_map, "read", noting)
     pages = index()

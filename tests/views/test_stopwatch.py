@@ -112,7 +112,7 @@ class TestAPageMap:
         lines(MAP)
         read, is_built = live_map.read, iter([False, False])
         # The first readings are from before the other request stored the map.
-        monkeypatch.setattr(live_map, "read", lambda name: read(name) if next(is_built, True) else None)
+        monkeypatch.setattr(live_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
         monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
         assert lines(MAP) == ["waited, 1 page"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,7 +31,8 @@ class Collation(NamedTuple):
     literal: str
 
 
-class KeyIdentity(NamedTuple):
+@dataclass(frozen=True)
+class KeyIdentity:
     """Key columns as their database stores and compares them."""
 
     key: KeyColumns
@@ -69,18 +72,17 @@ class KeyIdentity(NamedTuple):
         is_python_order = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
         if is_python_order and self.key.is_ordered_plainly:
             return all(lower < upper for lower, upper in pairwise(rows))
-        literal = f"({', '.join(self._literals())})"
         starts = range(0, len(rows) - 1, _PAIRS)
-        return all(self._is_ascending(literal, rows[start : start + _PAIRS + 1]) for start in starts)
+        return all(self._is_ascending(rows[start : start + _PAIRS + 1]) for start in starts)
 
-    def _is_ascending(self, literal: str, rows: Sequence[Sequence[Any]]) -> bool:
+    def _is_ascending(self, rows: Sequence[Sequence[Any]]) -> bool:
         connection = connections[self.using]
         values = [
             [f.get_db_prep_value(part, connection) for f, part in zip(self.key.fields, row, strict=True)]
             for row in rows
         ]
         parameters = [part for pair in pairwise(values) for row in pair for part in row]
-        comparison = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
+        comparison = " AND ".join([f"{self._literal} < {self._literal}"] * (len(rows) - 1))
         try:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
@@ -88,6 +90,10 @@ class KeyIdentity(NamedTuple):
         except DataError:
             # The database rejects one of the values.
             return False
+
+    @cached_property
+    def _literal(self) -> str:
+        return f"({', '.join(self._literals())})"
 
     def _literals(self) -> Iterator[str]:
         """Yield a placeholder with the type and collation of each column, since a plain `%s` can differ."""

@@ -13,6 +13,7 @@ from tests.invariants.fuzz_live.connections import failing_database, interrupted
 from tests.invariants.fuzz_live.rows import Rows, extended, inserted
 from tests.invariants.fuzz_live.site import (
     INDEX,
+    S_MAXAGE,
     SPACE,
     Answer,
     Crawl,
@@ -143,9 +144,9 @@ def _settle(site: Site, step: Step, rng: random.Random) -> None:
     """Wait until all is due, and look at the shape of the pages, when all clients know what has grown."""
     site.clock.seconds += site.grace + 2
     found = crawl(site, step.process, with_etags=False)
-    if site.staleness:
+    if found is not None:
         fresh = site.fresh
-        site.clock.seconds += site.staleness + 0.001
+        site.clock.seconds += site.staleness + S_MAXAGE + 0.001
         found = crawl(site, step.process, with_etags=False)
         site.fresh |= fresh
     if found is not None:

@@ -29,6 +29,8 @@ from tests.support.configuration import BASE
 from tests.support.services import REDIS
 
 INDEX = "/sitemap.xml"
+#: Seconds for which shared caches may keep a response.
+S_MAXAGE = 600
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 _BACKENDS = "django.core.cache.backends"
 
@@ -254,7 +256,7 @@ def configured(case: Case, folder: Path, clock: FakeTime) -> Iterator[None]:
         "KEEP_REMOVED": case.keep_removed,
         "LIVE_SECONDS": case.live_seconds,
         "LIVE_CACHE": "pages" if case.live_cache else None,
-        "CACHE_CONTROL": {"public": True, "s_maxage": 600},
+        "CACHE_CONTROL": {"public": True, "s_maxage": S_MAXAGE},
     }
     used = {name: _cache(case, name, folder) for name in ("default", "pages")}
     with ExitStack() as stack:
