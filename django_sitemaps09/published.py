@@ -30,6 +30,9 @@ from django_sitemaps09.stores.targets import owner
 
 logger = logging.getLogger(__name__)
 
+# URL of a folder: the name of a file can follow it.
+_FOLDER_URL = re.compile(r"[^?#]*/")
+
 
 class ExportFolder(NamedTuple):
     """A folder that exports write to. `name` is its name in the target; it is empty for the target itself.
@@ -76,8 +79,9 @@ class PublishedExport(NamedTuple):
     root: Manifest
 
     def url(self, hosts: Iterable[str]) -> str | None:
-        """Return the URL of the files; `None` if it is neither on one of the hosts nor on `FILES_URL`.
+        """Return the URL of the files, with a slash at the end; `None` if it is not the URL of a folder.
 
+        It is also `None` if it is neither on one of the hosts nor on `FILES_URL`.
         Others may be able to write the manifest. Redirects and links must not lead to where they like.
         """
         try:
@@ -85,7 +89,8 @@ class PublishedExport(NamedTuple):
         except ValueError:
             return None
         own = [*hosts, *([] if conf.files_url is None else [protocol.origin(conf.files_url).domain])]
-        return self.root.url if host in map(plain_host, own) else None
+        is_ours = host in map(plain_host, own) and _FOLDER_URL.fullmatch(self.root.url)
+        return self.root.url if is_ours else None
 
     def lists(self, name: str) -> bool:
         """Return whether a file name belongs to the export.

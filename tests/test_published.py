@@ -120,6 +120,17 @@ class TestTheFiles:
         with pytest.raises(ManifestError, match="cannot be read"):
             published.find_section("articles", A, output)
 
+    @pytest.mark.parametrize(
+        ("rest", "is_folder"),
+        [("/", True), ("/maps/", True), ("", False), ("/maps", False), ("/?to=/", False), ("/#/", False)],
+    )
+    def test_have_no_url_that_cannot_precede_their_names(
+        self, output: Path | None, rest: str, is_folder: bool
+    ) -> None:
+        folder = ExportFolder.in_target(FLAT, output)
+        export = published.PublishedExport(folder, Manifest("run-1", f"{A}{rest}", str(A)))
+        assert export.url([A.domain]) == (f"{A}{rest}" if is_folder else None)
+
     def test_without_an_export_or_a_target_are_none(self, output: Path | None, settings: Any) -> None:
         assert run_of(A, output) is run_of(None, output) is None
         assert folder_of_bounds(A, output) is None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.db import DatabaseError
 from django.http import HttpRequest
 
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
@@ -19,6 +22,7 @@ from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.export.rendering.page import surroundings
 from django_sitemaps09.export.report import Report
+from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +48,7 @@ def run_export(
     The arguments come from a queue, so they must not contain paths, code to import, or consent to lost URLs
     (`force`, `remove`). Other options of an export come from the settings. So do the script prefix and the
     URLconf: a thread of a worker does not have the prefix that `django.setup()` has set. The hosts of
-    `base_urls` must be in `ALLOWED_HOSTS`.
+    `base_urls` must be in `ALLOWED_HOSTS`, and their ports must be the default port or that of `BASE_URL`.
     """
     token = in_worker.set(True)
     try:
@@ -81,9 +85,17 @@ def _export(base_urls: Sequence[str], sections: Sequence[str], **options: bool) 
 
 
 def _check_allowed(url: str) -> None:
-    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`."""
-    request = HttpRequest()
-    request.META["HTTP_HOST"] = export_base(url).domain
+    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`, or whose port is not a known one.
+
+    Django ignores the port, but each port has its own folder.
+    """
+    base, request = export_base(url), HttpRequest()
+    if _port(base) not in (None, _port(conf.base_url)):
+        raise ExportError(
+            f"A message in the queue asks for an export of {url}, but its port is neither the default port "
+            "nor that of SITEMAPS09['BASE_URL']. Change BASE_URL, or use the command."
+        )
+    request.META["HTTP_HOST"] = base.domain
     try:
         request.get_host()
     except DisallowedHost as error:
@@ -91,6 +103,11 @@ def _check_allowed(url: str) -> None:
             f"A message in the queue asks for an export of {url}, but its host is not in ALLOWED_HOSTS. "
             "Add it there, or use the command."
         ) from error
+
+
+def _port(base: Base | None) -> int | None:
+    """Return the port in a base URL; `None` if it is the default port of the scheme."""
+    return base and urlsplit(str(protocol.origin(str(base)))).port
 
 
 def _summary(report: Report) -> dict[str, Any]:

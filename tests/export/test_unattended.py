@@ -66,13 +66,44 @@ def test_a_queue_cannot_choose_hosts_that_are_not_allowed(
     root: Path, settings: Any, is_first_allowed: bool
 ) -> None:
     settings.ALLOWED_HOSTS = ["a.example", ".b.example"]
-    allowed = ["https://a.example:8000", "https://www.b.example"] if is_first_allowed else []
+    allowed = ["https://a.example", "https://www.b.example"] if is_first_allowed else []
     result = run_export(base_urls=[*allowed, "https://invented.example"])
     [failure] = result["failures"]
     assert (result["status"], result["hosts"]) == (1, [])
     assert "https://invented.example, but its host is not in ALLOWED_HOSTS" in failure
     assert not root.exists() or not any(root.iterdir())
     assert run_export(base_urls=allowed)["status"] == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "is_allowed"),
+    [
+        ("https://a.example:1", False),
+        ("https://a.example:80", False),
+        ("http://a.example:443", False),
+        ("https://[::1]:1", False),
+        ("https://a.example:443", True),
+        ("http://a.example:80", True),
+        ("https://a.example:8000", True),
+    ],
+)
+def test_a_queue_cannot_invent_ports(
+    root: Path, configure: Callable[..., None], settings: Any, url: str, is_allowed: bool
+) -> None:
+    settings.ALLOWED_HOSTS = ["a.example", "[::1]"]
+    configure(BASE_URL="http://www.example.com:8000")
+    result = run_export(base_urls=["https://a.example", url])
+    assert (result["status"], len(result["hosts"])) == ((0, 2) if is_allowed else (1, 0))
+    if not is_allowed:
+        [failure] = result["failures"]
+        assert f"{url}, but its port is neither the default port nor that of" in failure
+        assert not root.exists()
+
+
+def test_a_queue_cannot_invent_ports_without_a_base_url(root: Path, configure: Callable[..., None]) -> None:
+    configure(BASE_URL=None)
+    result = run_export(base_urls=[f"https://www.example.com:{port}" for port in range(1, 21)])
+    assert (result["status"], result["hosts"], root.exists()) == (1, [], False)
 
 
 def test_several_hosts_have_a_summary_each(root: Path) -> None:

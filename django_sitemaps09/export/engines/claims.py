@@ -17,6 +17,8 @@ from threading import Event, Thread
 from django.core.cache import caches
 from django.db import connections
 
+from django_sitemaps09.entries import reason_of
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines.messages import Claim, Folder
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,11 @@ def claimed(folder: Folder, attempt: str) -> Iterator[None]:
     would look like a page that no worker has taken.
     """
     claim = Claim(attempt, 0, socket.gethostname())
-    folder.write_claim(claim)
+    try:
+        folder.write_claim(claim)
+    except (ExportError, OSError) as error:
+        # The page can still be rendered.
+        logger.warning("A claim in %s could not be written: %s", folder.store.label, reason_of(error))
     end_event = Event()
     thread = Thread(target=_renew, args=[folder, claim, end_event], name="sitemap-claim", daemon=True)
     thread.start()

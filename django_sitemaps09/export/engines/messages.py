@@ -30,6 +30,7 @@ from django_sitemaps09.export.rendering.page import (
 )
 from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.export.report import PageFile
+from django_sitemaps09.manifest import PARSE_ERRORS
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
@@ -229,7 +230,7 @@ class Folder:
 
     def claim(self) -> Claim | None:
         """Return the last claim of the page, or `None` if it is missing or invalid."""
-        with suppress(ExportError, OSError, LookupError, TypeError, ValueError):
+        with suppress(ExportError, OSError, *PARSE_ERRORS):
             text = self._read(f"{self.token}.claim", _MOST_OF_CLAIM) or b""
             # The machines' clocks may differ.
             content, _ = verify(text.decode(), _CLAIM, max_age=None)

@@ -10,7 +10,9 @@ import logging
 import secrets
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -65,11 +67,12 @@ class _Phase(NamedTuple):
 _Silence = Literal["unclaimed", "died", "late"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _SentPage:
     """A page in the queue. `is_taken` is true if a worker has claimed it since it was last sent.
 
-    `returned_before` is how many pages the engine had returned when it sent this one.
+    `changed_at` is when its claim was last seen to have changed. `returned_before` is how many pages the
+    engine had returned when it sent this one.
     """
 
     renderer: Renderer
@@ -81,13 +84,14 @@ class _SentPage:
     times_sent: int = 1
     claim: Claim = _NO_CLAIM
     is_taken: bool = False
+    changed_at: float = 0.0
 
     def has_new_claim(self) -> bool:
         """Return whether a worker has taken the page, or renewed its claim, since the last call."""
         claim = self.folder.claim()
         if claim is None or claim == self.claim:
             return False
-        self.claim, self.is_taken = claim, True
+        self.claim, self.is_taken, self.changed_at = claim, True, time.monotonic()
         return True
 
 
@@ -115,7 +119,9 @@ class QueueEngine:
         self.failures: list[str] = []
         self._phase = _Phase("unseen")
         self._open_stages: set[str] = set()
-        self._sent_at = 0.0
+        self._sent_at = self._looked_at = 0.0
+        # Pages that the command does not await yet.
+        self._open_pages: deque[_SentPage] = deque(maxlen=2 * workers)
         # How many pages were returned, and how many of these the command has rendered itself.
         self._returned = self._rendered = 0
 
@@ -164,6 +170,7 @@ class QueueEngine:
         signed = messages.sign(message)
         self._send(signed)
         page = _SentPage(renderer, task, folder, signed, self._sent_at, self._returned)
+        self._open_pages.append(page)
         return partial(self._result, page)
 
     def _render(self, renderer: Renderer, task: Task) -> RenderedPage:
@@ -189,11 +196,16 @@ class QueueEngine:
 
     def _result(self, page: _SentPage) -> RenderedPage:
         """Return a page from its worker. If there is no reply, send it again, render it here, or fail."""
+        with suppress(ValueError):
+            self._open_pages.remove(page)
         while isinstance(outcome := self._watch(page), str):
             if outcome == "unclaimed":
                 if self._phase.name != "alone":
                     self._phase = _Phase("alone", time.monotonic())
-                page.folder.withdraw()
+                try:
+                    page.folder.withdraw()
+                except (ExportError, OSError) as error:
+                    logger.warning("%s cannot be withdrawn: %s", page.task.label, reason_of(error))
                 return self._render(page.renderer, page.task)
             if not page.is_taken or page.times_sent == _MAX_SENT:
                 raise self._error(page, outcome)
@@ -214,30 +226,43 @@ class QueueEngine:
     def _watch(self, page: _SentPage) -> bytes | _Silence:
         """Wait for the reply to a page, and return it or why there is none. Raise an earlier error."""
         # A reply or a claim that exists at the first look can be old.
-        first_look = changed_at = now = time.monotonic()
+        first_look = now = time.monotonic()
         pause = _SHORT
         while True:
             reply = page.folder.reply()
             is_given_up = bool(self._phase.reason) and page.sent_at < self._phase.since
-            if reply is not None or (not is_given_up and page.has_new_claim()):
-                changed_at = now
-                if self._phase.name != "alone" or now > first_look or page.sent_at >= self._phase.since:
-                    self._phase = _Phase("served", now)
+            is_first = now == first_look
+            # At the first look, an earlier look at all claims may have seen the claim.
+            has_sign = reply is not None or (
+                not is_given_up and (page.has_new_claim() or (is_first and page.is_taken))
+            )
+            is_new = self._phase.name != "alone" or not is_first or page.sent_at >= self._phase.since
+            if has_sign and is_new:
+                self._phase = _Phase("served", now)
             if reply is not None:
                 return reply
             if is_given_up:
                 raise ExportError(self._phase.reason)
             if not page.is_taken and self._phase.name == "alone":
                 return "unclaimed"
-            if now - changed_at > claims.EXPIRY:
+            # A page that waits behind others in a busy queue has as long as the first one.
+            if now - (page.changed_at if page.is_taken else first_look) > claims.EXPIRY:
                 return "died" if page.is_taken else "unclaimed"
             if now - first_look > self.patience:
                 return "late"
             if self._phase.name == "unseen" and now - first_look >= self.notice:
                 self._phase = self._warned(page.folder)
+            self._look_at_claims(now)
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
             now = time.monotonic()
+
+    def _look_at_claims(self, now: float) -> None:
+        """Look at the claims of all other pages at intervals: workers that die together cost one wait."""
+        if now - self._looked_at >= claims.RENEWAL:
+            self._looked_at = now
+            for page in self._open_pages:
+                page.has_new_claim()
 
     def _warned(self, folder: Folder) -> _Phase:
         """Log a warning if no worker has taken any page, and return the new phase."""

@@ -26,7 +26,7 @@ _FORMAT = 1
 _MAX_BYTES = 20_000_000
 # The number of fields of a change that are numbers, after its name.
 _COUNTS = 5
-# Maximum number of skipped items and elements that are recorded for a section of a run.
+# Maximum number of failures of a run, and of skipped items and elements of a section in it.
 _MAX_ERRORS = 10
 
 
@@ -100,7 +100,8 @@ def read_history(state: Store) -> list[RecordedRun]:
 
 
 def _runs(document: Mapping[str, Any]) -> list[RecordedRun]:
-    return [_run(run) for run in document["runs"]] if document["format"] == _FORMAT else []
+    # Others may be able to write the file, so it has the bounds of a recorded history when it is read, too.
+    return [_run(run) for run in document["runs"][:MAX_RUNS]] if document["format"] == _FORMAT else []
 
 
 def _run(values: Sequence[Any]) -> RecordedRun:
@@ -109,14 +110,17 @@ def _run(values: Sequence[Any]) -> RecordedRun:
         started=manifests.parse_time(run.started),
         seconds=float(run.seconds),
         sections=tuple(_change(*section) for section in run.sections),
-        failures=tuple(map(str, run.failures)),
+        failures=tuple(map(excerpt, run.failures[:_MAX_ERRORS])),
     )
 
 
 def _change(section: Any, *values: Any) -> SectionChange:
     counts: Any = map(int, values[:_COUNTS])
-    change = SectionChange(str(section), *counts, *values[_COUNTS:])
-    return change._replace(errors=tuple(ItemError(*map(str, error)) for error in change.errors))
+    change = SectionChange(excerpt(section, MAX_MESSAGE), *counts, *values[_COUNTS:])
+    return change._replace(
+        errors=tuple(ItemError(*map(excerpt, error)) for error in change.errors[:_MAX_ERRORS]),
+        failure=None if change.failure is None else excerpt(change.failure),
+    )
 
 
 def record_reports(

@@ -168,6 +168,26 @@ class TestAWorkerThatDies:
         assert other().file.urls == 1
 
     @in_a_folder
+    @pytest.mark.parametrize("prefetched", [0, 8])
+    def test_with_all_processes_of_its_machine_costs_little_more_than_one(
+        self, renderer: Renderer, timeline: Timeline, prefetched: int
+    ) -> None:
+        queue = Queue(8)
+        waits = [queue.submit(renderer, task(number)) for number in range(1, 9 + prefetched)]
+        for number in range(8):
+            renews(queue, number, [1, 6], timeline, f"process {number}")
+
+        def work_on_another_machine() -> None:
+            for number in range(8, len(queue.sent)):
+                queue.work(number)
+            timeline.plans.append((timeline.now + 0.5, work_on_another_machine))
+
+        timeline.at(7, work_on_another_machine)
+        assert [wait().file.urls for wait in waits] == [1] * len(waits)
+        assert timeline.now - 1_000 - 6 < 45
+        assert len(queue.sent) == 16 + prefetched
+
+    @in_a_folder
     def test_is_not_one_that_still_renews_its_claim(
         self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -334,12 +354,45 @@ class TestAPageThatNoWorkerTakes:
         assert timeline.now - 1_000 < 33
         assert len(queue.sent) == 8
 
+    @in_a_folder
+    def test_is_not_one_that_waits_behind_others(self, renderer: Renderer, timeline: Timeline) -> None:
+        queue = Queue(1)
+        waits = [queue.submit(renderer, task(number)) for number in (1, 2)]
+        renews(queue, 0, range(0, 100, 5), timeline, "slow")
+        for number, seconds in ((0, 100), (1, 125)):
+            timeline.at(seconds, lambda number=number: queue.work(number))
+        for wait in waits:
+            wait()
+        assert (len(queue.sent), queue._rendered) == (2, 0)
+
+    @in_a_folder
+    def test_is_rendered_even_if_it_cannot_be_withdrawn(
+        self, renderer: Renderer, timeline: Timeline, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    ) -> None:
+        def fail(folder: Folder) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Folder, "withdraw", fail)
+        assert Queue().submit(renderer, task())().file.urls == 1
+        assert lines(caplog)[-1] == (
+            "Section 'a', page 1 cannot be withdrawn: OSError: [Errno 28] No space left on device"
+        )
+
 
 class TestAClaim:
     @in_a_folder
     @pytest.mark.parametrize(
         "forger",
-        ["unsigned", "another key", "a reply", "another page", "another run", "too large", "a folder"],
+        [
+            "unsigned",
+            "another key",
+            "a reply",
+            "another page",
+            "another run",
+            "too large",
+            "a text",
+            "a folder",
+        ],
     )
     def test_that_is_invalid_is_missing(
         self, renderer: Renderer, timeline: Timeline, tmp_path: Path, forger: str
@@ -366,6 +419,7 @@ class TestAClaim:
                     "a reply": signed(values, salt=messages._REPLY),
                     "another page": signed(values | {"token": "0" * 16}),
                     "another run": signed(values | {"run": f"{STATE}/run-2"}),
+                    "a text": signing.dumps("one", salt=messages._CLAIM).encode(),
                     "too large": signed(values | {"host": "x" * 5_000}),
                 }[forger]
             )
@@ -399,6 +453,17 @@ class TestAClaim:
         # A late worker has not brought the folder back.
         assert [seen[0].number, seen[1]] == [0, {}]
         assert target_store(renderer.targets[0].output).folders(STATE) == []
+
+    @in_a_folder
+    def test_that_cannot_be_written_fails_no_page(
+        self, renderer: Renderer, timeline: Timeline, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        queue = Queue()
+        wait = queue.submit(renderer, task())
+        (tmp_path / "public" / STAGE / f"{queue.folder(0).token}.claim").mkdir()
+        queue.work(0)
+        assert wait().file.urls == 1
+        assert "could not be written" in lines(caplog)[0]
 
     @in_a_folder
     def test_that_cannot_be_renewed_is_logged_and_ends_nothing(

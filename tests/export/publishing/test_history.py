@@ -127,6 +127,17 @@ class TestTheHistory:
             assert runs[0].started == number
             assert len(runs) >= min(number, 5)
 
+    def test_has_the_same_bounds_if_others_have_written_it(self, folder: Path) -> None:
+        long = "<" * 500
+        change = SectionChange("a", 0, 1, 1, 0, 99, (ItemError(*[long] * 3),) * 99, failure=long)
+        runs = [RecordedRun(1.0, True, 1.0, (change,), (long,) * 20)] * (MAX_RUNS + 9)
+        state_of(folder).write(HISTORY, manifest.seal({"format": 1, "runs": runs}))
+        runs = recorded(folder)
+        assert (len(runs), len(runs[0].failures)) == (MAX_RUNS, 10)
+        [change] = runs[0].sections
+        texts = [*runs[0].failures, *(text for error in change.errors for text in error), change.failure]
+        assert (len(change.errors), {len(str(text)) for text in texts}) == (10, {200})
+
     def test_has_a_bound_for_each_section(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Bad(100, range(1, 100))})
         [run] = recorded(folder)
