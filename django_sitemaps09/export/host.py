@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import NamedTuple
@@ -29,8 +29,10 @@ from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.notify.messages import host_of
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.targets import owner
@@ -100,10 +102,9 @@ class HostExport:
         stage = self.stage if can_publish else None
         if stage is not None:
             try:
-                with self._queued(publication, files_written, index_names) as is_queued:
-                    manifest = self._with_unqueued(
-                        publication.manifest, started, is_queued=is_queued and is_compared
-                    )
+                with self._queued(publication, files_written, index_names) as queued:
+                    queued = queued if is_compared else None
+                    manifest = self._with_unqueued(publication.manifest, started, queued)
                     publication = replace(publication, manifest=manifest)
                     publication.publish(self.publish_target, stage, robots.publish)
             except (ExportError, OSError) as error:
@@ -135,39 +136,74 @@ class HostExport:
             run = RecordedRun(started.timestamp(), is_published=False, failures=(reason_of(error),))
             record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, ())
 
+    @contextmanager
     def _queued(
         self, publication: Publication, files_written: Sequence[str], index_names: Sequence[str]
-    ) -> AbstractContextManager[bool]:
-        """Return a context that queues the changes for submission, if that is requested."""
+    ) -> Iterator[Collection[str] | None]:
+        """Queue the changes for submission, if that is requested.
+
+        Yield the recorded pages whose URLs are queued, or `None` if the changes could not be stored.
+        """
         if self.queue is None:
-            return nullcontext(enter_result=False)
+            yield None
+            return
         unqueued = self.previous.manifest.unqueued
         has_changed = files_written or publication.removed_files or unqueued
         urls = [f"{self.host_options.url}{name}" for name in index_names] if has_changed else []
-        if unqueued:
-            since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
-            self.queue.warnings.append(_MISSED.format(since))
         pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
-        missed_urls = published_urls(self.publish_target.store, pages)
-        return self.queue.publishing(publication.manifest.run, self.spool, urls, missed_urls)
+        queued: set[str] = set()
+        missed_urls = self._missed_urls(self.queue, pages, queued)
+        with self.queue.publishing(publication.manifest.run, self.spool, urls, missed_urls) as is_stored:
+            if unqueued and is_stored:
+                since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
+                left = len(pages) - len(queued)
+                self.queue.warnings.append((_LEFT if left else _MISSED).format(since, left))
+            yield queued if is_stored else None
 
-    def _with_unqueued(self, manifest: Manifest, started: datetime, *, is_queued: bool) -> Manifest:
-        """Return the manifest with the files whose changes are not queued for submission."""
+    def _missed_urls(
+        self, queue: SubmissionQueue, pages: Mapping[str, PageRecord], queued: set[str]
+    ) -> Iterator[str]:
+        """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
+        for name, page in pages.items():
+            try:
+                urls = published_urls(self.publish_target.store, name, page)
+            except (ExportError, OSError) as error:
+                queue.warnings.append(f"{reason_of(error)}, so its URLs are not queued; {_REPAIR}")
+                continue
+            yield from urls
+            # Without a key for any of its URLs, none are queued.
+            if not urls or any(key_for(host_of(url) or "") for url in urls):
+                queued.add(name)
+
+    def _with_unqueued(
+        self, manifest: Manifest, started: datetime, queued: Collection[str] | None
+    ) -> Manifest:
+        """Return the manifest with the files whose changes are not queued for submission.
+
+        `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
+        """
         unqueued = self.previous.manifest.unqueued
-        is_repair = self.host_options.is_repair and conf.indexnow_key is not None
-        if is_queued or not (self.queue or unqueued or is_repair):
-            return manifest
         pages, old_pages = manifest.pages(), self.previous.manifest.pages()
+        left = {name for name in unqueued if name in old_pages}.difference(queued or ())
+        is_repair = self.host_options.is_repair and conf.indexnow_key is not None
+        if (queued is not None and not left) or not (self.queue or unqueued or is_repair):
+            return manifest
         changed = {
             name
             for name, page in pages.items()
             if name not in old_pages or old_pages[name].digest != page.digest
         }
-        if changed or old_pages.keys() - pages.keys():
-            # The URLs of a first export, and of one that changes too many, are not submitted.
-            is_excluded = self.queue and (self.queue.is_first or (self.spool and self.spool.exceeds_limit))
+        if queued is not None and left <= pages.keys() - changed:
+            # No row of the pages that are left has moved to another page.
+            changed = set()
+        elif changed or old_pages.keys() - pages.keys():
+            # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
+            is_keyless = conf.indexnow_key is None and not left
+            exceeds_limit = self.spool is not None and self.spool.exceeds_limit
+            is_excluded = self.queue and (self.queue.is_first or is_keyless or exceeds_limit)
             changed = {INDEX} if is_excluded else {INDEX, *changed}
-        kept = {name: since for name, since in unqueued.items() if name == INDEX or name in pages}
+        names = {INDEX, *pages}.difference(queued or ())
+        kept = {name: since for name, since in unqueued.items() if name in names}
         return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started.timestamp()), **kept})
 
     def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> bool:
@@ -322,6 +358,11 @@ _MISSED = (
     "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
     "URLs of their pages are queued now; removed URLs are unknown."
 )
+_LEFT = (
+    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
+    "URLs of some of their pages are still not queued: {:,}."
+)
+_REPAIR = "to repair it, run export_sitemaps --verify --repair."
 _UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 
 

@@ -89,7 +89,8 @@ class Submission:
         if self.unqueued:
             failures.append(
                 f"{self.target}: changes were published that could not be queued. The next export with "
-                "--submit queues all URLs of their pages."
+                "--submit queues all URLs of their pages, except damaged ones: repair these with "
+                "export_sitemaps --verify --repair."
             )
         return failures
 

@@ -344,7 +344,7 @@ class TestAnExportMeanwhile:
     def test_does_not_make_its_files_look_damaged(
         self, public: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        check, calls = published_files._check_file, []
+        check, calls = published_files.check_file, []
 
         def after_an_export(*arguments: Any) -> Any:
             calls.append(arguments)
@@ -353,7 +353,7 @@ class TestAnExportMeanwhile:
                 export(["numbers"], output=public, sitemaps=changed)
             return check(*arguments)
 
-        monkeypatch.setattr(published_files, "_check_file", after_an_export)
+        monkeypatch.setattr(published_files, "check_file", after_an_export)
         delete(public / PAGES[2])
         result = run(public, workers=1)
         assert damaged(result) == {PAGES[2]: False}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import writer
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
@@ -19,7 +20,7 @@ from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, read_j
 from django_sitemaps09.export.publishing.ownership import check_owner
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.filenames import STYLESHEET, highest_numbers
+from django_sitemaps09.filenames import INDEX, STYLESHEET, highest_numbers
 from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.targets import owner
@@ -73,7 +74,7 @@ def load(
                 raise
             adopted_manifest = Manifest("", url, base)
         if manifest is None:
-            manifest = _restore(publish_target, adopted_manifest)
+            manifest = _restore(publish_target, adopted_manifest, now)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
     elif host_options.is_repair:
@@ -151,27 +152,33 @@ def check_site(store: Store, state: Store, manifest: Manifest, url: str, base: s
         )
 
 
-def _restore(publish_target: PublishTarget, adopted_manifest: Manifest) -> Manifest:
+def _restore(publish_target: PublishTarget, adopted_manifest: Manifest, now: float) -> Manifest:
     """Return the adopted manifest, completed from the manifest and its backup if they can be read.
 
-    They can supply the highest page numbers, the URL counts and the removed files.
+    They can supply the highest page numbers, the URL counts and the removed files. Only the manifest itself
+    knows which changes are not queued for submission. Without it, they can be those of any page.
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
     unqueued: dict[str, float] = {}
+    is_lost = False
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
             root = manifests.read_root(publish_target.state, name)
         except ExportError:
+            is_lost = True
             continue
         if root is None:
             continue
+        is_lost = name == manifests.BACKUP
         removed |= root.removed
         unqueued |= root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
                 record = manifests.read_section(publish_target.state, file)
                 sections[section] = _with_counts(sections.get(section), record)
+    if is_lost and conf.indexnow_key is not None:
+        unqueued = {**dict.fromkeys((INDEX, *adopted_manifest.pages()), now), **unqueued}
     return replace(adopted_manifest, sections=sections, removed=removed, unqueued=unqueued)
 
 

@@ -168,7 +168,7 @@ class FilesCheck:
             if file.name == STYLESHEET and not is_our_stylesheet(local.store):
                 # The project has replaced it with its own stylesheet.
                 return CheckedFile(file.name)
-            return _check_file(local.store, file)
+            return check_file(local.store, file)
 
         files = (file for file in published.files(sections) if names is None or file.name in names)
         with ThreadPoolExecutor(self._workers, "sitemap-verify", begin) as pool:
@@ -191,7 +191,7 @@ class FilesCheck:
         return CheckedFile(str(path), problem=problem)
 
 
-def _check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
+def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
     """Read a file, and compare its content with what is expected."""
     name = expected.name
     checked = CheckedFile(name, expected.section)

@@ -14,7 +14,7 @@ import pytest
 from django_sitemaps09 import compression
 from django_sitemaps09.compression import compress
 from django_sitemaps09.export.publishing import published_files
-from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, _check_file
+from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, check_file
 from django_sitemaps09.stores import LocalStore
 
 NAME = "sitemap-a-1.xml.gz"
@@ -32,7 +32,7 @@ def check(tmp_path: Path) -> Callable[..., CheckedFile]:
 
     def written(content: bytes, file: ExpectedFile) -> CheckedFile:
         (tmp_path / file.name).write_bytes(content)
-        return _check_file(LocalStore(tmp_path), file)
+        return check_file(LocalStore(tmp_path), file)
 
     return written
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
@@ -70,6 +71,11 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_sitemaps09.notify.indexnow.PAUSE", -1.0)
 
 
+def recorded(folder: Path) -> list[str]:
+    """Return the names of the files whose changes are not queued."""
+    return sorted(json.loads((folder / STATE / ROOT).read_text())["unqueued"])
+
+
 def _full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
 
@@ -126,6 +132,125 @@ class TestChangesThatWereNotQueued:
         run(1, 2, b=Chosen(5))
         assert {*engine.submitted} == {url(1), url(2)}
         assert not submit(output=folder).unqueued
+
+    @pytest.mark.parametrize("gzip", [True, False])
+    def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        gzip: bool,
+    ) -> None:
+        run(1, b=Chosen(5), gzip=gzip)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2, b=Chosen(5, 6), gzip=gzip)
+        [page] = folder.glob("sitemap-a-1.xml*")
+        # The size is the same, and so is the number of URLs.
+        content = page.read_bytes()
+        page.write_bytes(content[:-6] + b"?" + content[-5:])
+        report = run(1, 2, b=Chosen(5, 6, 7), gzip=gzip)
+        assert any(
+            f"{page.name} is missing or damaged" in warning and "--verify --repair" in warning
+            for warning in report.warnings
+        )
+        assert not any("are queued now" in warning for warning in report.warnings)
+        assert {*engine.submitted} == {url(5), url(6), url(7)}
+        assert {*recorded(folder)} == {page.name, "sitemap.xml"}
+        assert any("--verify --repair" in failure for failure in submit(output=folder).failures)
+        engine.requests.clear()
+        run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
+        assert engine.submitted == [url(8)]
+        verify(output=folder, repair=True, sitemaps={"a": Chosen(1, 2)}, gzip=gzip)
+        engine.requests.clear()
+        report = run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
+        assert any("are queued now" in warning for warning in report.warnings)
+        assert engine.submitted == [url(1), url(2)]
+        assert submit(output=folder).failures == []
+
+    def test_on_a_damaged_page_follow_their_rows_to_other_pages(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(MAX_URLS=2)
+        run(8)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(8, 9)
+        page = folder / "sitemap-a-1.xml.gz"
+        # Its entries can still be read, so its row is not a change of the next run.
+        page.write_bytes(page.read_bytes()[:-8] + bytes(8))
+        run(1, 2, 8, 9)
+        assert engine.submitted == [url(1), url(2)]
+        run(1, 2, 8, 9)
+        assert {*engine.submitted} == {url(1), url(2), url(8), url(9)}
+        assert recorded(folder) == []
+
+    @pytest.mark.parametrize("key", [None, {"shop.example.com": KEY}], ids=["no key", "other host"])
+    def test_stay_recorded_if_there_is_no_key(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+        key: Any,
+    ) -> None:
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2)
+        configure(INDEXNOW_KEY=key, PING_URLS=[engine.url.replace("indexnow", "ping")])
+        report = run(1, 2)
+        assert any("still not queued: 1" in warning for warning in report.warnings)
+        assert recorded(folder) == ["sitemap-a-1.xml.gz", "sitemap.xml"]
+        run(1, 2, 3)
+        configure(INDEXNOW_KEY=KEY, PING_URLS=[])
+        engine.requests.clear()
+        run(1, 2, 3)
+        assert engine.submitted == [url(1), url(2), url(3)]
+        assert recorded(folder) == []
+
+    def test_are_only_a_ping_if_no_key_is_configured(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        configure(INDEXNOW_KEY=None, PING_URLS=[engine.url])
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2)
+        assert recorded(folder) == ["sitemap.xml"]
+        run(1, 2)
+        assert recorded(folder) == []
+        assert len(engine.requests) == 2
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
+    def test_are_those_of_all_pages_if_the_manifest_is_lost(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        damage: Callable[[Path], object],
+    ) -> None:
+        run(1, b=Chosen(5))
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2, b=Chosen(5))
+        damage(folder / STATE / ROOT)
+        run(1, 2, b=Chosen(5))
+        assert {*engine.submitted} == {url(1), url(2), url(5)}
+        assert recorded(folder) == []
 
     def test_are_queued_even_if_the_next_run_changes_too_much(
         self,
