@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
 from django_sitemaps09.audit.bodies import Response, content, limit_size, peek
@@ -27,6 +28,8 @@ from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base
 MAX_DOCUMENTS = 100_000
 #: Maximum depth of nested indexes.
 MAX_LEVELS = 5
+# Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
+_GARBAGE = 10_000_000
 
 
 class ListedDocument(NamedTuple):
@@ -66,6 +69,10 @@ class Document:
 class Crawl:
     """Reads the documents of one audit. `urls` counts the URLs that were read."""
 
+    # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
+    # cycles, and keep the names of their documents. Python does not count these when it decides to collect.
+    _garbage: ClassVar[int] = 0
+
     def __init__(self, context: AuditContext, on_document: Callable[[str], object]) -> None:
         self._context = context
         self._findings = context.findings
@@ -101,6 +108,9 @@ class Crawl:
             else:
                 self._seen.add(listed.url)
                 queue.extendleft(reversed(self._read(listed)))
+                if Crawl._garbage > _GARBAGE:
+                    gc.collect()
+                    Crawl._garbage = 0
         self._links.finish()
 
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
@@ -143,7 +153,7 @@ class Crawl:
         response = response._replace(chunks=body)
         chunks = content(response, lambda rule, detail: add(rule, place, detail))
         yield from documents.batches(
-            limit_size(chunks, MAX_BYTES, "document-too-large"),
+            self._counted(limit_size(chunks, MAX_BYTES, "document-too-large")),
             lambda rule, text, line: add(rule, place, text, line),
             text=documents.is_text(document.listed.url, kind),
         )
@@ -151,6 +161,12 @@ class Crawl:
             add("gzip-missing", place)
         if kind.startswith("text/html"):
             add("document-type", place, kind)
+
+    @staticmethod
+    def _counted(chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            Crawl._garbage += len(chunk)
+            yield chunk
 
     def _check_urls(self, document: Document, batch: Batch) -> None:
         place, entries = document.place, batch.entries

@@ -7,7 +7,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -74,6 +75,8 @@ class Batch(NamedTuple):
 
 #: A function that reports a broken rule with a text and a line number.
 Report = Callable[[str, object, int], None]
+# A function that calls another one, with these arguments, in the thread that parses a document.
+_Call = Callable[..., Any]
 
 
 def is_text(url: str, content_type: str) -> bool:
@@ -137,19 +140,30 @@ def _line_text(line: bytes, number: int, report: Report) -> str:
 
 
 def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
-    root, head = _root(chunks)
+    """Parse a document in a thread that ends with it.
+
+    lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
+    up to a limit of libxml2, after which it parses no document with new names in the same thread.
+    Elements can be read in all threads. Removing them in another thread damages the memory.
+    """
+    with ThreadPoolExecutor(1, "sitemap-xml") as pool:
+        yield from _parsed(chunks, report, lambda *arguments: pool.submit(*arguments).result())
+
+
+def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Batch]:
+    root, head = _root(chunks, call)
     _report_root(root, report)
     yield Batch(root.kind, [])
     tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
     events = ("start", "end", "start-ns")
-    parser = libraries.etree.XMLPullParser(events=events, tag=(root.tag, tag), **_SAFE)
+    parser = call(partial(libraries.etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
         failure: DocumentError | None = None
         tail = (tail + chunk)[-_HEAD:]
         try:
-            parser.feed(chunk)
+            call(parser.feed, chunk)
         except libraries.etree.XMLSyntaxError as error:
             failure = _invalid(error)
         # The entries before the error are checked, too.
@@ -164,7 +178,7 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())
-        elements += _remove(parent, children)
+        elements += call(_remove, parent, children)
         count += len(entries)
         unknown += len(children) - len(entries)
         if count > MAX_URLS:
@@ -174,7 +188,7 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         if open_size > _MAX_OPEN:
             raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
     try:
-        element = parser.close()
+        element = call(parser.close)
     except libraries.etree.XMLSyntaxError as error:
         is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
@@ -224,10 +238,10 @@ class _Root(NamedTuple):
     encoding: str
 
 
-def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
+def _root(chunks: Iterator[bytes], call: _Call) -> tuple[_Root, bytes]:
     """Find the root element, with a parser that reads no more than it needs. Return the bytes read, too."""
     pieces: list[bytes] = []
-    element = _first_element(chunks, pieces)
+    element = _first_element(chunks, pieces, call)
     head = b"".join(pieces)
     information = element.getroottree().docinfo
     name = libraries.etree.QName(element)
@@ -241,8 +255,8 @@ def _root(chunks: Iterator[bytes]) -> tuple[_Root, bytes]:
     return _Root(kind, element.tag, name.namespace, element.prefix, _encoding(head)), head
 
 
-def _first_element(chunks: Iterator[bytes], pieces: list[bytes]) -> Any:
-    parser = libraries.etree.XMLPullParser(events=("start",), **_SAFE)
+def _first_element(chunks: Iterator[bytes], pieces: list[bytes], call: _Call) -> Any:
+    parser = call(partial(libraries.etree.XMLPullParser, ("start",), **_SAFE))
     size = 0
     for chunk in chunks:
         pieces.append(chunk)
@@ -250,7 +264,7 @@ def _first_element(chunks: Iterator[bytes], pieces: list[bytes]) -> Any:
         for start in range(0, len(chunk), _HEAD):
             failure = None
             try:
-                parser.feed(chunk[start : start + _HEAD])
+                call(parser.feed, chunk[start : start + _HEAD])
             except libraries.etree.XMLSyntaxError as error:
                 failure = error
             element = next((element for _, element in parser.read_events()), None)

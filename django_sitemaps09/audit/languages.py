@@ -61,12 +61,17 @@ _REGIONS = frozenset(
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {code[2:]: code[:2] for code in _TWO}
 _MISTAKES = {
+    "al": "sq",
+    "at": "de-AT",
     "cn": "zh",
     "cz": "cs",
     "dk": "da",
     "gb": "en-GB",
     "gr": "el",
     "jp": "ja",
+    "kz": "kk",
+    "mx": "es-MX",
+    "rs": "sr",
     "sp": "es",
     "ua": "uk",
     "us": "en-US",

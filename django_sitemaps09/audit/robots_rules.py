@@ -19,7 +19,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import MAX_BYTES
 
 # A `User-agent` line in the forms that Protego reads. The version of an agent does not count.
-_AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*|[^\s/*#]*)", re.IGNORECASE)
+_AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*(?=\s|#|$)|[^\s/*#]*)", re.IGNORECASE)
 # The name that stands for all other agents.
 _OTHER = "no-agent-of-this-audit"
 # A rule that forbids something. Protego also reads several misspellings.

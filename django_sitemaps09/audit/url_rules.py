@@ -222,7 +222,7 @@ class UrlRules:
         url = entry.location.strip()
         if not url or origin(url) != self._base:
             return
-        path = unquote(urlsplit(url).path or "/")
+        path = unquote(urlsplit(_normalized(url)).path)
         if not path.startswith(self._prefix):
             self._findings.add("url-unresolved", place, url, entry.line)
             return

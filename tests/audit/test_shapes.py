@@ -292,6 +292,12 @@ def test_many_agents_cost_little() -> None:
         ("Googlebot", "Googlebot-News", False),
         ("Mozilla/5.0 (compatible; Foobot/1.0)", "foobot", True),
         ("Googlebot", "bot", False),
+        ("Googlebot", "* # all", True),
+        ("Googlebot", "*#all", True),
+        ("Googlebot", "*BadBot*", False),
+        ("Googlebot", "*bot", False),
+        ("*", "**", False),
+        ("*", "*/1.0", False),
     ],
 )
 def test_rules_are_those_of_the_product_of_an_agent(agent: str, name: str, is_blocked: bool) -> None:
