@@ -193,9 +193,9 @@ class Client:
         return self._repeat(url, body)
 
     def _repeat(self, url: str, body: bytes | None) -> Response:
-        retry = self._retry
-        while True:
-            response = self._request(url, body)
+        retry, response = self._retry, Response(None, problem="the deadline has passed")
+        while seconds := min(self._timeout, self.remaining):
+            response = self._request(url, body, seconds)
             if not response.is_temporary:
                 return response
             try:
@@ -208,12 +208,10 @@ class Client:
             if pause >= self.remaining:
                 return response
             time.sleep(pause)
+        return response
 
-    def _request(self, url: str, body: bytes | None) -> Response:
-        """Send one request, and return its response, or a failure after the timeout."""
-        seconds = min(self._timeout, self.remaining)
-        if not seconds:
-            return Response(None, problem="the deadline has passed")
+    def _request(self, url: str, body: bytes | None, seconds: float) -> Response:
+        """Send one request, and return its response, or a failure after so many seconds."""
         method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | _JSON)
         with self._connections.deadline(seconds):
             try:

@@ -151,7 +151,9 @@ def _may_be_cut(site: Site, crawl: Crawl, row: Entry) -> bool:
 
 
 def _page_before(crawl: Crawl, row: Entry) -> Answer | None:
-    return next((page for page in reversed(crawl.pages) if page.entries and page.entries[0] <= row), None)
+    """Return the page whose range has a row, if it has a row before this one."""
+    pages = (page for page in reversed(crawl.pages) if page.address not in crawl.index.still_listed)
+    return next((page for page in pages if page.entries and page.entries[0] <= row), None)
 
 
 def _statuses(crawl: Crawl) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -77,6 +78,15 @@ class Answer(NamedTuple):
     def pages(self) -> list[str]:
         """Return the addresses that an index names for the random rows."""
         return [url.removeprefix(BASE) for url in self.urls if "-rows-" in url]
+
+    @property
+    def still_listed(self) -> set[str]:
+        """Return the addresses of ranges that left an index, and are listed until others have grown.
+
+        They have no lastmod. All rows have one.
+        """
+        urls = re.findall(rb"<loc>([^<]*)</loc></sitemap>", self.content)
+        return {url.decode().removeprefix(BASE) for url in urls if b"-rows-" in url}
 
     def __str__(self) -> str:
         error = f" {self.error}" if self.error else ""
