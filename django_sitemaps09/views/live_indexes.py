@@ -56,11 +56,12 @@ def section_pages(request: HttpRequest, section: str, declaration: Section, base
     """Return the live pages of a section."""
     with site_locale():
         source = sources.source(section, declaration, base, conf.limits)
-        live_pages, is_outdated = page_maps.live_index(source)
+        listing = page_maps.live_index(source)
     view = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    listed = SectionPages(live_pages, is_outdated, *_around_number(request, view, section, base))
+    listed = SectionPages(listing.pages, listing.is_outdated, *_around_number(request, view, section, base))
+    # Ranges that leave the index answer from now on for a limited time, so no later index lists them again.
     _remember(_listing_name(request, section, base), view, listed)
-    return listed
+    return listed._replace(pages=[*listing.pages, *((page, None) for page in listing.leaving)])
 
 
 def last_known(request: HttpRequest, section: str, base: Base) -> SectionPages | None:

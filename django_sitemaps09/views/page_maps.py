@@ -14,6 +14,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from django.urls import get_script_prefix, set_script_prefix
 
@@ -42,15 +43,26 @@ _MERGED = 85
 HOST = "https://www.example.com"
 
 
-def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
-    """Return the pages of a section, each with its newest lastmod, and whether they are outdated.
+class Listing(NamedTuple):
+    """What an index lists of a section: its pages, each with its newest lastmod, and ranges that leave it.
 
-    Pages were counted in the last five minutes, and the last one in the last `LIVE_SECONDS`. Those counted
-    before are outdated: another request is counting them.
+    An outdated listing is of the last look, while another request is counting the pages.
+    """
+
+    pages: list[tuple[Page, str | None]]
+    leaving: list[Page]
+    is_outdated: bool
+
+
+def live_index(source: Source) -> Listing:
+    """Return what an index lists of a section.
+
+    Pages were counted in the last five minutes, and the last one in the last `LIVE_SECONDS`, unless the
+    listing is outdated.
     """
     if not has_key_ranges(source):
         pages = sources.live_pages(source, _rows(source)).pages
-        return [(page, source.newest(page)) for page in pages], False
+        return Listing([(page, source.newest(page)) for page in pages], [], False)
     name = _name(source)
     live = _live_map(source, name)
     is_due = not _is_recent(live, AGE)
@@ -71,8 +83,8 @@ def live_index(source: Source) -> tuple[list[tuple[Page, str | None]], bool]:
         if live is meanwhile:
             Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
     memo.note_map(name, (live.generation, live.looked_at))
-    listed: list[tuple[Page, str | None]] = [(page, live.looks[page].newest) for page in live.pages]
-    return [*listed, *((page, None) for page in live.map.still_listed(time.time()))], live is meanwhile
+    lastmods = [(page, live.looks[page].newest) for page in live.pages]
+    return Listing(lastmods, live.map.still_listed(time.time()), live is meanwhile)
 
 
 def find_page(source: Source, number: int) -> Page | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import socket
 import time
 from collections import Counter
@@ -23,7 +24,12 @@ from django.conf import settings as configured_settings
 
 from tests.invariants.fuzz_live import history
 from tests.invariants.fuzz_live.cases import CACHES, Case, Step, case_of
-from tests.invariants.fuzz_live.connections import WRITER, cache_tables, writer_connection
+from tests.invariants.fuzz_live.connections import (
+    WRITER,
+    cache_tables,
+    failing_database,
+    writer_connection,
+)
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
 from tests.invariants.fuzz_live.rows import Table
@@ -161,6 +167,22 @@ class TestAMergedPageIsStillListed:
             site.table.write(dict.fromkeys(kept, 0))
             site.clock.seconds += 5
             assert history.crawl(site, 0, with_etags=True, page_process=lambda: 1)
+
+    def test_but_not_by_the_index_of_a_failing_database(self, register: Register) -> None:
+        """It answers for `KEEP_REMOVED`, which begins when it is merged."""
+        with a_site(register) as site:
+            rows = range(0, 100_000, 1_000)
+            site.table.write(dict.fromkeys(rows, 0))
+            site.clock.seconds += 400
+            second = history.get(site, 0, INDEX).pages[1]
+            site.table.write({n: 0 for n in rows if not 4_000 < n < 22_000})
+            site.clock.seconds += 301
+            assert second in history.get(site, 0, INDEX).pages
+            site.clock.seconds += 301
+            with failing_database("default", 0, random.Random(1)):  # noqa: S311 not secret
+                answer = site.request(0, INDEX, fails=True)
+            assert answer.pages
+            assert second not in answer.pages
 
     @pytest.mark.parametrize("process", [0, 1])
     def test_if_a_page_with_an_earlier_number_absorbs_it(self, process: int, register: Register) -> None:
