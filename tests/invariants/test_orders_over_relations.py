@@ -134,3 +134,17 @@ def test_an_aggregate_beside_a_grouped_order_covers_the_joined_rows(db: None) ->
     section = declare(rows, location=Route("article", slug=Concat("slug", Value("-"), lowest)))
     for way, read in WAYS.items():
         assert {path for path, _ in read(section)} == {"/articles/s2-2/", "/articles/s3-2/"}, way
+
+
+def test_an_order_of_the_model_divides_the_groups_of_distinct_rows(db: None) -> None:
+    """Django selects its column, and then groups by it."""
+    for number in (1, 2):
+        row = Whole.objects.create(slug=f"s{number}", number=number, flag=True)
+        for day, score in enumerate((5, 0), 1):
+            at = DAY.replace(day=day)
+            WholeNote.objects.create(thing=row, score=score * (number - 1) + score, at=at)
+    rows = WholeByNotes.objects.alias(n=Sum("notes__score")).filter(n__lt=1).distinct()
+    section = declare(rows, location=by("slug"))
+    assert len(set(listed(section))) == 2
+    for way, read in WAYS.items():
+        assert {path for path, _ in read(section)} == set(listed(section)), way

@@ -62,9 +62,10 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     keeps_order = needs_order(items)
     rows: QuerySet[Any] = items.all() if keeps_order else remove_order(items)
     query = rows.query
-    # Rows with a primary key are distinct unless a join repeats them.
-    query.distinct = False
     if not keeps_order:
+        # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
+        # by its columns if the rows are distinct.
+        query.distinct = False
         if not (has_window_function(query) or repeats_rows(query)):
             return RangedRows(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
