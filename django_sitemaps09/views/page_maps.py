@@ -44,7 +44,7 @@ HOST = "https://www.example.com"
 
 
 class Listing(NamedTuple):
-    """What an index lists of a section: its pages, each with its newest lastmod, and ranges that leave it.
+    """Pages that an index lists, each with its newest lastmod, and ranges that leave the index.
 
     An outdated listing is of the last look, while another request is counting the pages.
     """

@@ -47,7 +47,7 @@ _NO_CLAIM = Claim("", 0, "")
 
 
 class _Phase(NamedTuple):
-    """What an engine knows about its workers, and since when.
+    """Knowledge of an engine about its workers, and the time since when it has it.
 
     * `unseen`: no worker has taken a page yet. `warned`: the same, and a warning was logged.
     * `served`: a worker has taken or returned a page.
