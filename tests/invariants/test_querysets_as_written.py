@@ -15,7 +15,7 @@ from django.db.models import Count, F, Max, Q, QuerySet, Value, Window
 from django.db.models.functions import Coalesce, RowNumber, TruncDay, TruncMonth
 from django.test import RequestFactory
 
-from django_sitemaps09 import checks, sources, views
+from django_sitemaps09 import Route, checks, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
@@ -243,6 +243,13 @@ def test_a_slice_or_a_union_with_an_aggregate_has_its_own_rows(
 def test_distinct_fields_with_an_aggregate_have_their_own_rows(shelf: QuerySet[Article]) -> None:
     queryset = shelf.order_by("category", "slug").distinct("category")
     check_apart(declare(queryset, lastmod=Max("visits__at"), limit=1))
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_distinct_fields_with_an_aggregate_keep_their_annotations(shelf: QuerySet[Article]) -> None:
+    queryset = shelf.annotate(own=F("slug")).order_by("category", "slug").distinct("category")
+    location = Route("article", slug=F("own"))
+    check_apart(declare(queryset, location=location, lastmod=Max("visits__at"), limit=1))
 
 
 def test_a_slice_queries_its_lastmods_at_once(
