@@ -310,9 +310,9 @@ def load_columns(
         rows_by_model.setdefault((type(item), item._state.db), []).append(item)
     deleted = set()
     for (model, using), instances in rows_by_model.items():
-        rows = add_columns(QuerySet(model, using=using), expressions).filter(
-            pk__in=[item.pk for item in instances]
-        )
+        # An order of the model over a multi-valued relation would repeat what an aggregate covers.
+        rows = QuerySet(model, using=using).order_by().filter(pk__in=[item.pk for item in instances])
+        rows = add_columns(rows, expressions)
         values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
         for item in instances:
             if item.pk in values:

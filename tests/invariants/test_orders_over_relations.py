@@ -148,3 +148,16 @@ def test_an_order_of_the_model_divides_the_groups_of_distinct_rows(db: None) -> 
     assert len(set(listed(section))) == 2
     for way, read in WAYS.items():
         assert {path for path, _ in read(section)} == set(listed(section)), way
+
+
+def test_an_order_of_the_model_repeats_nothing_that_a_slice_counts(db: None) -> None:
+    """The expressions of a slice are read apart, from the rows of the model."""
+    for number in (1, 2, 3):
+        row = Whole.objects.create(slug=f"s{number}", number=number, flag=True)
+        for day in (1, 2, 3):
+            WholeNote.objects.create(thing=row, score=day, at=DAY.replace(day=day))
+    rows = WholeByNotes._base_manager.order_by("slug")[1:3]
+    count = Cast(Count("tags__rank") + Count("pk"), CharField())
+    section = declare(rows, location=Route("article", slug=Concat("slug", Value("-"), count)))
+    for way, read in WAYS.items():
+        assert {path for path, _ in read(section)} == {"/articles/s2-1/", "/articles/s3-1/"}, way
