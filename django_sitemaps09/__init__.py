@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Platform, Restriction, Video
-from django_sitemaps09.location_templates import PathTemplate
-from django_sitemaps09.routes import Route
+from django_sitemaps09.routing.location_templates import PathTemplate
+from django_sitemaps09.routing.routes import Route
 from django_sitemaps09.sections import register
 from django_sitemaps09.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
 

@@ -25,7 +25,7 @@ from django_sitemaps09.entries import Extension
 from django_sitemaps09.hooks.expressions import FORMATS
 from django_sitemaps09.hooks.extensions import EXTENDING
 from django_sitemaps09.hooks.values import CONVERTERS
-from django_sitemaps09.location_templates import is_expression
+from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.sitemaps import is_contribs
 
 _NUMBERS = (int, float, Decimal)

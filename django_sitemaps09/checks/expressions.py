@@ -20,10 +20,10 @@ from django.db.models import (
 from django.db.models.query import RawQuerySet
 
 from django_sitemaps09.checks.subjects import data, error_text, message, name_of
-from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
-from django_sitemaps09.queryset_traits import has_window_function, repeats_rows
+from django_sitemaps09.orm.internals import gives_instances
+from django_sitemaps09.orm.traits import has_window_function, repeats_rows
 
 
 class _Kind(NamedTuple):

@@ -21,15 +21,15 @@ from django_sitemaps09.checks.subjects import (
     raw,
     safe_repr,
 )
-from django_sitemaps09.django_internals import (
+from django_sitemaps09.hooks.expressions import location_problem
+from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
     reverse_candidates,
     reverse_names,
 )
-from django_sitemaps09.hooks.expressions import location_problem
-from django_sitemaps09.location_templates import LocationTemplate
-from django_sitemaps09.routes import Route
+from django_sitemaps09.routing.location_templates import LocationTemplate
+from django_sitemaps09.routing.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 

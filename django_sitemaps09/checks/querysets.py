@@ -26,7 +26,7 @@ from django_sitemaps09.checks.subjects import (
     raw,
     safe_repr,
 )
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
     can_reorder,

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
-from django_sitemaps09.location_templates import LocationTemplate
+from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.sitemaps import Sitemap
 
 #: Types that can be iterated without running a query.

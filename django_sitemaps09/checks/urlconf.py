@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from django_sitemaps09.django_internals import reverse_names
+from django_sitemaps09.orm.internals import reverse_names
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}

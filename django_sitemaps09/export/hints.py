@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.hooks.extensions import HOOKS
-from django_sitemaps09.queryset_traits import can_reorder
+from django_sitemaps09.orm.internals import is_fetched
+from django_sitemaps09.orm.traits import can_reorder
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.get_urls import UrlsSource

@@ -11,13 +11,6 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesN
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery, Window
 from django.utils.hashable import make_hashable
 
-from django_sitemaps09.django_internals import (
-    columns_in,
-    copy_fetched,
-    gives_instances,
-    is_fetched,
-    to_many_joins,
-)
 from django_sitemaps09.hooks.expressions import (
     LastmodExpression,
     UniqueExpression,
@@ -27,8 +20,14 @@ from django_sitemaps09.hooks.expressions import (
     is_missing,
     location_in,
 )
-from django_sitemaps09.location_templates import LocationTemplate
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.internals import (
+    columns_in,
+    copy_fetched,
+    gives_instances,
+    is_fetched,
+    to_many_joins,
+)
+from django_sitemaps09.orm.traits import (
     UNREADABLE,
     can_reorder,
     has_window_function,
@@ -37,6 +36,7 @@ from django_sitemaps09.queryset_traits import (
     order_repeats_rows,
     pin_database,
 )
+from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (

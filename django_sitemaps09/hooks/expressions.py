@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
 
-from django_sitemaps09.django_internals import Col
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.orm.internals import Col
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")

@@ -15,9 +15,9 @@ from django.utils.safestring import SafeString
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.django_internals import template_value
 from django_sitemaps09.entries import ItemError, check_text, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.orm.internals import template_value
 
 #: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()

@@ -18,7 +18,6 @@ from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
-from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.annotations import (
     annotate,
@@ -29,8 +28,8 @@ from django_sitemaps09.hooks.annotations import (
 )
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
 from django_sitemaps09.hooks.links import language_problem, spelling
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.internals import is_fetched
+from django_sitemaps09.orm.traits import (
     AT_A_TIME,
     chunks,
     count_rows,
@@ -41,6 +40,7 @@ from django_sitemaps09.queryset_traits import (
     pin_database,
     repeats_rows,
 )
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps.translated import TranslatedItems
 from django_sitemaps09.sitemaps.url_dicts import add_hook_results, filter_on_host
 

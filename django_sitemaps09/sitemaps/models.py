@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 
-from django_sitemaps09.django_internals import is_fetched
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.internals import is_fetched
+from django_sitemaps09.orm.traits import (
     can_reorder,
     identifying_columns,
     key_names,

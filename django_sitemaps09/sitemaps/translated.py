@@ -10,7 +10,7 @@ from typing import Any
 
 from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.traits import (
     AT_A_TIME,
     can_reorder,
     chunks,

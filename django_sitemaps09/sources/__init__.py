@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.queryset_traits import UNREADABLE
+from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.sources.changes.declaration_digests import digest
 from django_sitemaps09.sources.compile import (
     Source,

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.django_internals import template_value
 from django_sitemaps09.entries import (
     Alternate,
     Batch,
@@ -30,6 +29,7 @@ from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import NewsSitemap, collect_skips, is_contribs

@@ -12,11 +12,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import is_fetched
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.annotations import annotate, load_columns
-from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.internals import is_fetched
+from django_sitemaps09.orm.traits import (
     UNREADABLE,
     can_reorder,
     count_rows,
@@ -25,6 +24,7 @@ from django_sitemaps09.queryset_traits import (
     pin_database,
     stream_items,
 )
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.changes.declaration_digests import class_facts, declaration_facts, digest
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows

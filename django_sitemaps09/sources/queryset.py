@@ -13,15 +13,15 @@ from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.django_internals import compile_query, fetches_plainly
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.orm.internals import compile_query, fetches_plainly
+from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
 from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
-from django_sitemaps09.queryset_traits import UNREADABLE, repeats_rows
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources import live_bounds
 from django_sitemaps09.sources.changes.declaration_digests import (

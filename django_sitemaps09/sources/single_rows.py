@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import add_condition, remove_order
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.annotations import add_columns
+from django_sitemaps09.orm.internals import add_condition, remove_order
+from django_sitemaps09.orm.traits import group_by_key
 from django_sitemaps09.pages import Key
-from django_sitemaps09.queryset_traits import group_by_key
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.rows.members import KeyInRows, Members, Span
 from django_sitemaps09.sources.rows.slices import Slices

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from django.db import DatabaseError, Error, connections
 
 from django_sitemaps09.entries import Batch, reason_of
+from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.pages import Fingerprint, Page
-from django_sitemaps09.queryset_traits import UNREADABLE
 from django_sitemaps09.sources.compile import Source, has_key_ranges
 from django_sitemaps09.sources.queryset import QuerySource
 

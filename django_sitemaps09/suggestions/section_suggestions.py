@@ -14,11 +14,11 @@ from django.db.models import Model, QuerySet
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.django_internals import gives_instances
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.export.hints import opaque_reason
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.hooks.expressions import FIELDS
+from django_sitemaps09.orm.internals import gives_instances
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import GenericSitemap, has_same_languages

@@ -16,8 +16,8 @@ from django.urls import NoReverseMatch, get_urlconf
 from django.utils import translation
 from django.utils.functional import Promise
 
-from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.entries import reason_of
+from django_sitemaps09.orm.internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.suggestions.hidden_code import check
 from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
 from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text

@@ -12,8 +12,8 @@ from django.db.models import F
 from django.db.models import Value as SqlValue
 from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
-from django_sitemaps09.location_templates import PathTemplate
-from django_sitemaps09.routes import Route
+from django_sitemaps09.routing.location_templates import PathTemplate
+from django_sitemaps09.routing.routes import Route
 
 _F = "from django.db.models import F"
 _COALESCE = "from django.db.models.functions import Coalesce"

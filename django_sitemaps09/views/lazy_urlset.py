@@ -18,15 +18,15 @@ from django.utils import timezone, translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.django_internals import template_value
 from django_sitemaps09.entries import Alternate, Batch, Column, Extension, check_text, excerpt, short_repr
 from django_sitemaps09.hooks.annotations import load_columns
 from django_sitemaps09.hooks.expressions import alias, declared_expressions, location_in
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items, lastmod_text, log_skipped, priority_text, unescaped
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.orm.internals import template_value
+from django_sitemaps09.orm.traits import AT_A_TIME, chunks
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
-from django_sitemaps09.queryset_traits import AT_A_TIME, chunks
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.get_urls import ENTRY_KEYS, entry_batch, url_batch

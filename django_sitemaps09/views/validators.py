@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.django_internals import skip_cache_update
+from django_sitemaps09.orm.internals import skip_cache_update
 
 
 def of_content(content: bytes) -> str:

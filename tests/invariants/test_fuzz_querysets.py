@@ -24,7 +24,7 @@ from django.test import override_settings
 
 from django_sitemaps09 import checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.queryset_traits import has_window_function
+from django_sitemaps09.orm.traits import has_window_function
 from django_sitemaps09.sources import QuerySource, positions
 from django_sitemaps09.sources.rows import members, slice_size
 from tests.invariants.fuzz.cases import Case, Row, case_of, expected

@@ -24,10 +24,10 @@ from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.django_internals import compile_query
 from django_sitemaps09.hooks.expressions import FIELDS, format_name
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.routes import CompiledRoute
+from django_sitemaps09.orm.internals import compile_query
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.routing.routes import CompiledRoute
 from django_sitemaps09.sources.columns.declaration import Declaration
 
 # A time this close to now, such as midnight today, was computed when the query was built.

@@ -12,11 +12,11 @@ from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, Max, QuerySet, Sum
 from django.db.models.expressions import Ref
 
-from django_sitemaps09.django_internals import Col, compile_query
 from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.orm.internals import Col, compile_query
+from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.pages import HASHES, Fingerprint
-from django_sitemaps09.queryset_traits import UNREADABLE
 
 # SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other
 # types are hashed as text, which takes longer. Only a plain column is looked up by its database type: the

@@ -35,8 +35,8 @@ from django_sitemaps09.hooks.links import (
     x_default_by_method,
 )
 from django_sitemaps09.hooks.values import Items
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import has_same_languages
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.locations import template_locations

@@ -10,8 +10,8 @@ from django_sitemaps09.entries import TemplateColumn, short_repr
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.hosts import AllowedHosts
 from django_sitemaps09.hooks.values import Items
-from django_sitemaps09.location_templates import CompiledTemplate
 from django_sitemaps09.protocol import MAX_LOCATION
+from django_sitemaps09.routing.location_templates import CompiledTemplate
 
 
 def template_locations(

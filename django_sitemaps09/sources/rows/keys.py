@@ -22,7 +22,7 @@ from django.db.models import (
     UniqueConstraint,
 )
 
-from django_sitemaps09.django_internals import filter_first
+from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.pages import Key
 
 # SQLite stores decimals as floats with this number of digits.

@@ -15,7 +15,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import compile_query, shared_between_threads
+from django_sitemaps09.orm.internals import compile_query, shared_between_threads
 
 Records: TypeAlias = Sequence[Sequence[Any]]
 #: A function that starts a query of `values_list()`, and returns a function that waits for its rows.

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.django_internals import copy_loading, is_fetched, remove_order
 from django_sitemaps09.hooks.annotations import add_columns, covers_joins
-from django_sitemaps09.queryset_traits import (
+from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
+from django_sitemaps09.orm.traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
     can_reorder,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09.django_internals import fetches_plainly, has_prefetches
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.queryset_traits import UNREADABLE, stream_items
+from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
+from django_sitemaps09.orm.traits import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.rows import slice_size

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from django_sitemaps09.entries import ItemError, reason_of
-from django_sitemaps09.queryset_traits import UNREADABLE
+from django_sitemaps09.orm.traits import UNREADABLE
 
 # After this number of consecutive unreadable rows, reading fails.
 _FAILURES = 100

@@ -19,8 +19,8 @@ from django.db.models import QuerySet, functions
 from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from django_sitemaps09.django_internals import to_many_aliases
-from django_sitemaps09.queryset_traits import has_window_function
+from django_sitemaps09.orm.internals import to_many_aliases
+from django_sitemaps09.orm.traits import has_window_function
 from tests.invariants.fuzz import declared, models
 from tests.invariants.fuzz.declared import Aggregate, Lastmod, Number, a_number
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact

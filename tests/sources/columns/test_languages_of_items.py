@@ -18,9 +18,10 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, routes, sources, views
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
+from django_sitemaps09.routing import routes
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource

@@ -20,7 +20,7 @@ from django.urls import get_resolver, get_urlconf, reverse, reverse_lazy
 from django.utils.translation import gettext_lazy
 
 import django_sitemaps09
-from django_sitemaps09 import django_internals as internals
+from django_sitemaps09.orm import internals
 from tests.models import Article, Category, Comment
 
 PACKAGE = Path(django_sitemaps09.__file__).parent

@@ -19,13 +19,13 @@ from django.urls.converters import (
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.django_internals import (
+from django_sitemaps09.entries import SafeColumn
+from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
     prefixed_resolver,
     reverse_candidates,
 )
-from django_sitemaps09.entries import SafeColumn
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"

@@ -22,7 +22,7 @@ from django.db.models import (
     QuerySet,
 )
 
-from django_sitemaps09.django_internals import (
+from django_sitemaps09.orm.internals import (
     Col,
     Query,
     fetches_plainly,

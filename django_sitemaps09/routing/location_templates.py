@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import TemplateColumn, short_repr
-from django_sitemaps09.reverse_templates import slugs
+from django_sitemaps09.routing.reverse_templates import slugs
 
 # The types of constants. A lazy string, which is a Promise, is not evaluated before it is needed.
 _CONSTANTS = (str, Number, date, time, UUID, Promise)

@@ -10,8 +10,8 @@ from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlcon
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import TemplateColumn
-from django_sitemaps09.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.reverse_templates import Candidate, candidates
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.routing.reverse_templates import Candidate, candidates
 
 
 class Route(LocationTemplate):

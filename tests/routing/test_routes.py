@@ -28,8 +28,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.location_templates import is_expression
-from django_sitemaps09.routes import _compiled_routes
+from django_sitemaps09.routing.location_templates import is_expression
+from django_sitemaps09.routing.routes import _compiled_routes
 from tests.models import Article
 from tests.support.routes import (
     CASES,
@@ -213,7 +213,9 @@ def test_a_candidate_gives_the_url_without_asking_reverse(
     """Otherwise, it would be as slow as `reverse()` without any test failing."""
     name, args, kwargs = MATCHING[case]
     url = expected(name, args, kwargs)
-    monkeypatch.setattr("django_sitemaps09.routes.reverse", Mock(side_effect=AssertionError("asked")))
+    monkeypatch.setattr(
+        "django_sitemaps09.routing.routes.reverse", Mock(side_effect=AssertionError("asked"))
+    )
     assert Route(name, *args, **kwargs).url([]) == url
 
 
@@ -231,7 +233,7 @@ def test_what_is_compiled_is_kept() -> None:
 
 def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     _compiled_routes.clear()
-    monkeypatch.setattr("django_sitemaps09.routes._MAX_COMPILED", 3)
+    monkeypatch.setattr("django_sitemaps09.routing.routes._MAX_COMPILED", 3)
     for number in range(10):
         set_script_prefix(f"/{number}/")
         Route("int", number=F("pk")).compiled()

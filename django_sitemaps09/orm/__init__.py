@@ -1,0 +1,1 @@
+"""Properties of querysets, and Django's private API, which no other package uses."""
