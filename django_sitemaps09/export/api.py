@@ -25,9 +25,9 @@ from django_sitemaps09.export.rendering.page import Renderer
 from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.manifest import SectionRecord
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -19,20 +19,20 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as previous_state
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
 from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
-from django_sitemaps09.export.publishing.journal import read_journal
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.publishing.submissions import SubmissionQueue, recover
 from django_sitemaps09.export.rendering.page import HostTarget
-from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
+from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.notify.messages import host_of
+from django_sitemaps09.state.journal import RUN, read_journal
+from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.targets import owner

@@ -11,10 +11,10 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
+from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.stores import lease
 from tests.invariants.rows import articles, write
 from tests.support import published

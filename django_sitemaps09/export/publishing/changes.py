@@ -23,8 +23,8 @@ from django_sitemaps09.export.publishing.published_files import ExpectedFile, ch
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import SectionReport
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)

@@ -9,19 +9,20 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
-from django_sitemaps09.export.publishing import adoption, indexes, promotion
-from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, read_journal
-from django_sitemaps09.export.publishing.ownership import check_owner
+from django_sitemaps09.export.publishing import indexes, promotion
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import INDEX, STYLESHEET, highest_numbers
-from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.state import adoption
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.journal import JOURNAL, Journal, read_journal
+from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.ownership import check_owner
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.targets import owner
 

@@ -15,14 +15,13 @@ from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, Step, write_journal
-from django_sitemaps09.export.publishing.ownership import check_owner
-from django_sitemaps09.export.rendering.run import RUN
 from django_sitemaps09.filenames import INDEX, is_index
-from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.journal import JOURNAL, RUN, Journal, Step, write_journal
+from django_sitemaps09.state.manifest import Manifest
+from django_sitemaps09.state.ownership import check_owner
 from django_sitemaps09.stores import STATE, Store
 from django_sitemaps09.stores.plain import name_errors
 

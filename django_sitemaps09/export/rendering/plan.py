@@ -13,11 +13,11 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.export.rendering.page import RenderedPage
 from django_sitemaps09.export.rendering.run import Run
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.retry import RetriedSource
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 
 # Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
 _MERGED_PART, _MERGED = 10, 4

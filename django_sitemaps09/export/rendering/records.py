@@ -10,10 +10,10 @@ from django_sitemaps09.export.rendering.plan import Plan
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future, w3c
 from django_sitemaps09.sources.retry import RetriedSource
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 
 #: Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
 BASELINE = 7 * 24 * 3600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,13 +11,8 @@ from django_sitemaps09.export.options import ExportOptions
 from django_sitemaps09.export.rendering.engine import Engine
 from django_sitemaps09.export.rendering.page import Renderer
 from django_sitemaps09.export.report import PageFile, SectionReport
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.stores import Store
-
-#: Prefix of a run's name. The run's staging folder below `STATE` has the same name.
-RUN = "run-"
-#: Valid names of runs. They cannot lead to another folder.
-RUN_NAME = re.compile(rf"{RUN}[0-9A-Za-z-]+")
 
 
 class SectionOutcome(NamedTuple):

@@ -23,13 +23,13 @@ from django_sitemaps09.export.rendering.run import Run, SectionOutcome
 from django_sitemaps09.export.rendering.skipped import SkippedItems
 from django_sitemaps09.export.report import SectionReport, pluralize
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.manifest import SectionRecord
 
 logger = logging.getLogger(__name__)
 

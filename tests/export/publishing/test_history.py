@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
@@ -22,6 +21,7 @@ from django_sitemaps09.export.publishing.history import (
     read_history,
     record_run,
 )
+from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.clock import Clock

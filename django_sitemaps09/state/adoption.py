@@ -8,7 +8,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, Suffix, highest_numbers, index_number, parse_page_name
-from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.writer.index import read_index
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.filenames import NAME, PUBLISHED
+from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.stores import STATE, Store
 from django_sitemaps09.stores.plain import DamagedError
 
 JOURNAL = "journal.json"
+#: Prefix of a run's name. The run's staging folder below `STATE` has the same name.
+RUN = "run-"
+#: Valid names of runs. They cannot lead to another folder.
+RUN_NAME = re.compile(rf"{RUN}[0-9A-Za-z-]+")
 # Valid names of staged files. They cannot lead to another folder.
 _STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
 
