@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -11,14 +13,13 @@ from typing import NamedTuple
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing import previous as previous_state
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
-from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
 from django_sitemaps09.export.publishing.publication import Publication
@@ -31,11 +32,14 @@ from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.notify.messages import host_of
+from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores import STATE, Store
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.targets import owner
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ class HostExport:
                 raise
         if self.stage is not None:
             run = RecordedRun(started.timestamp(), stage is not None, failures=tuple(failures))
-            record_reports(self.publish_target.state, run, reports, old_manifest.sections, options.remove)
+            _record_reports(self.publish_target.state, run, reports, old_manifest.sections, options.remove)
         warnings = [] if publication.documents or failures else [_EMPTY]
         warnings += self.queue.warnings if self.queue else []
         warnings += [_ignored(report) for report in reports if report.ignored_keys]
@@ -134,7 +138,7 @@ class HostExport:
             # After the lock is lost, another run may write the history.
             self.publish_target.check()
             run = RecordedRun(started.timestamp(), is_published=False, failures=(reason_of(error),))
-            record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, ())
+            _record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, ())
 
     @contextmanager
     def _queued(
@@ -373,6 +377,49 @@ def check_removals(hosts: Sequence[HostExport], remove: Collection[str]) -> None
             raise ExportError(f"The section {name!r} cannot be removed, because it is still declared.")
         if not any(host.record(name).pages for host in hosts):
             raise ExportError(f"The section {name!r} cannot be removed, because it is not published.")
+
+
+def _record_reports(
+    state: Store,
+    run: RecordedRun,
+    reports: Iterable[SectionReport],
+    previous: Mapping[str, SectionRecord],
+    removed: Iterable[str],
+) -> None:
+    """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    The export does not need the history, so an error is only logged.
+    """
+    urls = {name: record.urls for name, record in previous.items()}
+    changes = [
+        _section_change(report, urls.get(report.section, 0), is_published=run.is_published)
+        for report in reports
+    ]
+    changes += [
+        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
+        for name in removed
+        if run.is_published and name in previous
+    ]
+    seconds = max(0.0, time.time() - run.started)
+    try:
+        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+    except (ExportError, OSError) as error:
+        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
+
+
+def _section_change(report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
+    """Return the changes in a report. Ignore its counts of files and URLs if nothing was published."""
+    return SectionChange(
+        section=report.section,
+        previous_urls=previous_urls,
+        urls=report.urls if is_published else previous_urls,
+        written=report.written if is_published else 0,
+        removed=report.removed if is_published else 0,
+        skipped_items=report.skipped_items,
+        errors=tuple(ItemError(*(excerpt(text) for text in error)) for error in report.errors[:MAX_ERRORS]),
+        failure=None if report.failure is None else excerpt(report.failure),
+        is_complete=report.failure is None and report.skipped == 0,
+    )
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
