@@ -35,9 +35,8 @@ from django_sitemaps09.notify.messages import host_of
 from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
-from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.stores import STATE, Store, owner
 from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.stores.targets import owner
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, read_journal
 from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.targets import owner
+from django_sitemaps09.stores import Store, owner
 
 
 def check_owner(store: Store, state: Store) -> None:

@@ -23,8 +23,7 @@ from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, Journal, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord
 from django_sitemaps09.state.ownership import check_owner
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.targets import owner
+from django_sitemaps09.stores import Store, owner
 
 logger = logging.getLogger(__name__)
 
