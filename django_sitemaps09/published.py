@@ -25,8 +25,8 @@ from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state import manifest
+from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import Manifest, SectionRecord
-from django_sitemaps09.state.ownership import check_root
 from django_sitemaps09.stores import LocalStore, Store, host_folder, state_store, target_store
 
 logger = logging.getLogger(__name__)

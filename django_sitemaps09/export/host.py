@@ -18,13 +18,11 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing import previous as previous_state
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
-from django_sitemaps09.export.publishing.previous import PreviousState
-from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
+from django_sitemaps09.export.publishing.promotion import PublishTarget, clean, recover
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.submissions import SubmissionQueue, recover
+from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
 from django_sitemaps09.export.rendering.page import HostTarget
 from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
@@ -35,6 +33,7 @@ from django_sitemaps09.notify.messages import host_of
 from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.state.previous import PreviousState, check_pages, load
 from django_sitemaps09.stores import STATE, Store, owner
 from django_sitemaps09.stores.local import LocalStore
 
@@ -45,6 +44,7 @@ logger = logging.getLogger(__name__)
 class HostExport:
     """Export to one host. Except in a dry run, the host's files are locked.
 
+    `recovered` lists the files of a killed run that was finished first; it is `None` if no run was killed.
     `stage` is the folder of new files, `None` in a dry run. `spool` collects the changed URLs if they are
     requested, or if `queue` submits them.
     """
@@ -52,6 +52,7 @@ class HostExport:
     host_options: HostOptions
     publish_target: PublishTarget
     previous: PreviousState
+    recovered: tuple[str, ...] | None
     stage: str | None
     spool: Spool | None
     queue: SubmissionQueue | None
@@ -244,9 +245,17 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
             (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(store))
         )
         publish_target = PublishTarget(store, stores.state_store(store, host_options.folder), check)
-        previous = previous_state.load(
-            publish_target, host_options, started.timestamp(), dry_run=options.dry_run
+        journal, recovered = recover(publish_target, host_options, dry_run=options.dry_run)
+        previous = load(
+            store,
+            publish_target.state,
+            host_options.site,
+            journal,
+            started.timestamp(),
+            is_whole=host_options.is_whole,
         )
+        if host_options.is_repair:
+            check_pages(store, previous)
         damaged = (options.damaged or {}).get(host_options.folder, ())
         names = {name: size for name, size in previous.names.items() if name not in damaged}
         previous = previous._replace(names=names)
@@ -254,14 +263,14 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
         is_first = not any(record.pages for record in previous.manifest.sections.values())
         if stage is not None:
             # Do this even without a queue: this run replaces the manifest that names the killed run.
-            recover(publish_target, previous)
+            activate_prepared(publish_target, previous)
         queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
         # A dry run stages no files that could be compared.
         needs_spool = options.changes or (queue and conf.indexnow_key is not None and not is_first)
         limit = None if options.changes else conf.indexnow_max_urls
         spool = Spool(limit) if needs_spool and stage is not None else None
         try:
-            yield HostExport(host_options, publish_target, previous, stage, spool, queue)
+            yield HostExport(host_options, publish_target, previous, recovered, stage, spool, queue)
         except BaseException:
             if spool is not None:
                 spool.close()
@@ -308,7 +317,7 @@ class HostResult(NamedTuple):
         with nullcontext() if spool is None else closing(spool):
             if not report.published:
                 return report
-            written = dict.fromkeys((*(self.host.previous.recovered or ()), *self.files_written))
+            written = dict.fromkeys((*(self.host.recovered or ()), *self.files_written))
             event = Published(
                 report,
                 [f"{url}{name}" for name in written],
@@ -338,7 +347,7 @@ class HostResult(NamedTuple):
             indexes=tuple(self.index_names),
             written=tuple(self.files_written),
             deleted=publication.files_to_delete if self.published else (),
-            recovered=host.previous.recovered is not None,
+            recovered=host.recovered is not None,
             changes=None if host.changes is None else host.changes.counts,
             memory=own_peak,
             workers_memory=workers_peak,

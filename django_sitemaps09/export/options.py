@@ -15,6 +15,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.state.previous import Site
 from django_sitemaps09.stores import host_folder
 
 
@@ -83,6 +84,10 @@ class HostOptions(NamedTuple):
     gzip: bool
     submit: bool
     is_repair: bool
+
+    @property
+    def site(self) -> Site:
+        return Site(self.url, str(self.base))
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:

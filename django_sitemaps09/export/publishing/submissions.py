@@ -18,7 +18,6 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.changes import Spool
-from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.notify import messages
@@ -26,6 +25,7 @@ from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.notify.messages import Message
 from django_sitemaps09.notify.submission import Blocked, new_client, send
+from django_sitemaps09.state.previous import PreviousState
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
@@ -104,7 +104,7 @@ class SubmissionQueue:
         )
 
 
-def recover(publish_target: PublishTarget, previous: PreviousState) -> None:
+def activate_prepared(publish_target: PublishTarget, previous: PreviousState) -> None:
     """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
     If it is unknown what was published, activate all of them: too many submissions are better than too few.
