@@ -15,7 +15,6 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
@@ -24,8 +23,8 @@ from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
 from django_sitemaps09.export.rendering.page import HostTarget
-from django_sitemaps09.export.rendering.run import SectionOutcome
-from django_sitemaps09.export.report import Report, SectionReport
+from django_sitemaps09.export.rendering.records import SectionOutcome
+from django_sitemaps09.export.report import Report, SectionReport, peaks
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger

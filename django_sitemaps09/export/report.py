@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,8 +12,16 @@ from django_sitemaps09.entries import ItemError
 from django_sitemaps09.notify import Submission
 from django_sitemaps09.pages import Fingerprint, Key
 
+try:
+    import resource
+except ImportError:
+    # Windows does not have this module.
+    resource = None  # type: ignore[assignment]
+
 #: State of robots.txt; `stale` means that the file would change, but was not written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
+# Linux counts in units of 1,024 bytes, macOS in bytes.
+_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def pluralize(count: int, noun: str) -> str:
@@ -135,3 +144,12 @@ class Report:
             section["errors"] = [error._asdict() for error in report.errors]
             section |= {"urls": report.urls, "bytes": report.bytes, "size": report.size}
         return data
+
+
+def peaks() -> tuple[int | None, int | None]:
+    """Return the peak memory in bytes of this process and its largest finished child; `None` if unknown."""
+    if resource is None:
+        return None, None
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return own * _UNIT, children * _UNIT or None

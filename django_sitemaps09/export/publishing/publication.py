@@ -17,7 +17,7 @@ from django_sitemaps09.export.publishing.promotion import (
     stage,
     write_sections,
 )
-from django_sitemaps09.export.rendering.run import SectionOutcome
+from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
 from django_sitemaps09.state.manifest import Manifest, SectionRecord
