@@ -161,12 +161,12 @@ def export_all(
         except BaseException:
             # Send the notifications for hosts that are already published.
             for result in results:
-                result.report(time.perf_counter() - started, on_published)
+                result.finish(time.perf_counter() - started, on_published)
             raise
     failures = [*results[0].failures, *getattr(active_engine, "failures", ())]
     results[0] = results[0]._replace(failures=failures)
     seconds = time.perf_counter() - started
-    reports = [result.report(seconds, on_published) for result in results]
+    reports = [result.finish(seconds, on_published) for result in results]
     if any(host.submit for host in host_options):
         # All locks are released, so no other export waits for search engines.
         return submit_all([host.publish_target for host in hosts], reports)

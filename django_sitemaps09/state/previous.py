@@ -44,6 +44,11 @@ class PreviousState(NamedTuple):
     is_unverified: bool
     has_foreign_stylesheet: bool
 
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was published before. Then all URLs are new."""
+        return not any(record.pages for record in self.manifest.sections.values())
+
 
 class Site(NamedTuple):
     """What an export is of: `url` is the URL of its files, `base` the base URL of the locations.

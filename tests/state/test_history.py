@@ -191,7 +191,7 @@ class TestTheHistory:
         def fail(*arguments: object) -> None:
             raise ExportError("the storage is full")
 
-        monkeypatch.setattr("django_sitemaps09.export.host.record_run", fail)
+        monkeypatch.setattr("django_sitemaps09.export.report.record_run", fail)
         with caplog.at_level(logging.ERROR):
             report = export(output=folder, sitemaps={"a": Numbers(3)})
         assert report.published
