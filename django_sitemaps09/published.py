@@ -17,16 +17,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from django_sitemaps09 import manifest, protocol
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt
+from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.journal import check_root
+from django_sitemaps09.state.manifest import Manifest, SectionRecord
 from django_sitemaps09.stores import LocalStore, Store, host_folder, state_store, target_store
-from django_sitemaps09.stores.targets import owner
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class ExportFolder(NamedTuple):
         """
         root = manifest.read_root(self.state)
         if root is not None:
-            check_owner(root, self.store, self.state)
+            check_root(root, self.store, self.state)
         return root
 
 
@@ -156,19 +157,6 @@ def export_folders(base: Base | None, output: Path | None = None) -> list[Export
         return []
     names = [""] if base is None else [host_folder(base), ""]
     return [ExportFolder.in_target(name, output).guarded() for name in names]
-
-
-def check_owner(root: Manifest, store: Store, state: Store) -> None:
-    """Raise `ExportError` if the manifest in `state` belongs to another target."""
-    target = owner(store, state)
-    # Manifests of earlier versions name no target.
-    if target and root.target not in ("", target):
-        raise ExportError(
-            f"{state.label} has the state of the target {excerpt(root.target, MAX_MESSAGE)}, so the target "
-            f"{target} cannot share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the "
-            f"target has moved, remove {manifest.ROOT} in {state.label}, and journal.json if it exists. "
-            "The next export then rebuilds all pages."
-        )
 
 
 def plain_host(domain: str) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09 import manifest, published
+from django_sitemaps09 import published
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.published import ExportFolder, PublishedSection
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from tests.support.stores import Overwriting, storage
 
 pytestmark = pytest.mark.sitemaps09

@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django_sitemaps09 import manifest, protocol, published
+from django_sitemaps09 import protocol, published
 from django_sitemaps09.audit.rules import RULES, Severity
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.state import manifest
 
 logger = logging.getLogger(__name__)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.asyncio import async_unsafe
@@ -15,19 +15,19 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
-from django_sitemaps09.export.callbacks import unwrap_errors, wrap_callback
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
 from django_sitemaps09.export.interrupts import uninterrupted
-from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions
+from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions, Listeners
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import Renderer
-from django_sitemaps09.export.rendering.run import Listeners, Run, SectionOutcome
+from django_sitemaps09.export.rendering.plan import Run
+from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import PageFile, Report, SectionReport
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.manifest import SectionRecord
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -149,7 +149,7 @@ def export_all(
         )
     now = datetime.now(timezone.utc)
     results: list[HostResult] = []
-    with unwrap_errors(), ExitStack() as stack:
+    with _unwrap_errors(), ExitStack() as stack:
         hosts = [stack.enter_context(open_host(host, options, now)) for host in host_options]
         check_removals(hosts, options.remove)
         with engine as active_engine:
@@ -161,12 +161,12 @@ def export_all(
         except BaseException:
             # Send the notifications for hosts that are already published.
             for result in results:
-                result.report(time.perf_counter() - started, on_published)
+                result.finish(time.perf_counter() - started, on_published)
             raise
     failures = [*results[0].failures, *getattr(active_engine, "failures", ())]
     results[0] = results[0]._replace(failures=failures)
     seconds = time.perf_counter() - started
-    reports = [result.report(seconds, on_published) for result in results]
+    reports = [result.finish(seconds, on_published) for result in results]
     if any(host.submit for host in host_options):
         # All locks are released, so no other export waits for search engines.
         return submit_all([host.publish_target for host in hosts], reports)
@@ -189,7 +189,7 @@ def _run(
         options,
         started,
         engine,
-        Listeners(*(wrap_callback(listener) for listener in listeners)),
+        Listeners(*(_wrap_callback(listener) for listener in listeners)),
     )
 
 
@@ -224,3 +224,35 @@ def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | Non
     """
     counts = [len(record.pages) for record in records]
     return (max(counts) if shared else sum(counts)) if all(counts) else None
+
+
+class _CallbackError(BaseException):
+    """Wrapper that carries an exception past handlers that would report it as a section's failure."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _wrap_callback(callback: Callable[..., object]) -> Callable[..., None]:
+    """Return a callback whose exceptions are wrapped so that only `_unwrap_errors()` catches them."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception as error:  # noqa: BLE001 a callback can raise anything
+            raise _CallbackError(error) from None
+
+    return call
+
+
+@contextmanager
+def _unwrap_errors() -> Iterator[None]:
+    """Raise the original exception of a callback that `_wrap_callback()` wrapped."""
+    original: Exception | None = None
+    try:
+        yield
+    except _CallbackError as wrapper:
+        original = wrapper.error
+    if original is not None:
+        raise original

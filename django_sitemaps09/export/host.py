@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import NamedTuple
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.memory import peaks
 from django_sitemaps09.export.options import ExportOptions, HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing import previous as previous_state
-from django_sitemaps09.export.publishing.changes import Published, Spool, notify, published_urls
-from django_sitemaps09.export.publishing.history import RecordedRun, record_reports
-from django_sitemaps09.export.publishing.journal import read_journal
-from django_sitemaps09.export.publishing.previous import PreviousState
-from django_sitemaps09.export.publishing.promotion import PublishTarget, clean
+from django_sitemaps09.export.publishing.changes import Published, Spool, notify
+from django_sitemaps09.export.publishing.promotion import PublishTarget, clean, recover
 from django_sitemaps09.export.publishing.publication import Publication
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.submissions import SubmissionQueue, recover
+from django_sitemaps09.export.publishing.submissions import (
+    SubmissionQueue,
+    activate_prepared,
+    with_unqueued,
+)
 from django_sitemaps09.export.rendering.page import HostTarget
-from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
-from django_sitemaps09.export.report import Report, SectionReport
+from django_sitemaps09.export.rendering.records import SectionOutcome
+from django_sitemaps09.export.report import Report, SectionReport, peaks, record_reports
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
-from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.notify.messages import host_of
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.state.history import RecordedRun
+from django_sitemaps09.state.journal import RUN, read_journal
+from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.state.previous import PreviousState, check_pages, load
+from django_sitemaps09.stores import STATE, owner
 from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.stores.targets import owner
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class HostExport:
     """Export to one host. Except in a dry run, the host's files are locked.
 
+    `recovered` lists the files of a killed run that was finished first; it is `None` if no run was killed.
     `stage` is the folder of new files, `None` in a dry run. `spool` collects the changed URLs if they are
     requested, or if `queue` submits them.
     """
@@ -49,6 +51,7 @@ class HostExport:
     host_options: HostOptions
     publish_target: PublishTarget
     previous: PreviousState
+    recovered: tuple[str, ...] | None
     stage: str | None
     spool: Spool | None
     queue: SubmissionQueue | None
@@ -80,146 +83,132 @@ class HostExport:
         self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions, started: datetime
     ) -> HostResult:
         """Publish the outcomes; a dry run only reports them."""
-        host_options, old_manifest = self.host_options, self.previous.manifest
+        old_manifest, store, remove = self.previous.manifest, self.publish_target.store, options.remove
         publication = Publication.build(
-            self.previous,
-            outcomes,
-            host_options.all_sections,
-            options.remove,
-            started.timestamp(),
-            self.stage,
+            self.previous, outcomes, self.host_options.all_sections, remove, started.timestamp(), self.stage
         )
-        reports = [outcome.report for outcome in outcomes.values()]
+        reports = tuple(outcome.report for outcome in outcomes.values())
         failures = _failures(reports, strict=options.strict)
         # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
         can_publish = bool(publication.documents) and not (options.strict and failures)
         index_names = indexes.to_announce(publication.documents or [INDEX])
-        robots = Robots.for_host(host_options, index_names, old_manifest.indexes)
-        files_written = publication.files_to_write(self.publish_target.store) if can_publish else []
+        robots = Robots.for_host(self.host_options, index_names, old_manifest.indexes)
+        files_written = publication.files_to_write(store) if can_publish else []
         is_compared = can_publish and self._compare(outcomes, options)
         # The export is published even if robots.txt cannot be updated.
         robots.update(write=False)
-        stage = self.stage if can_publish else None
-        if stage is not None:
-            try:
-                with self._queued(publication, files_written, index_names) as queued:
-                    queued = queued if is_compared else None
-                    manifest = self._with_unqueued(publication.manifest, started, queued)
-                    publication = replace(publication, manifest=manifest)
-                    publication.publish(self.publish_target, stage, robots.publish)
-            except (ExportError, OSError) as error:
-                self._record_failure(error, reports, started)
-                raise
+        is_published = can_publish and self.stage is not None
+        if is_published:
+            self._publish(publication, robots, reports, files_written, started, is_compared=is_compared)
         if self.stage is not None:
-            run = RecordedRun(started.timestamp(), stage is not None, failures=tuple(failures))
-            record_reports(self.publish_target.state, run, reports, old_manifest.sections, options.remove)
-        warnings = [] if publication.documents or failures else [_EMPTY]
-        warnings += self.queue.warnings if self.queue else []
-        warnings += [_ignored(report) for report in reports if report.ignored_keys]
-        if options.changes and self.stage is None:
-            warnings.append(_UNCOUNTED)
-        if host_options.is_whole:
-            failures += self._undeclared(options.remove)
-        return HostResult(
-            self, publication, stage is not None, failures, warnings, index_names, robots, files_written
+            self._record(started, reports, failures, remove, is_published=is_published)
+        warnings = self._warnings(reports, options, is_empty=not publication.documents and not failures)
+        if self.host_options.is_whole:
+            failures += self._undeclared(remove)
+        report = Report(
+            sections=reports,
+            folder=store.folder if isinstance(store, LocalStore) else None,
+            target=store.label,
+            index_url=f"{self.host_options.url}{INDEX}",
+            published=is_published,
+            robots=robots.state,
+            robots_path=robots.path,
+            warnings=[*warnings, *robots.warnings],
+            failures=[*self.name_host(robots.failures), *_unannounced(publication.documents, robots)],
+            seconds=0.0,
+            indexes=tuple(index_names),
+            written=tuple(files_written),
+            deleted=publication.files_to_delete if is_published else (),
+            recovered=self.recovered is not None,
+            changes=None if self.changes is None else self.changes.counts,
+            dry_run=self.stage is None,
         )
+        return HostResult(self, report, failures, publication.removed_files)
 
-    def _record_failure(
-        self, error: Exception, reports: Sequence[SectionReport], started: datetime
+    def name_host(self, failures: Iterable[str]) -> list[str]:
+        """Return failures with the host in front of each, unless the export is for one host only."""
+        prefix = f"{self.host_options.base}: " if self.host_options.folder else ""
+        return [f"{prefix}{failure}" for failure in failures]
+
+    def _publish(
+        self,
+        publication: Publication,
+        robots: Robots,
+        reports: Sequence[SectionReport],
+        files_written: Sequence[str],
+        started: datetime,
+        *,
+        is_compared: bool,
     ) -> None:
-        """Record that publishing failed, unless nothing was ever published: the target may be unusable."""
-        if not self.previous.manifest.sections:
-            return
-        with suppress(ExportError, OSError):
-            # After the lock is lost, another run may write the history.
-            self.publish_target.check()
-            run = RecordedRun(started.timestamp(), is_published=False, failures=(reason_of(error),))
-            record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, ())
+        """Publish the staged files, and queue the changes for submission if that is requested."""
+        manifest = publication.manifest
+        has_changed = files_written or publication.removed_files or self.previous.manifest.unqueued
+        urls = robots.urls if has_changed else ()
+        try:
+            with self.queue.publishing(manifest.run, urls) if self.queue else nullcontext() as queued:
+                manifest = with_unqueued(
+                    manifest,
+                    self.previous,
+                    self.queue,
+                    started.timestamp(),
+                    queued if is_compared else None,
+                    is_repair=self.host_options.is_repair,
+                )
+                publication = replace(publication, manifest=manifest)
+                publication.publish(self.publish_target, self.stage or "", robots.publish)
+        except (ExportError, OSError) as error:
+            # If nothing was ever published, the target may be unusable.
+            if self.previous.manifest.sections:
+                with suppress(ExportError, OSError):
+                    # After the lock is lost, another run may write the history.
+                    self.publish_target.check()
+                    self._record(started, reports, [reason_of(error)], is_published=False)
+            raise
 
-    @contextmanager
-    def _queued(
-        self, publication: Publication, files_written: Sequence[str], index_names: Sequence[str]
-    ) -> Iterator[Collection[str] | None]:
-        """Queue the changes for submission, if that is requested.
-
-        Yield the recorded pages whose URLs are queued, or `None` if the changes could not be stored.
-        """
-        if self.queue is None:
-            yield None
-            return
-        unqueued = self.previous.manifest.unqueued
-        has_changed = files_written or publication.removed_files or unqueued
-        urls = [f"{self.host_options.url}{name}" for name in index_names] if has_changed else []
-        pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
-        queued: set[str] = set()
-        missed_urls = self._missed_urls(self.queue, pages, queued)
-        with self.queue.publishing(publication.manifest.run, self.spool, urls, missed_urls) as is_stored:
-            if unqueued and is_stored:
-                since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
-                left = len(pages) - len(queued)
-                self.queue.warnings.append((_LEFT if left else _MISSED).format(since, left))
-            yield queued if is_stored else None
-
-    def _missed_urls(
-        self, queue: SubmissionQueue, pages: Mapping[str, PageRecord], queued: set[str]
-    ) -> Iterator[str]:
-        """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
-        for name, page in pages.items():
-            try:
-                urls = published_urls(self.publish_target.store, name, page)
-            except (ExportError, OSError) as error:
-                queue.warnings.append(f"{reason_of(error)}, so its URLs are not queued; {_REPAIR}")
-                continue
-            yield from urls
-            # Without a key for any of its URLs, none are queued.
-            if not urls or any(key_for(host_of(url) or "") for url in urls):
-                queued.add(name)
-
-    def _with_unqueued(
-        self, manifest: Manifest, started: datetime, queued: Collection[str] | None
-    ) -> Manifest:
-        """Return the manifest with the files whose changes are not queued for submission.
-
-        `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
-        """
-        unqueued = self.previous.manifest.unqueued
-        pages, old_pages = manifest.pages(), self.previous.manifest.pages()
-        left = {name for name in unqueued if name in old_pages}.difference(queued or ())
-        is_repair = self.host_options.is_repair and conf.indexnow_key is not None
-        if (queued is not None and not left) or not (self.queue or unqueued or is_repair):
-            return manifest
-        changed = {
-            name
-            for name, page in pages.items()
-            if name not in old_pages or old_pages[name].digest != page.digest
-        }
-        if queued is not None and left <= pages.keys() - changed:
-            # No row of the pages that are left has moved to another page.
-            changed = set()
-        elif changed or old_pages.keys() - pages.keys():
-            # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
-            is_keyless = conf.indexnow_key is None and not left
-            exceeds_limit = self.spool is not None and self.spool.exceeds_limit
-            is_excluded = self.queue and (self.queue.is_first or is_keyless or exceeds_limit)
-            changed = {INDEX} if is_excluded else {INDEX, *changed}
-        names = {INDEX, *pages}.difference(queued or ())
-        kept = {name: since for name, since in unqueued.items() if name in names}
-        return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started.timestamp()), **kept})
+    def _record(
+        self,
+        started: datetime,
+        reports: Sequence[SectionReport],
+        failures: Sequence[str],
+        remove: Collection[str] = (),
+        *,
+        is_published: bool,
+    ) -> None:
+        """Add the run to the history."""
+        run = RecordedRun(started.timestamp(), is_published, failures=tuple(failures))
+        record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, remove)
 
     def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> bool:
         """Find the changed URLs, and return whether all were found.
 
         A failure ends the export only if the caller requested them.
         """
-        is_compared = self.spool is None
-        if self.spool is not None:
-            is_optional = self.queue is not None and not options.changes
-            with self.queue.lenient(_UNQUEUED) if self.queue and is_optional else nullcontext():
-                self.spool.fill(
-                    self.publish_target.store, self.previous.manifest.sections, outcomes, options.remove
+        if self.spool is None:
+            return True
+        is_optional = self.queue is not None and not options.changes
+        with self.queue.lenient(_UNQUEUED) if self.queue and is_optional else nullcontext():
+            sections = self.previous.manifest.sections
+            self.spool.fill(self.publish_target.store, sections, outcomes, options.remove)
+            return True
+        return False
+
+    def _warnings(
+        self, reports: Iterable[SectionReport], options: ExportOptions, *, is_empty: bool
+    ) -> Iterator[str]:
+        """Yield all warnings but those about robots.txt."""
+        if is_empty:
+            yield "No section has any URLs. Nothing was written, and the published files are unchanged."
+        yield from self.queue.warnings if self.queue else ()
+        for report in reports:
+            if report.ignored_keys:
+                # Only a project's template can write these keys.
+                yield (
+                    f"Section {report.section!r}: exports and native views do not write these keys of its "
+                    f"get_urls(): {', '.join(report.ignored_keys)}. Use hooks for them, such as images() "
+                    "or extensions."
                 )
-                is_compared = True
-        return is_compared
+        if options.changes and self.stage is None:
+            yield "Changed URLs were not counted, because a dry run keeps no files to compare."
 
     def _undeclared(self, remove: Collection[str]) -> list[str]:
         """Return messages about published sections that are not declared, except sections to `remove`."""
@@ -241,24 +230,31 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
             (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(store))
         )
         publish_target = PublishTarget(store, stores.state_store(store, host_options.folder), check)
-        previous = previous_state.load(
-            publish_target, host_options, started.timestamp(), dry_run=options.dry_run
+        journal, recovered = recover(publish_target, host_options, dry_run=options.dry_run)
+        previous = load(
+            store,
+            publish_target.state,
+            host_options.site,
+            journal,
+            started.timestamp(),
+            is_whole=host_options.is_whole,
         )
+        if host_options.is_repair:
+            check_pages(store, previous)
         damaged = (options.damaged or {}).get(host_options.folder, ())
         names = {name: size for name, size in previous.names.items() if name not in damaged}
         previous = previous._replace(names=names)
         stage = None if options.dry_run else stack.enter_context(_staging(publish_target, started))
-        is_first = not any(record.pages for record in previous.manifest.sections.values())
         if stage is not None:
             # Do this even without a queue: this run replaces the manifest that names the killed run.
-            recover(publish_target, previous)
-        queue = SubmissionQueue(Ledger(publish_target.state), is_first) if host_options.submit else None
+            activate_prepared(publish_target, previous)
         # A dry run stages no files that could be compared.
-        needs_spool = options.changes or (queue and conf.indexnow_key is not None and not is_first)
+        is_queued = host_options.submit and conf.indexnow_key is not None and not previous.is_first
         limit = None if options.changes else conf.indexnow_max_urls
-        spool = Spool(limit) if needs_spool and stage is not None else None
+        spool = Spool(limit) if (options.changes or is_queued) and stage is not None else None
+        queue = SubmissionQueue(publish_target, previous, spool) if host_options.submit else None
         try:
-            yield HostExport(host_options, publish_target, previous, stage, spool, queue)
+            yield HostExport(host_options, publish_target, previous, recovered, stage, spool, queue)
         except BaseException:
             if spool is not None:
                 spool.close()
@@ -283,87 +279,41 @@ def _staging(publish_target: PublishTarget, started: datetime) -> Iterator[str]:
 
 
 class HostResult(NamedTuple):
-    """Result of one host's export, the basis of its report.
+    """Result of one host's export. `report` lacks its `failures`, the time and the memory of the run.
 
-    `files_written` lists the files that differ from the previously published ones.
+    `removed_files` are the files that no index lists from now on.
     """
 
     host: HostExport
-    publication: Publication
-    published: bool
+    report: Report
     failures: Sequence[str]
-    warnings: Sequence[str]
-    index_names: Sequence[str]
-    robots: Robots
-    files_written: Sequence[str]
+    removed_files: Sequence[str]
 
-    def report(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
+    def finish(self, seconds: float, on_published: Callable[[Published], object] | None) -> Report:
         """Return the report; if something was published, call `on_published` and send the signal first."""
-        report = self._report(seconds)
-        spool, url = self.host.spool, self.host.host_options.url
-        changes = self.host.changes
+        own_peak, workers_peak = peaks()
+        report = replace(
+            self.report,
+            failures=[*self.host.name_host(self.failures), *self.report.failures],
+            seconds=seconds,
+            memory=own_peak,
+            workers_memory=workers_peak,
+        )
+        spool, changes, url = self.host.spool, self.host.changes, self.host.host_options.url
         with nullcontext() if spool is None else closing(spool):
             if not report.published:
                 return report
-            written = dict.fromkeys((*(self.host.previous.recovered or ()), *self.files_written))
+            written = dict.fromkeys((*(self.host.recovered or ()), *report.written))
             event = Published(
                 report,
                 [f"{url}{name}" for name in written],
-                [f"{url}{name}" for name in self.publication.removed_files],
+                [f"{url}{name}" for name in self.removed_files],
                 None if changes is None else changes.changes,
             )
             return replace(report, warnings=[*report.warnings, *notify(event, on_published)])
 
-    def _report(self, seconds: float) -> Report:
-        host, publication, robots = self.host, self.publication, self.robots
-        host_options, store = host.host_options, host.publish_target.store
-        own_peak, workers_peak = peaks()
-        failures = [*self.failures, *robots.failures]
-        if host_options.folder:
-            failures = [f"{host_options.base}: {failure}" for failure in failures]
-        return Report(
-            sections=tuple(outcome.report for outcome in publication.outcomes.values()),
-            folder=store.folder if isinstance(store, LocalStore) else None,
-            target=store.label,
-            index_url=f"{host_options.url}{INDEX}",
-            published=self.published,
-            robots=robots.state,
-            robots_path=robots.path,
-            warnings=[*self.warnings, *robots.warnings],
-            failures=[*failures, *_unannounced(publication.documents, robots)],
-            seconds=seconds,
-            indexes=tuple(self.index_names),
-            written=tuple(self.files_written),
-            deleted=publication.files_to_delete if self.published else (),
-            recovered=host.previous.recovered is not None,
-            changes=None if host.changes is None else host.changes.counts,
-            memory=own_peak,
-            workers_memory=workers_peak,
-            dry_run=host.stage is None,
-        )
 
-
-def _ignored(report: SectionReport) -> str:
-    """Return a warning about keys that only a project's template can write."""
-    return (
-        f"Section {report.section!r}: exports and native views do not write these keys of its "
-        f"get_urls(): {', '.join(report.ignored_keys)}. Use hooks for them, such as images() or "
-        "extensions."
-    )
-
-
-_EMPTY = "No section has any URLs. Nothing was written, and the published files are unchanged."
 _UNQUEUED = "not all changed URLs were found, so not all were queued for submission"
-_MISSED = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
-    "URLs of their pages are queued now; removed URLs are unknown."
-)
-_LEFT = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
-    "URLs of some of their pages are still not queued: {:,}."
-)
-_REPAIR = "to repair it, run export_sitemaps --verify --repair."
-_UNCOUNTED = "Changed URLs were not counted, because a dry run keeps no files to compare."
 
 
 def check_removals(hosts: Sequence[HostExport], remove: Collection[str]) -> None:

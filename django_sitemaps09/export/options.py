@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -12,9 +12,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.state.previous import Site
 from django_sitemaps09.stores import host_folder
 
 
@@ -42,6 +44,14 @@ class ExportOptions(NamedTuple):
     @property
     def is_repair(self) -> bool:
         return self.damaged is not None
+
+
+class Listeners(NamedTuple):
+    """Callbacks for the expected numbers of pages, each rendered page, and each finished section."""
+
+    plan: Callable[[Mapping[str, int | None]], object]
+    page: Callable[[str, PageFile], object]
+    section: Callable[[SectionReport], object]
 
 
 class HostsOptions(TypedDict, total=False):
@@ -83,6 +93,10 @@ class HostOptions(NamedTuple):
     gzip: bool
     submit: bool
     is_repair: bool
+
+    @property
+    def site(self) -> Site:
+        return Site(self.url, str(self.base))
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:

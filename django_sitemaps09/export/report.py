@@ -1,18 +1,35 @@
-"""Reports of an export, its sections and its files."""
+"""Reports of an export, its sections and its files, and what the history records of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import ItemError, excerpt, reason_of
+from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.notify import Submission
 from django_sitemaps09.pages import Fingerprint, Key
+from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
+from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.stores import Store
+
+try:
+    import resource
+except ImportError:
+    # Windows does not have this module.
+    resource = None  # type: ignore[assignment]
+
+logger = logging.getLogger(__name__)
 
 #: State of robots.txt; `stale` means that the file would change, but was not written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
+# Linux counts in units of 1,024 bytes, macOS in bytes.
+_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def pluralize(count: int, noun: str) -> str:
@@ -135,3 +152,55 @@ class Report:
             section["errors"] = [error._asdict() for error in report.errors]
             section |= {"urls": report.urls, "bytes": report.bytes, "size": report.size}
         return data
+
+
+def peaks() -> tuple[int | None, int | None]:
+    """Return the peak memory in bytes of this process and its largest finished child; `None` if unknown."""
+    if resource is None:
+        return None, None
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return own * _UNIT, children * _UNIT or None
+
+
+def record_reports(
+    state: Store,
+    run: RecordedRun,
+    reports: Iterable[SectionReport],
+    previous: Mapping[str, SectionRecord],
+    removed: Iterable[str],
+) -> None:
+    """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    The export does not need the history, so an error is only logged.
+    """
+    urls = {name: record.urls for name, record in previous.items()}
+    changes = [
+        _section_change(report, urls.get(report.section, 0), is_published=run.is_published)
+        for report in reports
+    ]
+    changes += [
+        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
+        for name in removed
+        if run.is_published and name in previous
+    ]
+    seconds = max(0.0, time.time() - run.started)
+    try:
+        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+    except (ExportError, OSError) as error:
+        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
+
+
+def _section_change(report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
+    """Return the changes in a report. Ignore its counts of files and URLs if nothing was published."""
+    return SectionChange(
+        section=report.section,
+        previous_urls=previous_urls,
+        urls=report.urls if is_published else previous_urls,
+        written=report.written if is_published else 0,
+        removed=report.removed if is_published else 0,
+        skipped_items=report.skipped_items,
+        errors=tuple(ItemError(*(excerpt(text) for text in error)) for error in report.errors[:MAX_ERRORS]),
+        failure=None if report.failure is None else excerpt(report.failure),
+        is_complete=report.failure is None and report.skipped == 0,
+    )

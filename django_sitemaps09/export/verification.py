@@ -14,9 +14,8 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
-from django_sitemaps09.export.options import ExportOptions, HostOptions
+from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners
 from django_sitemaps09.export.publishing.published_files import CheckedFile, FilesCheck
-from django_sitemaps09.export.rendering.run import Listeners
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.published import ExportFolder

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import date
 from typing import NamedTuple
 
-from django_sitemaps09.manifest import PageRecord
+from django_sitemaps09.state.manifest import PageRecord
 
 #: Ages by their maximum number of days. Older pages, and pages without a lastmod, follow.
 AGES: Mapping[str, int] = {

@@ -25,9 +25,9 @@ from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
 from django_sitemaps09.inspector.published_entries import SearchResult
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, key_text, look_up_row
 from django_sitemaps09.management.status import ExportState
-from django_sitemaps09.manifest import MAX_TIME
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.views import page_maps
 from django_sitemaps09.views.responses import savepoints
 

@@ -11,13 +11,13 @@ from django_sitemaps09 import sections, sources
 from django_sitemaps09.audit import AuditReport, last_report
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import ItemError, reason_of
-from django_sitemaps09.export.publishing.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.inspector.freshness import Freshness, freshness
 from django_sitemaps09.management.status import ExportState, ExportStatus
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.views import page_maps
 from django_sitemaps09.views.responses import savepoints
 

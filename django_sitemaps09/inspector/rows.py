@@ -21,11 +21,11 @@ from django_sitemaps09.inspector.candidates import (
     field_conditions,
     template_conditions,
 )
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 from django_sitemaps09.sources import FoundRow, QuerySource
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.writer import FORMATS, elements
 
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")

@@ -11,11 +11,11 @@ from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.audit import AuditReport
 from django_sitemaps09.entries import excerpt
-from django_sitemaps09.export.publishing.history import RecordedRun, SectionChange
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.inspector.answers import Answer, Entry
 from django_sitemaps09.inspector.freshness import LABELS
 from django_sitemaps09.inspector.overview import ExportedPages, Overview, SectionOverview, SkippedElement
+from django_sitemaps09.state.history import RecordedRun, SectionChange
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
 # Maximum number of sections that a run lists.

@@ -16,13 +16,12 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import export_base
-from django_sitemaps09.export.publishing.journal import read_journal
-from django_sitemaps09.export.rendering.run import RUN
-from django_sitemaps09.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import UrlsSource, has_key_ranges
+from django_sitemaps09.state.journal import RUN, read_journal
+from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.views import caching, page_maps
 from django_sitemaps09.views.responses import is_host_from_client
 

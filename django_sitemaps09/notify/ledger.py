@@ -19,8 +19,8 @@ from itertools import groupby, islice
 from secrets import token_hex
 from typing import Any, get_args
 
-from django_sitemaps09.manifest import check_names, read_sealed, seal
 from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message, host_of
+from django_sitemaps09.state.manifest import check_names, read_sealed, seal
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import manifest, protocol, published, stores
+from django_sitemaps09 import protocol, published, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import indexnow, ping
@@ -24,6 +24,7 @@ from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
 from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder
+from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 

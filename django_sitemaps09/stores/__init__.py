@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.lock import exclusive_lock
+from django_sitemaps09.stores.plain import STATE
 from django_sitemaps09.stores.remote import RemoteStore, content_type
-from django_sitemaps09.stores.store import STATE, Store
-from django_sitemaps09.stores.targets import host_folder, is_host_folder, state_store, target_store
+from django_sitemaps09.stores.store import (
+    Store,
+    host_folder,
+    is_host_folder,
+    owner,
+    state_store,
+    target_store,
+)
 
 __all__ = [
     "STATE",
@@ -17,6 +24,7 @@ __all__ = [
     "exclusive_lock",
     "host_folder",
     "is_host_folder",
+    "owner",
     "state_store",
     "target_store",
 ]

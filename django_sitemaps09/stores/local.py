@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores.plain import (
+    STATE,
+    check_name,
     create,
     create_whole,
     is_foreign,
@@ -24,7 +26,6 @@ from django_sitemaps09.stores.plain import (
     sync,
     sync_content,
 )
-from django_sitemaps09.stores.store import STATE, check_name
 
 _TEMPORARY = "tmp-"
 

@@ -1,19 +1,37 @@
-"""The locks that allow one export and one submission at a time for each target."""
+"""The locks that allow one export and one submission at a time for each target.
+
+A local folder has a lock file. Other targets have a lease in the shared cache, so machines need no shared
+disk.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
+from threading import Event, Thread
 from typing import BinaryIO, Literal
 
+from django.core.cache import DEFAULT_CACHE_ALIAS, caches
+from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.dummy import DummyCache
+from django.core.cache.backends.filebased import FileBasedCache
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.files import locks
+from django.db import connections
 
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores.lease import lease
 from django_sitemaps09.stores.local import LocalStore, make_private
-from django_sitemaps09.stores.store import STATE, Store
+from django_sitemaps09.stores.plain import STATE
+from django_sitemaps09.stores.store import Store
+
+logger = logging.getLogger(__name__)
 
 #: What a lock excludes: another export to the same target, or another submission of its changes.
 Purpose = Literal["export", "submission"]
@@ -21,6 +39,20 @@ _FILES: dict[Purpose, str] = {"export": "lock", "submission": "submission.lock"}
 _RUNNING: dict[Purpose, str] = {
     "export": "Another export is writing to {}; nothing was changed.",
     "submission": "Another process is submitting the changes of {}; this one has submitted nothing.",
+}
+
+#: Seconds until a lease expires. If a run is killed, another export can start after this time.
+LEASE = 60
+#: Seconds between two renewals. `LEASE` is several times longer, so a single renewal may fail.
+RENEWAL = 15
+# Maximum number of attempts. Another run can release the lease between a failed attempt and reading it.
+_ATTEMPTS = 3
+_KEY = "django_sitemaps09:lease:"
+
+_UNSUITABLE = {
+    LocMemCache: "is not shared between processes or machines",
+    DummyCache: "stores nothing",
+    FileBasedCache: "is not shared between machines, and two exports could add the same key at once",
 }
 
 
@@ -36,7 +68,7 @@ def exclusive_lock(target: Store, purpose: Purpose = "export") -> Iterator[Calla
         lock = _lock_folder(target.folder, purpose)
     else:
         identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
-        lock = lease(identity, target.label, _RUNNING[purpose].format(target.label))
+        lock = _lease(identity, target.label, _RUNNING[purpose].format(target.label))
     with lock as check:
         yield check
 
@@ -94,3 +126,110 @@ def _lock_file(path: Path) -> BinaryIO:
     except OSError as error:
         raise ExportError(f"{path} cannot be locked ({error.strerror}). Remove it.") from error
     return os.fdopen(descriptor, "r+b", buffering=0)
+
+
+@contextmanager
+def _lease(identity: str, label: str, running: str) -> Iterator[Callable[[], None]]:
+    """Take the lease for a target, and renew it until the block ends. Yield a function that checks it.
+
+    Raise `ExportRunningError` with the message `running` if another run has the lease, and `ExportError`
+    if the cache is unsuitable. The function raises `ExportError` if the lease is lost.
+    """
+    _refuse_unsuitable(_cache(), label)
+    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label, running)
+    held_lease.take()
+    end_event = Event()
+    thread = Thread(target=held_lease.renew_until, args=[end_event], name="sitemap-lease", daemon=True)
+    thread.start()
+    try:
+        yield held_lease.check
+    finally:
+        end_event.set()
+        thread.join()
+        held_lease.release()
+
+
+@dataclass(frozen=True)
+class _Lease:
+    key: str
+    #: The cached value. It is unique, so a run cannot renew or release the lease of another run.
+    token: str
+    label: str
+    running: str
+
+    def take(self) -> None:
+        try:
+            for _ in range(_ATTEMPTS):
+                is_added = _cache().add(self.key, self.token, LEASE)
+                other_token = None if is_added else _cache().get(self.key)
+                if is_added or other_token is not None:
+                    break
+        except Exception as error:
+            raise self._failed(error) from error
+        if other_token is not None:
+            raise ExportRunningError(self.running)
+        # A cache backend that ignores errors may have stored nothing.
+        self.check()
+
+    def check(self) -> None:
+        """Renew the lease. Raise `ExportError` if it is lost."""
+        try:
+            is_renewed = self.renew()
+        except Exception as error:
+            raise self._failed(error) from error
+        if not is_renewed:
+            raise ExportError(
+                f"The lease for {self.label} in the cache {DEFAULT_CACHE_ALIAS!r} was lost: it was not "
+                f"renewed for {LEASE} seconds, or the cache dropped it. Another export may be running."
+            )
+
+    def renew(self) -> bool:
+        """Renew the lease. Return whether it is still valid: it may have expired since the last call."""
+        cache = _cache()
+        return (
+            cache.get(self.key) == self.token
+            and bool(cache.touch(self.key, LEASE))
+            and cache.get(self.key) == self.token
+        )
+
+    def renew_until(self, end_event: Event) -> None:
+        """Renew the lease at intervals. The thread that calls this has separate connections."""
+        try:
+            while not end_event.wait(RENEWAL):
+                try:
+                    if not self.renew():
+                        return
+                except Exception:
+                    logger.warning("The lease for %s could not be renewed", self.label, exc_info=True)
+        finally:
+            caches.close_all()
+            connections.close_all()
+
+    def release(self) -> None:
+        try:
+            # Renew the lease first. Otherwise, it could expire between the check and the deletion.
+            if self.renew():
+                _cache().delete(self.key)
+        except Exception:
+            logger.warning("The lease for %s could not be released", self.label, exc_info=True)
+
+    def _failed(self, error: Exception) -> ExportError:
+        return ExportError(
+            f"The cache {DEFAULT_CACHE_ALIAS!r}, which holds the lease for {self.label}, failed: "
+            f"{reason_of(error)}"
+        )
+
+
+def _cache() -> BaseCache:
+    """Return this thread's connection to the cache."""
+    return caches[DEFAULT_CACHE_ALIAS]
+
+
+def _refuse_unsuitable(cache: BaseCache, label: str) -> None:
+    for backend, reason in _UNSUITABLE.items():
+        if isinstance(cache, backend):
+            raise ExportError(
+                f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
+                f"{type(cache).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
+                "or the database."
+            )

@@ -1,4 +1,4 @@
-"""Durable creation of regular local files, and reading without following links."""
+"""Names in stores, durable creation of regular local files, and reading without following links."""
 
 from __future__ import annotations
 
@@ -11,10 +11,21 @@ from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
 
+#: The private folder in the target for the state of exports.
+STATE = ".sitemaps09"
+
 # A flag that the system does not have is 0.
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def check_name(name: str) -> str:
+    """Return the name unchanged. Raise `ValueError` if it would lead outside the store."""
+    # A colon can follow a drive letter on Windows.
+    if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise ValueError(f"{name!r} is not a valid file name in a store.")
+    return name
 
 
 def is_foreign(status: os.stat_result, users: Collection[int] = ()) -> bool:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from io import BytesIO
 from secrets import token_hex
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from django.core.files import File
 from django.core.files.storage import Storage, storages
 
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores import s3
-from django_sitemaps09.stores.plain import DamagedError
-from django_sitemaps09.stores.store import STATE, check_name
+from django_sitemaps09.stores.plain import STATE, DamagedError, check_name
 
 if TYPE_CHECKING:
     _File = File[bytes]
@@ -37,6 +37,9 @@ _TYPES = {
 }
 # Attributes of storages in django-storages that identify a location. They contain no credentials.
 _PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
+# Maximum size, in bytes, of an object that is read into memory. Larger objects are read into a temporary
+# file. By default, django-storages reads all objects into memory.
+_IN_MEMORY = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class RemoteStore:
     @cached_property
     def _storage(self) -> Storage:
         storage = storages[self.alias]
-        return s3.adapt(storage, content_type) if s3.is_s3(storage) else storage
+        return _adapt(storage) if _is_s3(storage) else storage
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
         file = self.open(name)
@@ -100,9 +103,9 @@ class RemoteStore:
             self._save(name, file)
 
     def promote(self, staged: str, name: str) -> None:
-        if s3.is_s3(self._storage):
+        if _is_s3(self._storage):
             with self._convert_errors(name):
-                s3.copy_object(self._storage, self._full(staged), self._full(name))
+                _copy_object(self._storage, self._full(staged), self._full(name))
             return
         file = self.open(staged)
         if file is None:
@@ -120,9 +123,9 @@ class RemoteStore:
 
     def delete_folder(self, name: str) -> None:
         full = self._full(name)
-        if s3.is_s3(self._storage):
+        if _is_s3(self._storage):
             with self._convert_errors(name):
-                s3.delete_below(self._storage, full)
+                _delete_below(self._storage, full)
             return
         for file in self.names(name):
             self.delete(f"{name}/{file}")
@@ -216,3 +219,69 @@ def content_type(name: str) -> str:
     """Return the media type of an exported file."""
     types = (media_type for suffix, media_type in _TYPES.items() if name.endswith(suffix))
     return next(types, "application/octet-stream")
+
+
+def _is_s3(storage: Storage) -> bool:
+    # If a storage uses django-storages and boto3, both are already imported.
+    module = sys.modules.get("storages.backends.s3")
+    return module is not None and isinstance(storage, module.S3Storage)
+
+
+def _adapt(storage: Any) -> Any:
+    """Return a copy of the S3 storage of django-storages for names such as `sitemap-a-1.xml.gz`.
+
+    For such a name, the storage sets `Content-Encoding: gzip`. A crawler would then get XML from the URL of
+    a gzip file. Only a copy of the project's storage is adapted.
+    """
+    adapted_storage = copy.copy(storage)
+    adapted_storage.get_object_parameters = partial(_parameters, storage)
+    adapted_storage.default_acl = None
+    adapted_storage.gzip = False
+    adapted_storage.max_memory_size = storage.max_memory_size or _IN_MEMORY
+    return adapted_storage
+
+
+def _parameters(storage: Any, name: str) -> dict[str, Any]:
+    """Return the project's parameters for an object. Change the media type, and remove the encoding."""
+    parameters: dict[str, Any] = dict(storage.get_object_parameters(name))
+    parameters.pop("ContentEncoding", None)
+    parameters["ContentType"] = content_type(name)
+    if storage.default_acl:
+        parameters.setdefault("ACL", storage.default_acl)
+    if STATE in name.split("/"):
+        # The state is private, even if the published files are public.
+        parameters.pop("ACL", None)
+    return parameters
+
+
+def _copy_object(storage: Any, source: str, name: str) -> None:
+    """Copy an object inside the bucket without a download. Replace an existing object.
+
+    Raise `FileNotFoundError` if the source does not exist.
+    """
+    key = _s3_key(storage, name)
+    parameters = {**storage.get_object_parameters(key), "MetadataDirective": "REPLACE"}
+    try:
+        storage.bucket.Object(key).copy(
+            {"Bucket": storage.bucket_name, "Key": _s3_key(storage, source)},
+            ExtraArgs=parameters,
+            Config=storage.transfer_config,
+        )
+    except storage.connection.meta.client.exceptions.ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+            raise FileNotFoundError(source) from error
+        raise
+
+
+def _delete_below(storage: Any, folder: str) -> None:
+    """Delete all objects in a folder. Each request deletes up to a thousand objects."""
+    responses = storage.bucket.objects.filter(Prefix=f"{_s3_key(storage, folder)}/").delete()
+    errors = [error for response in responses for error in response.get("Errors", ())]
+    if errors:
+        raise OSError(f"{errors[0].get('Key')}: {errors[0].get('Message')}")
+
+
+def _s3_key(storage: Any, name: str) -> str:
+    """Return the key of an object. The storage has no public method for this."""
+    key: str = storage._normalize_name(name)  # noqa: SLF001
+    return key

@@ -1,12 +1,22 @@
-"""The interface of stores, and the validation of file names in them."""
+"""The interface of stores, and the stores that an export uses, from its arguments and the settings."""
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
-#: The private folder in the target for the state of exports.
-STATE = ".sitemaps09"
+from django.core.files.storage import InMemoryStorage, InvalidStorageError, storages
+
+from django_sitemaps09.conf import conf
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores.plain import STATE
+from django_sitemaps09.stores.remote import RemoteStore
+
+_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 class Store(Protocol):
@@ -77,9 +87,76 @@ class Store(Protocol):
         """
 
 
-def check_name(name: str) -> str:
-    """Return the name unchanged. Raise `ValueError` if it would lead outside the store."""
-    # A colon can follow a drive letter on Windows.
-    if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
-        raise ValueError(f"{name!r} is not a valid file name in a store.")
-    return name
+def host_folder(base: Base) -> str:
+    """Return the name of the folder for a host, such as `www.example.com` or `localhost_8000`."""
+    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
+
+
+def is_host_folder(name: str) -> bool:
+    """Return whether a name is empty or valid for the folder of a host."""
+    return name == "" or _FOLDER.fullmatch(name) is not None
+
+
+def target_store(output: Path | None, folder: str = "") -> Store:
+    """Return the store for published files: `output`, or else the setting `STORAGE`, or else `ROOT`.
+
+    `folder` is the subfolder of a host. Raise `ExportError` if there is no target.
+    """
+    if output is not None:
+        return _local_store(output, folder)
+    if conf.storage is not None:
+        return _from_storage(conf.storage, "STORAGE", folder)
+    if conf.root is not None:
+        return _local_store(conf.root, folder)
+    raise ExportError(
+        "There is no target to export to. Pass --output DIR, set SITEMAPS09['ROOT'] to a directory, or "
+        "set SITEMAPS09['STORAGE'] to an alias in STORAGES."
+    )
+
+
+def state_store(target: Store, folder: str = "") -> Store:
+    """Return the store for the manifest and the journal: the setting `STATE`, else a folder in the target.
+
+    `folder` is the subfolder of a host.
+    """
+    if conf.state is not None:
+        store = _from_storage(conf.state, "STATE", folder)
+        # If this storage is also the target, private files need a separate folder.
+        if store.identity != target.identity:
+            return store
+    return _private_store(target)
+
+
+def owner(target: Store, state: Store) -> str:
+    """Return the identity of the target that a state belongs to.
+
+    It is empty for a state inside the target, which can be moved or copied with the target.
+    """
+    return "" if state == _private_store(target) else target.identity
+
+
+def _private_store(target: Store) -> Store:
+    if isinstance(target, LocalStore):
+        parent = target.target or target.folder
+        return LocalStore(target.folder / STATE, 0o600, "", parent, is_guarded=target.is_guarded)
+    if isinstance(target, RemoteStore):
+        return RemoteStore(target.alias, f"{target.folder}/{STATE}".lstrip("/"))
+    raise TypeError(f"{target!r} has no private folder.")
+
+
+def _from_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStore:
+    try:
+        storage = storages[alias]
+        folder = Path(storage.path("sitemap.xml")).parent
+    except InvalidStorageError as error:
+        raise ExportError(f"SITEMAPS09[{key!r}] is {alias!r}: {error}") from error
+    except NotImplementedError:
+        return RemoteStore(alias, subfolder)
+    if isinstance(storage, InMemoryStorage):
+        # This storage returns paths, but has no files there.
+        return RemoteStore(alias, subfolder)
+    return _local_store(folder, subfolder, getattr(storage, "file_permissions_mode", None))
+
+
+def _local_store(target: Path, folder: str, mode: int | None = None) -> LocalStore:
+    return LocalStore(target / folder, mode, target=target if folder else None)

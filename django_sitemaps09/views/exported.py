@@ -9,10 +9,10 @@ from django.core.cache.backends.locmem import LocMemCache
 
 from django_sitemaps09 import published, sources
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.views import caching
 
 logger = logging.getLogger(__name__)

@@ -20,10 +20,10 @@ from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.pages import Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.views import caching, exported, live_map, memo
 from django_sitemaps09.views.live_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client

@@ -17,8 +17,8 @@ from django.db import OperationalError, connection
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import Report, export
-from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.state.journal import JOURNAL
 from tests.support.exports import (
     Bad,
     Failing,

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from django_sitemaps09.export import memory
+from django_sitemaps09.export import report
 from tests.support.memory import needs_resource
 from tests.support.paths import ROOT
 
@@ -16,7 +16,7 @@ MILLION = 1_000_000
 #: This runs in a separate process, because the peak memory of a process never decreases.
 CODE = """
 import subprocess, sys
-from django_sitemaps09.export.memory import peaks
+from django_sitemaps09.export.report import peaks
 def grow(size):
     return b"x" * size
 first = peaks()
@@ -59,5 +59,5 @@ class TestThePeaks:
 
 
 def test_what_a_system_does_not_report_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "resource", None)
-    assert memory.peaks() == (None, None)
+    monkeypatch.setattr(report, "resource", None)
+    assert report.peaks() == (None, None)

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import Report, export, export_hosts
-from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
+from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article, Word

@@ -15,7 +15,7 @@ from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.published import SPACE

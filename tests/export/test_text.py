@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09.export import Published, Report, UrlChange, export
-from django_sitemaps09.export.publishing.journal import JOURNAL
+from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article

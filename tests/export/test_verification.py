@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import Verification, export, export_hosts, verify, verify_hosts
 from django_sitemaps09.export.publishing import indexes, published_files
-from django_sitemaps09.manifest import BACKUP, ROOT
+from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
 from tests.support import published

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemaps09.inspector.freshness import LABELS, freshness, plot
-from django_sitemaps09.manifest import PageRecord
+from django_sitemaps09.state.manifest import PageRecord
 
 TODAY = date(2026, 11, 23)
 

@@ -16,13 +16,14 @@ from django.db.models.functions import Concat, RowNumber
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap, manifest
+from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.answers import Answer
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.management.status import ExportState
 from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Seat, Tag, Word
 from tests.support.articles import Articles

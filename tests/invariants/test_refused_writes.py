@@ -11,11 +11,11 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
-from django_sitemaps09.stores import lease
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.stores import lock
 from tests.invariants.rows import articles, write
 from tests.support import published
 from tests.support.configuration import BASE
@@ -74,7 +74,7 @@ class TestAStorageThatRefusesAWrite:
         from tests.models import Article
 
         # The cache of the tests is used only by this process.
-        monkeypatch.setattr(lease, "_UNSUITABLE", {})
+        monkeypatch.setattr(lock, "_UNSUITABLE", {})
         settings.STORAGES = {
             **settings.STORAGES,
             "sitemaps": {"BACKEND": f"{__name__}.Refusing", "OPTIONS": {"location": "/invariants"}},

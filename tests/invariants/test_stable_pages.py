@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import ModelSitemap, stores
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.export import export
-from django_sitemaps09.manifest import PageRecord, SectionRecord
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.examples import THOROUGH

@@ -13,9 +13,9 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 
 from django_sitemaps09 import Sitemap, stores
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import export
+from django_sitemaps09.state import manifest as manifests
 from tests.invariants.rows import articles, lastmods, of_section, words, write, write_words
 from tests.support import published
 

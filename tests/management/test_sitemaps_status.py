@@ -19,9 +19,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.management.status import (
     CacheStatus,
     ExportedSection,
@@ -30,6 +28,8 @@ from django_sitemaps09.management.status import (
     SectionStatus,
     Status,
 )
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import page_maps
 from tests.docs.pages import PAGES

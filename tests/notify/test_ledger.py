@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 

@@ -20,7 +20,7 @@ from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock
-from django_sitemaps09.stores import lease as leases
+from django_sitemaps09.stores import lock as leases
 from tests.support import services
 from tests.support.stores import Overwriting, in_a_process, in_redis, storage
 from tests.support.waiting import until

@@ -16,9 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.export.publishing.history import HISTORY
-from django_sitemaps09.manifest import BACKUP
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.manifest import BACKUP
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.published import SPACE

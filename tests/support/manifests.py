@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route, manifest
+from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing.history import HISTORY
-from django_sitemaps09.manifest import BACKUP, ROOT, Manifest
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article

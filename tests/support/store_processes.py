@@ -11,7 +11,7 @@ import django
 from django.test import override_settings
 
 from django_sitemaps09.stores import LocalStore, RemoteStore, exclusive_lock
-from django_sitemaps09.stores import lease as leases
+from django_sitemaps09.stores import lock as leases
 from tests.support.stores import Overwriting, in_redis, storage
 
 

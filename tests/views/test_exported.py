@@ -15,8 +15,9 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, manifest, published, sections
+from django_sitemaps09 import ModelSitemap, Route, published, sections
 from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.state import manifest
 from django_sitemaps09.views import exported as exported_views
 from tests.models import Article, Word
 from tests.support.articles import Articles

@@ -20,8 +20,8 @@ from django.http import FileResponse
 from django.test import AsyncClient, Client, RequestFactory
 from django.urls import include, path
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import exported
 from tests.models import Article

@@ -28,12 +28,12 @@ from django_sitemaps09.export.rendering.page import (
     Task,
     incompatibility,
 )
-from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.export.report import PageFile
-from django_sitemaps09.manifest import PARSE_ERRORS
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
+from django_sitemaps09.state.journal import RUN_NAME
+from django_sitemaps09.state.manifest import PARSE_ERRORS
 
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.

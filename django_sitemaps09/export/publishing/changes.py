@@ -20,11 +20,11 @@ from xml.sax.saxutils import unescape
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.published_files import ExpectedFile, check_file
-from django_sitemaps09.export.rendering.run import SectionOutcome
+from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.signals import published
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
 

@@ -11,8 +11,8 @@ from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.filenames import INDEX, index_name, page_name
-from django_sitemaps09.manifest import Manifest, SectionRecord
 from django_sitemaps09.protocol import Limits
+from django_sitemaps09.state.manifest import Manifest, SectionRecord
 
 #: Limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)

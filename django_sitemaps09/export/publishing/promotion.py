@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09.compression import decompress
-from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, Step, write_journal
-from django_sitemaps09.export.publishing.ownership import check_owner
-from django_sitemaps09.export.rendering.run import RUN
+from django_sitemaps09.exceptions import ExportError, ManifestError
+from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.publishing import indexes
+from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import INDEX, is_index
-from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.journal import (
+    JOURNAL,
+    RUN,
+    Journal,
+    Step,
+    check_owner,
+    read_journal,
+    write_journal,
+)
+from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
 from django_sitemaps09.stores.plain import name_errors
 
@@ -117,13 +125,25 @@ def replace_manifest(state: Store, root: bytes) -> None:
     state.write(manifests.ROOT, root)
 
 
-def roll_forward(
-    publish_target: PublishTarget, journal: Journal, robots: Callable[[Sequence[str], bool], None]
-) -> bool:
+def recover(
+    publish_target: PublishTarget, host_options: HostOptions, *, dry_run: bool
+) -> tuple[Journal | None, tuple[str, ...] | None]:
+    """Finish a run that was killed while publishing; a dry run does not.
+
+    Return the journal if its steps were not taken, and the names of the files if the run was finished.
+    """
+    check_owner(publish_target.store, publish_target.state)
+    journal = read_journal(publish_target.state)
+    if journal is None or dry_run or not _roll_forward(publish_target, journal, host_options):
+        return journal, None
+    return None, tuple(step.name for step in journal.steps)
+
+
+def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options: HostOptions) -> bool:
     """Take the remaining steps of a killed run; return `False` if that is not possible.
 
-    `robots` is called with the names of the run's indexes. A step was taken if its staged file is gone.
-    Steps are taken in order. If a staged file is gone but an earlier one remains, someone removed it.
+    A step was taken if its staged file is gone. Steps are taken in order. If a staged file is gone but an
+    earlier one remains, someone removed it.
     """
     store = publish_target.store
     folder = f"{STATE}/{journal.run}"
@@ -143,8 +163,17 @@ def roll_forward(
         )
         return False
     logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
-    names = manifests.parse_root(journal.root, JOURNAL).indexes
-    _take(publish_target, journal, partial(robots, names), len(steps_taken))
+    names = indexes.to_announce(manifests.parse_root(journal.root, JOURNAL).indexes)
+
+    def update_robots(is_transition: bool) -> None:
+        try:
+            root = manifests.read_root(publish_target.state)
+        except ManifestError:
+            root = None
+        previous_names = () if root is None else root.indexes
+        Robots.for_host(host_options, names, previous_names).publish(is_transition)
+
+    _take(publish_target, journal, update_robots, len(steps_taken))
     return True
 
 

@@ -9,8 +9,6 @@ from django_sitemaps09 import writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.journal import Journal, Step
-from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import (
     TRANSITION,
     PublishTarget,
@@ -19,9 +17,11 @@ from django_sitemaps09.export.publishing.promotion import (
     stage,
     write_sections,
 )
-from django_sitemaps09.export.rendering.run import SectionOutcome
+from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
-from django_sitemaps09.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.journal import Journal, Step
+from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.previous import PreviousState
 from django_sitemaps09.stores import Store
 
 

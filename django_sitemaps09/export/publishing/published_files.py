@@ -12,20 +12,19 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
-from django_sitemaps09 import manifest as manifests
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.journal import Journal, read_journal
-from django_sitemaps09.export.publishing.ownership import check_owner
-from django_sitemaps09.export.publishing.previous import check_site, is_our_stylesheet
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import STYLESHEET, page_name
-from django_sitemaps09.manifest import Manifest
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.journal import Journal, check_owner, read_journal
+from django_sitemaps09.state.manifest import Manifest
+from django_sitemaps09.state.previous import check_site, is_our_stylesheet
 from django_sitemaps09.stores import LocalStore, Store
 
 # Maximum number of attempts to read files that exports replace meanwhile.
@@ -100,7 +99,7 @@ def read_state(store: Store, state: Store, host_options: HostOptions) -> Publish
         raise ExportError(
             f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
         )
-    check_site(store, state, manifest, host_options.url, str(host_options.base))
+    check_site(store, state, manifest, host_options.site)
     return PublishedState(manifest, journal)
 
 

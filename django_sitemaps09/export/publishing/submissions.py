@@ -8,24 +8,27 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.changes import Spool
-from django_sitemaps09.export.publishing.previous import PreviousState
+from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.report import Report
+from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify import messages
 from django_sitemaps09.notify.keys import key_for
 from django_sitemaps09.notify.ledger import Ledger
 from django_sitemaps09.notify.messages import Message
 from django_sitemaps09.notify.submission import Blocked, new_client, send
+from django_sitemaps09.state.manifest import Manifest, PageRecord
+from django_sitemaps09.state.previous import PreviousState
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
@@ -43,36 +46,56 @@ _TOO_MANY = (
     "find the changes in the sitemap."
 )
 _NO_KEY = "URLs on {} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: {:,}."
+_MISSED = (
+    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
+    "URLs of their pages are queued now; removed URLs are unknown."
+)
+_LEFT = (
+    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
+    "URLs of some of their pages are still not queued: {:,}."
+)
+_REPAIR = "to repair it, run export_sitemaps --verify --repair."
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionQueue:
-    """The changes of one export to one target, on their way to the ledger."""
+    """The changes of one export to one target, on their way to the ledger.
 
-    ledger: Ledger
-    #: Whether nothing was published before. Then all URLs are new, and none are queued.
-    is_first: bool
+    `spool` has the changed URLs, and is `None` if no URLs can be queued.
+    """
+
+    publish_target: PublishTarget
+    previous: PreviousState
+    spool: Spool | None
     warnings: list[str] = field(default_factory=list)
 
     @contextmanager
-    def publishing(
-        self, run: str, spool: Spool | None, index_urls: Sequence[str], missed_urls: Iterable[str]
-    ) -> Iterator[bool]:
+    def publishing(self, run: str, index_urls: Sequence[str]) -> Iterator[Collection[str] | None]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        `index_urls` are the URLs of the indexes for which services are pinged, `missed_urls` those that
-        earlier runs could not queue. Yield whether everything was stored.
+        `index_urls` are the URLs of the indexes for which services are pinged. The changes that earlier
+        runs could not queue are stored, too. Yield the recorded pages with such changes whose URLs are
+        queued, or `None` if not everything was stored.
         """
+        ledger = Ledger(self.publish_target.state)
+        unqueued = self.previous.manifest.unqueued
+        pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
+        queued: set[str] = set()
         without_key: Counter[str] = Counter()
         pings = messages.pings(index_urls if conf.ping_urls else ())
         is_stored = False
         with self.lenient("not all changes were queued for submission"):
-            self.ledger.prepare(run, chain(self._changes(spool, missed_urls, without_key), pings))
+            changes = self._changes(self._missed_urls(pages, queued), without_key)
+            ledger.prepare(run, chain(changes, pings))
             is_stored = True
         self.warnings.extend(_NO_KEY.format(host, count) for host, count in without_key.items())
-        yield is_stored
+        if unqueued and is_stored:
+            since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
+            left = len(pages) - len(queued)
+            self.warnings.append((_LEFT if left else _MISSED).format(since, left))
+        yield queued if is_stored else None
         with self.lenient("the changes are queued for submission only by the next run"):
-            self.ledger.activate(run)
+            ledger.activate(run)
 
     @contextmanager
     def lenient(self, consequence: str) -> Iterator[None]:
@@ -83,28 +106,78 @@ class SubmissionQueue:
             logger.error("Changes could not be queued for submission: %s", reason_of(error))
             self.warnings.append(f"{reason_of(error)}; {consequence}.")
 
-    def _changes(
-        self, spool: Spool | None, missed_urls: Iterable[str], without_key: Counter[str]
-    ) -> Iterator[Message]:
+    def _changes(self, missed_urls: Iterable[str], without_key: Counter[str]) -> Iterator[Message]:
         if conf.indexnow_key is None:
             return
-        if self.is_first:
+        if self.previous.is_first:
             self.warnings.append(_FIRST)
             return
         urls: Iterable[str] = ()
-        if spool is not None:
+        if self.spool is not None:
             limit = conf.indexnow_max_urls
-            if sum(spool.counts.values()) > limit:
+            if sum(self.spool.counts.values()) > limit:
                 self.warnings.append(_TOO_MANY.format(limit))
             else:
-                urls = (change.url for change in spool.changes())
+                urls = (change.url for change in self.spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
         yield from messages.changes(
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
         )
 
+    def _missed_urls(self, pages: Mapping[str, PageRecord], queued: set[str]) -> Iterator[str]:
+        """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
+        for name, page in pages.items():
+            try:
+                urls = published_urls(self.publish_target.store, name, page)
+            except (ExportError, OSError) as error:
+                self.warnings.append(f"{reason_of(error)}, so its URLs are not queued; {_REPAIR}")
+                continue
+            yield from urls
+            # Without a key for any of its URLs, none are queued.
+            if not urls or any(key_for(messages.host_of(url) or "") for url in urls):
+                queued.add(name)
 
-def recover(publish_target: PublishTarget, previous: PreviousState) -> None:
+
+def with_unqueued(
+    manifest: Manifest,
+    previous: PreviousState,
+    queue: SubmissionQueue | None,
+    started: float,
+    queued: Collection[str] | None,
+    *,
+    is_repair: bool,
+) -> Manifest:
+    """Return the manifest with the files whose changes are not queued for submission.
+
+    `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
+    """
+    unqueued = previous.manifest.unqueued
+    pages, old_pages = manifest.pages(), previous.manifest.pages()
+    left = {name for name in unqueued if name in old_pages}.difference(queued or ())
+    if (queued is not None and not left) or not (
+        queue or unqueued or (is_repair and conf.indexnow_key is not None)
+    ):
+        return manifest
+    changed = {
+        name
+        for name, page in pages.items()
+        if name not in old_pages or old_pages[name].digest != page.digest
+    }
+    if queued is not None and left <= pages.keys() - changed:
+        # No row of the pages that are left has moved to another page.
+        changed = set()
+    elif changed or old_pages.keys() - pages.keys():
+        # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
+        is_keyless = conf.indexnow_key is None and not left
+        exceeds_limit = queue and queue.spool is not None and queue.spool.exceeds_limit
+        is_excluded = queue and (previous.is_first or is_keyless or exceeds_limit)
+        changed = {INDEX} if is_excluded else {INDEX, *changed}
+    names = {INDEX, *pages}.difference(queued or ())
+    kept = {name: since for name, since in unqueued.items() if name in names}
+    return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started), **kept})
+
+
+def activate_prepared(publish_target: PublishTarget, previous: PreviousState) -> None:
     """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
     If it is unknown what was published, activate all of them: too many submissions are better than too few.

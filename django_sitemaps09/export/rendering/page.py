@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
@@ -164,6 +164,29 @@ class Renderer:
         stream = compressor(conf.gzip_level, linked=is_linked) if staged_path.endswith(".gz") else None
         opener = None if self.stage is None else partial(store.staged, staged_path)
         return open_sink(opener, stream, known_digest)
+
+
+class Engine(Protocol):
+    """Engine that renders pages outside of this process, created with the number of workers.
+
+    It is entered as a context manager before the first page. The optional attribute `default_workers` is
+    the default number of workers. The optional static method `check` is called by system checks. It returns
+    a warning or `None`, and raises `ImproperlyConfigured` if the engine cannot be used. The optional
+    attribute `failures` lists messages, which are added to the report after the last page.
+    """
+
+    workers: int
+
+    def __enter__(self) -> Engine: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+        """Submit a page, and return a function that waits for the result and raises errors.
+
+        Workers call `render_page(renderer, task, check=check_declaration)`. This call finds the section by
+        name, and raises `ExportError` if the worker's declaration differs.
+        """
 
 
 def _page_file(

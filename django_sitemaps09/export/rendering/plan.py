@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta, timezone
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from itertools import chain, count
 from typing import NamedTuple
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.export.rendering.page import RenderedPage
-from django_sitemaps09.export.rendering.run import Run
+from django_sitemaps09.export.options import ExportOptions, Listeners
+from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.retry import RetriedSource
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
+from django_sitemaps09.stores import Store
 
 # Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
 _MERGED_PART, _MERGED = 10, 4
@@ -59,6 +60,34 @@ class Plan:
         if fingerprint is None and record is not None and is_same_declaration:
             return record.fingerprint if record.digest == rendered.file.digest else None
         return fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """State that all sections of a run share.
+
+    `started` has a time zone. `stores`, `names` and `foreign_names` have one value for each host: its
+    store, its existing files with their sizes, and the names of files that the manifest does not list.
+    """
+
+    renderer: Renderer
+    stores: Sequence[Store]
+    names: Sequence[Mapping[str, int | None]]
+    foreign_names: Sequence[Collection[str]]
+    options: ExportOptions
+    started: datetime
+    engine: Engine | None
+    listeners: Listeners
+
+    def for_host(self, index: int) -> Run:
+        """Return this run with only one of its hosts."""
+        return replace(
+            self,
+            renderer=replace(self.renderer, targets=(self.renderer.targets[index],)),
+            stores=[self.stores[index]],
+            names=[self.names[index]],
+            foreign_names=[self.foreign_names[index]],
+        )
 
 
 class SectionPages(NamedTuple):

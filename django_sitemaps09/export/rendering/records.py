@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from django_sitemaps09.export.rendering.plan import Plan
-from django_sitemaps09.export.rendering.run import SectionOutcome
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.manifest import PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future, w3c
 from django_sitemaps09.sources.retry import RetriedSource
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 
 #: Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
 BASELINE = 7 * 24 * 3600
@@ -40,6 +40,19 @@ def _published_file(name: str, suffix: Suffix, record: PageRecord, after: Key | 
         digest=record.digest,
         unchanged=True,
     )
+
+
+class SectionOutcome(NamedTuple):
+    """Outcome of a section after its pages are staged.
+
+    `record` is the record to publish, or the previous record if the section failed. `staged` maps new and
+    changed files to their staged paths. `shrinks` lists published files that lost rows to other files.
+    """
+
+    report: SectionReport
+    record: SectionRecord
+    staged: Mapping[str, str] = {}
+    shrinks: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

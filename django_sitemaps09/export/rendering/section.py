@@ -8,28 +8,32 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
-from django_sitemaps09.export.rendering.plan import KeptPage, Plan, SectionPages
-from django_sitemaps09.export.rendering.records import BASELINE, Records, common_record, published_files
-from django_sitemaps09.export.rendering.run import Run, SectionOutcome
-from django_sitemaps09.export.rendering.skipped import SkippedItems
+from django_sitemaps09.export.rendering.plan import KeptPage, Plan, Run, SectionPages
+from django_sitemaps09.export.rendering.records import (
+    BASELINE,
+    Records,
+    SectionOutcome,
+    common_record,
+    published_files,
+)
 from django_sitemaps09.export.report import SectionReport, pluralize
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.manifest import SectionRecord
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.manifest import SectionRecord
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +41,29 @@ logger = logging.getLogger(__name__)
 _SHRUNK = 100
 # Optional prefix before the name of a staged file.
 _PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
+# All errors are counted, but a section in which every item fails must not fill the report.
+_NAMED_ERRORS = 1_000
+
+
+@dataclass(slots=True)
+class SkippedItems:
+    """Skipped items and elements of a section, each counted once even if its row is read twice."""
+
+    section: str
+    count: int = 0
+    listed_errors: list[ItemError] = field(default_factory=list)
+    previous_errors: frozenset[ItemError] = frozenset()
+
+    def add(self, errors: tuple[ItemError, ...]) -> None:
+        # Splitting a page reads rows twice, for two consecutive pages.
+        repeated_errors, self.previous_errors = self.previous_errors, frozenset(errors)
+        for error in dict.fromkeys(errors):
+            if error in repeated_errors:
+                continue
+            self.count += 1
+            if len(self.listed_errors) < _NAMED_ERRORS:
+                self.listed_errors.append(error)
+                logger.warning("Section %r: skipped %s", self.section, error)
 
 
 def export_section(

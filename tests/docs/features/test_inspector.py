@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_sitemaps09.export.publishing.history import MAX_RUNS
 from django_sitemaps09.inspector.access import PERMISSION
 from django_sitemaps09.inspector.answers import HEADINGS
 from django_sitemaps09.inspector.published_entries import MAX_FILES
+from django_sitemaps09.state.history import MAX_RUNS
 from tests.docs.features.project import BASE, snippet_of
 from tests.docs.pages import PAGES, Snippet
 from tests.support.inspector import client_of, site, superuser

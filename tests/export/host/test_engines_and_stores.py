@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.export import export_hosts
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support import engine_project
 from tests.support.several_hosts import (

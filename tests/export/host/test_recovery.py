@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps09.export import export
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support import killing, published

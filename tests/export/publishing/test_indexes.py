@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route, manifest
+from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import export
 from django_sitemaps09.filenames import index_name, is_index
-from django_sitemaps09.manifest import ROOT
 from django_sitemaps09.protocol import Limits
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article

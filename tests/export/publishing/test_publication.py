@@ -14,9 +14,9 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing.history import HISTORY
-from django_sitemaps09.export.publishing.journal import JOURNAL
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.exports import (
     Bad,

@@ -17,9 +17,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.publishing import promotion, robots_files
-from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
+from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.exports import failing_at, numbers, paths, touched

@@ -12,7 +12,7 @@ import pytest
 
 from django_sitemaps09 import writer
 from django_sitemaps09.export import Published, export
-from django_sitemaps09.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.configuration import BASE
@@ -181,7 +181,7 @@ def test_a_killed_run_is_finished_with_it(
 
 
 def test_a_manifest_from_before_the_setting_is_read(folder: Path, configure: Callable[..., None]) -> None:
-    from django_sitemaps09 import manifest
+    from django_sitemaps09.state import manifest
 
     run(folder)
     path = folder / STATE / MANIFEST

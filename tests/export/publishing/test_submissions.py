@@ -16,10 +16,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, export_hosts, verify
 from django_sitemaps09.export.publishing import changes
-from django_sitemaps09.manifest import ROOT, PageRecord
 from django_sitemaps09.notify import submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
+from django_sitemaps09.state.manifest import ROOT, PageRecord
 from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
 from tests.support.examples import KILL_STEP

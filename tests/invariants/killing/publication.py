@@ -25,7 +25,7 @@ def assert_urls_are_kept(folder: Path, must: set[str]) -> None:
 
 def assert_is_current(folder: Path, run: Run) -> None:
     """Check that the published URLs are those of the rows, and that the manifest lists every file."""
-    from django_sitemaps09 import manifest as manifests
+    from django_sitemaps09.state import manifest as manifests
     from django_sitemaps09.stores.local import LocalStore
 
     found = [url for name in published.pages(folder) for url in published.urls(folder, name)]

@@ -238,8 +238,8 @@ def each_way(place: str) -> list[Any]:
     from django.db import connections
 
     from django_sitemaps09 import compression
-    from django_sitemaps09 import manifest as manifests
     from django_sitemaps09.export import export as run_it
+    from django_sitemaps09.state import manifest as manifests
     from django_sitemaps09.stores.local import LocalStore
 
     ways: list[dict[str, Any]] = [{"engine": "serial"}]

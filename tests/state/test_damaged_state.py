@@ -12,12 +12,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.publishing import promotion
-from django_sitemaps09.export.publishing.journal import JOURNAL
-from django_sitemaps09.manifest import BACKUP, ROOT
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE

@@ -13,10 +13,10 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, verify
-from django_sitemaps09.export.publishing.journal import JOURNAL
 from django_sitemaps09.management.status import ExportState
-from django_sitemaps09.manifest import ROOT, read_root, seal, unseal
 from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.state.manifest import ROOT, read_root, seal, unseal
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import exported as views
 from tests.support import published

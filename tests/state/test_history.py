@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.export.publishing import history
-from django_sitemaps09.export.publishing.history import (
+from django_sitemaps09.state import history, manifest
+from django_sitemaps09.state.history import (
     HISTORY,
     MAX_RUNS,
     RecordedRun,
@@ -192,7 +191,7 @@ class TestTheHistory:
         def fail(*arguments: object) -> None:
             raise ExportError("the storage is full")
 
-        monkeypatch.setattr("django_sitemaps09.export.publishing.history.record_run", fail)
+        monkeypatch.setattr("django_sitemaps09.export.report.record_run", fail)
         with caplog.at_level(logging.ERROR):
             report = export(output=folder, sitemaps={"a": Numbers(3)})
         assert report.published

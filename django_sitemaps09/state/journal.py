@@ -6,16 +6,23 @@ The journal is written before the first step, so the next run can finish a kille
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from django_sitemaps09 import manifest as manifests
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.export.rendering.run import RUN_NAME
 from django_sitemaps09.filenames import NAME, PUBLISHED
-from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.manifest import Manifest
+from django_sitemaps09.stores import STATE, Store, owner
 from django_sitemaps09.stores.plain import DamagedError
 
 JOURNAL = "journal.json"
+#: Prefix of a run's name. The run's staging folder below `STATE` has the same name.
+RUN = "run-"
+#: Valid names of runs. They cannot lead to another folder.
+RUN_NAME = re.compile(rf"{RUN}[0-9A-Za-z-]+")
 # Valid names of staged files. They cannot lead to another folder.
 _STAGED = re.compile(r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z]+)*")
 
@@ -72,3 +79,33 @@ def _parse(document: dict[str, Any]) -> Journal:
     manifests.check_names(_STAGED, (step.staged.partition(f"{STATE}/{run}/")[2] for step in steps))
     manifests.parse_root(document["root"], f"The manifest in {JOURNAL}")
     return Journal(run, steps, document["root"], tuple(sections), tuple(files), tuple(delete))
+
+
+def check_owner(store: Store, state: Store) -> None:
+    """Raise `ExportError` if the manifest or the journal in `state` belongs to another target."""
+    for root in _roots(state) if owner(store, state) else ():
+        check_root(root, store, state)
+
+
+def _roots(state: Store) -> Iterator[Manifest]:
+    # A damaged manifest is reported and replaced elsewhere.
+    with suppress(UnreadableError):
+        root = manifests.read_root(state)
+        if root is not None:
+            yield root
+    journal = read_journal(state)
+    if journal is not None:
+        yield manifests.parse_root(journal.root, JOURNAL)
+
+
+def check_root(root: Manifest, store: Store, state: Store) -> None:
+    """Raise `ExportError` if the manifest in `state` belongs to another target."""
+    target = owner(store, state)
+    # Manifests of earlier versions name no target.
+    if target and root.target not in ("", target):
+        raise ExportError(
+            f"{state.label} has the state of the target {excerpt(root.target, MAX_MESSAGE)}, so the target "
+            f"{target} cannot share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the "
+            f"target has moved, remove {manifests.ROOT} in {state.label}, and journal.json if it exists. "
+            "The next export then rebuilds all pages."
+        )

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps09 import manifest
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing.history import HISTORY
-from django_sitemaps09.export.publishing.journal import JOURNAL
-from django_sitemaps09.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.pages import Fingerprint
+from django_sitemaps09.state import manifest
+from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article

@@ -6,15 +6,12 @@ A run that changes nothing, and reports the same problems as before, is not reco
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django_sitemaps09 import manifest as manifests
-from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.report import SectionReport
-from django_sitemaps09.manifest import SectionRecord
+from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
@@ -26,8 +23,8 @@ _FORMAT = 1
 _MAX_BYTES = 20_000_000
 # The number of fields of a change that are numbers, after its name.
 _COUNTS = 5
-# Maximum number of failures of a run, and of skipped items and elements of a section in it.
-_MAX_ERRORS = 10
+#: Maximum number of failures of a run, and of skipped items and elements of a section in it.
+MAX_ERRORS = 10
 
 
 class SectionChange(NamedTuple):
@@ -45,23 +42,6 @@ class SectionChange(NamedTuple):
     errors: tuple[ItemError, ...] = ()
     failure: str | None = None
     is_complete: bool = True
-
-    @classmethod
-    def from_report(cls, report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
-        """Return the changes in a report. Ignore its counts of files and URLs if nothing was published."""
-        return cls(
-            section=report.section,
-            previous_urls=previous_urls,
-            urls=report.urls if is_published else previous_urls,
-            written=report.written if is_published else 0,
-            removed=report.removed if is_published else 0,
-            skipped_items=report.skipped_items,
-            errors=tuple(
-                ItemError(*(excerpt(text) for text in error)) for error in report.errors[:_MAX_ERRORS]
-            ),
-            failure=None if report.failure is None else excerpt(report.failure),
-            is_complete=report.failure is None and report.skipped == 0,
-        )
 
     @property
     def has_changed(self) -> bool:
@@ -110,7 +90,7 @@ def _run(values: Sequence[Any]) -> RecordedRun:
         started=manifests.parse_time(run.started),
         seconds=float(run.seconds),
         sections=tuple(_change(*section) for section in run.sections),
-        failures=tuple(map(excerpt, run.failures[:_MAX_ERRORS])),
+        failures=tuple(map(excerpt, run.failures[:MAX_ERRORS])),
     )
 
 
@@ -118,44 +98,16 @@ def _change(section: Any, *values: Any) -> SectionChange:
     counts: Any = map(int, values[:_COUNTS])
     change = SectionChange(excerpt(section, MAX_MESSAGE), *counts, *values[_COUNTS:])
     return change._replace(
-        errors=tuple(ItemError(*map(excerpt, error)) for error in change.errors[:_MAX_ERRORS]),
+        errors=tuple(ItemError(*map(excerpt, error)) for error in change.errors[:MAX_ERRORS]),
         failure=None if change.failure is None else excerpt(change.failure),
     )
-
-
-def record_reports(
-    state: Store,
-    run: RecordedRun,
-    reports: Iterable[SectionReport],
-    previous: Mapping[str, SectionRecord],
-    removed: Iterable[str],
-) -> None:
-    """Add a run with its reports to the history. `removed` has the names of removed sections.
-
-    The export does not need the history, so an error is only logged.
-    """
-    urls = {name: record.urls for name, record in previous.items()}
-    changes = [
-        SectionChange.from_report(report, urls.get(report.section, 0), is_published=run.is_published)
-        for report in reports
-    ]
-    changes += [
-        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
-        for name in removed
-        if run.is_published and name in previous
-    ]
-    seconds = max(0.0, time.time() - run.started)
-    try:
-        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
-    except (ExportError, OSError) as error:
-        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
 
 def record_run(state: Store, run: RecordedRun) -> None:
     """Add a run to the history, and forget the oldest runs. Write nothing if the run has nothing new."""
     runs = read_history(state)
     notable_sections = tuple(section for section in run.sections if _is_notable(section, runs))
-    failures = tuple(excerpt(failure) for failure in run.failures[:_MAX_ERRORS])
+    failures = tuple(excerpt(failure) for failure in run.failures[:MAX_ERRORS])
     if not notable_sections and failures == (runs[0].failures if runs else ()):
         return
     run = run._replace(sections=notable_sections, failures=failures)

@@ -13,7 +13,7 @@ from django.test import Client
 from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export import Report, export
-from django_sitemaps09.manifest import ROOT
+from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support.clock import Clock

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
-from django_sitemaps09 import manifest as manifests
-from django_sitemaps09 import writer
+from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt
-from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
-from django_sitemaps09.export.options import HostOptions
-from django_sitemaps09.export.publishing import adoption, indexes, promotion
-from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, read_journal
-from django_sitemaps09.export.publishing.ownership import check_owner
-from django_sitemaps09.export.publishing.promotion import PublishTarget
-from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.filenames import INDEX, STYLESHEET, highest_numbers
-from django_sitemaps09.manifest import Manifest, SectionRecord
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.targets import owner
+from django_sitemaps09.entries import MAX_MESSAGE, IndexEntry, excerpt
+from django_sitemaps09.exceptions import ExportError, UnreadableError
+from django_sitemaps09.filenames import (
+    INDEX,
+    STYLESHEET,
+    Suffix,
+    highest_numbers,
+    index_number,
+    parse_page_name,
+)
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.state.journal import JOURNAL, Journal
+from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.stores import Store, owner
+from django_sitemaps09.writer.index import read_index
 
 logger = logging.getLogger(__name__)
 
@@ -34,70 +35,71 @@ _MAX_STYLESHEET = 100_000
 class PreviousState(NamedTuple):
     """State before a run: the manifest, and the existing files with their sizes.
 
-    `recovered` lists the files of a killed run that was finished first; it is `None` if no run was killed.
     `is_unverified` is true if a journal exists whose remaining steps were not taken.
     `has_foreign_stylesheet` is true if a file that is not ours has the name of the stylesheet.
     """
 
     manifest: Manifest
     names: Mapping[str, int | None]
-    recovered: tuple[str, ...] | None
     is_unverified: bool
     has_foreign_stylesheet: bool
 
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was published before. Then all URLs are new."""
+        return not any(record.pages for record in self.manifest.sections.values())
+
+
+class Site(NamedTuple):
+    """What an export is of: `url` is the URL of its files, `base` the base URL of the locations.
+
+    `url` has a slash at the end.
+    """
+
+    url: str
+    base: str
+
 
 def load(
-    publish_target: PublishTarget, host_options: HostOptions, now: float, *, dry_run: bool
+    store: Store, state: Store, site: Site, journal: Journal | None, now: float, *, is_whole: bool
 ) -> PreviousState:
-    """Return the previous state, after finishing a run that was killed while publishing.
+    """Return the previous state. `journal` is that of a killed run whose steps were not taken.
 
-    A dry run does not finish a killed run. Raise `ExportError` if the files belong to another project.
-    Raise it also if an index cannot be read and the export does not rebuild all sections.
+    Raise `ExportError` if the files belong to another project. Raise it also if an index cannot be read,
+    unless the export rebuilds all sections (`is_whole`).
     """
-    url, base = host_options.url, str(host_options.base)
-    store, state = publish_target.store, publish_target.state
-    check_owner(store, state)
-    journal = read_journal(state)
-    recovered_names = None
-    if journal is not None and not dry_run:
-        update_robots = partial(_update_robots, host_options, publish_target)
-        if promotion.roll_forward(publish_target, journal, update_robots):
-            recovered_names = tuple(step.name for step in journal.steps)
-            journal = None
     names = store.names()
-    manifest = _read(publish_target, url, base)
+    manifest = _read(store, state, site)
     if manifest is None or journal is not None:
         try:
-            adopted_manifest = adoption.adopt(store, url, base, names)
+            adopted_manifest = adopt(store, site, names)
         except ExportError:
-            if not host_options.is_whole:
+            if not is_whole:
                 raise
-            adopted_manifest = Manifest("", url, base)
+            adopted_manifest = Manifest("", *site)
         if manifest is None:
-            manifest = _restore(publish_target, adopted_manifest, now)
+            manifest = _restore(state, adopted_manifest, now)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
-    elif host_options.is_repair:
-        _check_pages(store, manifest, names)
     return PreviousState(
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
-        recovered_names,
         journal is not None,
         STYLESHEET in names and not is_our_stylesheet(store),
     )
 
 
-def _check_pages(store: Store, manifest: Manifest, names: Mapping[str, int | None]) -> None:
+def check_pages(store: Store, previous: PreviousState) -> None:
     """Raise `ExportError` if the published indexes list other pages than the manifest of a repair.
 
     A manifest from a backup would make a sitemap incomplete. Missing and damaged indexes, and pages that
     are missing, are repaired: they do not count.
     """
-    if not manifest.indexes or not names.keys() >= set(manifest.indexes):
+    manifest, names = previous.manifest, previous.names
+    if previous.is_unverified or not manifest.indexes or not names.keys() >= set(manifest.indexes):
         return
     try:
-        adopted = adoption.adopt(store, manifest.url, manifest.base, names)
+        adopted = adopt(store, Site(manifest.url, manifest.base), names)
     except ExportError:
         return
     known, listed = manifest.pages().keys(), adopted.pages().keys()
@@ -117,42 +119,30 @@ def is_our_stylesheet(store: Store) -> bool:
     return content[: len(writer.STYLESHEET_MARK)] == writer.STYLESHEET_MARK[: len(content)]
 
 
-def _update_robots(
-    host_options: HostOptions, publish_target: PublishTarget, documents: Sequence[str], is_transition: bool
-) -> None:
-    """Update robots.txt while finishing a killed run."""
-    try:
-        root = manifests.read_root(publish_target.state)
-    except ManifestError:
-        root = None
-    names = indexes.to_announce(documents)
-    Robots.for_host(host_options, names, root.indexes if root is not None else ()).publish(is_transition)
-
-
-def _read(publish_target: PublishTarget, url: str, base: str) -> Manifest | None:
+def _read(store: Store, state: Store, site: Site) -> Manifest | None:
     """Return the manifest, or `None` if it is missing or damaged."""
     try:
-        manifest = manifests.read(publish_target.state)
+        manifest = manifests.read(state)
     except UnreadableError as error:
         logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         return None
     if manifest is not None:
-        check_site(publish_target.store, publish_target.state, manifest, url, base)
+        check_site(store, state, manifest, site)
     return manifest
 
 
-def check_site(store: Store, state: Store, manifest: Manifest, url: str, base: str) -> None:
+def check_site(store: Store, state: Store, manifest: Manifest, site: Site) -> None:
     """Raise `ExportError` if a manifest belongs to another site."""
-    if (manifest.url, manifest.base) != (url, base):
+    if (manifest.url, manifest.base) != site:
         raise ExportError(
             f"{store.label} contains an export of {excerpt(manifest.base)} with files at "
-            f"{excerpt(manifest.url)}, but this one is of {base} with files at {url}. "
+            f"{excerpt(manifest.url)}, but this one is of {site.base} with files at {site.url}. "
             f"Export to another target. If the site has moved, remove {manifests.ROOT} in {state.label}. "
             "The next export then rebuilds all pages."
         )
 
 
-def _restore(publish_target: PublishTarget, adopted_manifest: Manifest, now: float) -> Manifest:
+def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
     """Return the adopted manifest, completed from the manifest and its backup if they can be read.
 
     They can supply the highest page numbers, the URL counts and the removed files. Only the manifest itself
@@ -164,7 +154,7 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest, now: flo
     is_lost = False
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
-            root = manifests.read_root(publish_target.state, name)
+            root = manifests.read_root(state, name)
         except ExportError:
             is_lost = True
             continue
@@ -175,7 +165,7 @@ def _restore(publish_target: PublishTarget, adopted_manifest: Manifest, now: flo
         unqueued |= root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
-                record = manifests.read_section(publish_target.state, file)
+                record = manifests.read_section(state, file)
                 sections[section] = _with_counts(sections.get(section), record)
     if is_lost and conf.indexnow_key is not None:
         unqueued = {**dict.fromkeys((INDEX, *adopted_manifest.pages()), now), **unqueued}
@@ -234,3 +224,56 @@ def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
     for name in highest.keys() - sections.keys():
         sections[name] = SectionRecord(highest=highest[name])
     return replace(manifest, sections=sections)
+
+
+def adopt(store: Store, site: Site, names: Mapping[str, int | None]) -> Manifest:
+    """Return a manifest of the pages that the published indexes list.
+
+    The ranges of these pages are unknown, so their sections are rebuilt with unused page numbers. An index
+    that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
+    cannot be read.
+    """
+    highest = highest_numbers(names)
+    pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest}
+    suffixes: dict[str, Suffix] = {}
+    indexes = []
+    # Always read the first index: a symbolic link, for example, is not among the names.
+    numbered = [(number, name) for name in {INDEX, *names} if (number := index_number(name)) is not None]
+    for index, name in sorted(numbered):
+        is_ours = name == INDEX and name in names
+        for entry in _read_index(store, name):
+            file_name = entry.location.removeprefix(site.url)
+            page = parse_page_name(file_name)
+            if page is None or file_name not in names:
+                continue
+            is_ours = True
+            if suffixes.setdefault(page.section, page.suffix) == page.suffix:
+                record = PageRecord(page.number, None, 0, 0, 0, None, entry.lastmod, "", None, index)
+                # Indexes left over from a disabled cascade list pages a second time.
+                pages[page.section].setdefault(page.number, record)
+        if is_ours:
+            indexes.append(name)
+    sections = {
+        section: SectionRecord(
+            suffixes.get(section, "xml.gz"), highest=highest[section], pages=(*records.values(),)
+        )
+        for section, records in pages.items()
+    }
+    return Manifest("", *site, sections, indexes=tuple(indexes))
+
+
+def _read_index(store: Store, name: str) -> list[IndexEntry]:
+    """Return the entries of a published index, or an empty list if it does not exist.
+
+    Raise `ExportError` if the file is not an index, since the entries of other sections would be lost.
+    """
+    content = store.read(name, protocol.MAX_BYTES)
+    if content is None:
+        return []
+    try:
+        return read_index(content)
+    except ValueError as error:
+        raise ExportError(
+            f"{store.label}: {name} is not a sitemap index that this package can read ({error}), so the "
+            "entries of other sections would be lost. Export all sections, or remove the file."
+        ) from error
