@@ -66,7 +66,8 @@ def no_page_map_of_another_test() -> None:
     """
     # At import, there are no models yet.
     from django_sitemaps09 import published
-    from django_sitemaps09.views import caching, exported, memo
+    from django_sitemaps09.views import caching, exported
+    from django_sitemaps09.views.live import memo
 
     cache.clear()
     caching.default.fallback.clear()

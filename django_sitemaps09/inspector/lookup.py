@@ -28,7 +28,7 @@ from django_sitemaps09.management.status import ExportState
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.state.manifest import MAX_TIME
-from django_sitemaps09.views import page_maps
+from django_sitemaps09.views.live import maps
 from django_sitemaps09.views.responses import savepoints
 
 logger = logging.getLogger(__name__)
@@ -230,7 +230,7 @@ class _Lookup:
         """Return the name of the live page of an item, or an empty string if no page map is cached."""
         if row.source is None:
             return ""
-        live_map = page_maps.cached_map(row.source)
+        live_map = maps.cached_map(row.source)
         if live_map is None or not live_map.pages:
             return ""
         index = sources.page_index(row.source, row.row.key, [page.until for page in live_map.pages])

@@ -18,7 +18,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.state.manifest import SectionRecord
-from django_sitemaps09.views import page_maps
+from django_sitemaps09.views.live import maps
 from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of skipped items that the overview lists.
@@ -152,7 +152,7 @@ def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | Non
     if not has_rows or not sources.is_compiled(sitemap):
         return None
     source = sources.ranged_source(name, sitemap, base, conf.limits)
-    live_map = None if source is None else page_maps.cached_map(source)
+    live_map = None if source is None else maps.cached_map(source)
     return None if live_map is None else len(live_map.pages)
 
 

@@ -22,7 +22,8 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import UrlsSource, has_key_ranges
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
-from django_sitemaps09.views import caching, page_maps
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import maps
 from django_sitemaps09.views.responses import is_host_from_client
 
 #: How a section is divided into pages.
@@ -128,7 +129,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
             raise sections.unknown_section(name, declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, page maps do not depend on it.
-    base = export_base(base_url) if has_base else protocol.parse_base(page_maps.HOST)
+    base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)
     map_cache = _cache(DEFAULT_CACHE_ALIAS)
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
@@ -168,7 +169,7 @@ def _section(name: str, section: Section, base: Base, *, is_cached: bool) -> Sec
             section_status = SectionStatus(
                 name, f"{sitemap.__module__}.{sitemap.__qualname__}", paging, hooks
             )
-            live = page_maps.cached_map(source) if is_cached and has_key_ranges(source) else None
+            live = maps.cached_map(source) if is_cached and has_key_ranges(source) else None
     except Exception as error:  # noqa: BLE001 a project's section can raise anything
         return replace(section_status, error=reason_of(error))
     if live is None:

@@ -18,8 +18,9 @@ from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, i
 from django_sitemaps09.notify.keys import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import exported_files, live_indexes, live_pages, validators
-from django_sitemaps09.views.live_indexes import SectionPages
+from django_sitemaps09.views import exported_files, validators
+from django_sitemaps09.views.live import indexes, page_responses
+from django_sitemaps09.views.live.indexes import SectionPages
 from django_sitemaps09.views.responses import (
     UNAVAILABLE,
     Sitemaps,
@@ -54,29 +55,29 @@ def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResp
     section_pages: list[SectionPages] = []
     failures: list[Exception] = []
     for section, declaration in sections.native_mapping(sitemaps).items():
-        read = partial(live_indexes.section_pages, request, section, declaration, base)
+        read = partial(indexes.section_pages, request, section, declaration, base)
         try:
             with savepoints():
                 section_pages.append(sources.retry_once(read, f"Section {section!r}"))
         except Exception as error:
             # An index without the section would mean that its URLs are gone.
-            listed = live_indexes.last_known(request, section, base)
+            listed = indexes.last_known(request, section, base)
             if listed is None and isinstance(error, UNAVAILABLE):
                 raise
             consequence = "is missing from" if listed is None else "is listed with its last pages in"
             logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
             section_pages += [] if listed is None else [listed]
             failures.append(error)
-    indexes = live_indexes.divide(section_pages)
-    content = live_indexes.document(
-        indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
+    divided = indexes.divide(section_pages)
+    content = indexes.document(
+        divided, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
     )
-    if failures and (content is None or not indexes[0]):
+    if failures and (content is None or not divided[0]):
         raise failures[0]
     if content is None:
-        raise Http404(f"There are only {len(indexes)} indexes")
+        raise Http404(f"There are only {len(divided)} indexes")
     if name == INDEX and not failures:
-        live_indexes.store_count(base, request.path, len(indexes))
+        indexes.store_count(base, request.path, len(divided))
     response = HttpResponse(content, content_type="application/xml")
     is_complete = not failures and not any(section.is_outdated for section in section_pages)
     answer = validators.respond(request, response, validators.of_content(content) if is_complete else None)
@@ -133,7 +134,7 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
     exported_names = exported_files.index_names(request, base, path, sitemaps)
     if exported_names:
         return sorted({index_number(name) or 1 for name in exported_names} - {1})
-    return range(2, live_indexes.read_count(base, path) + 1)
+    return range(2, indexes.read_count(base, path) + 1)
 
 
 @native
@@ -151,7 +152,7 @@ def _page_response(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
     response = exported_files.respond(request, page_name(section, int(number), suffix), sitemaps)
-    return response or live_pages.respond(request, section, number, suffix, sitemaps)
+    return response or page_responses.respond(request, section, number, suffix, sitemaps)
 
 
 #: The name of the path converter that matches configured keys.

@@ -31,7 +31,7 @@ from django_sitemaps09.management.status import (
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views import page_maps
+from django_sitemaps09.views.live import maps
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
@@ -83,7 +83,7 @@ def file_cache(settings: Any, tmp_path: Path) -> None:
 def an_hour_ago(monkeypatch: pytest.MonkeyPatch) -> SecondsClock:
     """Set back the clock by which page maps are built."""
     seconds_clock = SecondsClock(time.time() - 3_600)
-    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    monkeypatch.setattr(maps, "time", seconds_clock)
     return seconds_clock
 
 

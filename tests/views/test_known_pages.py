@@ -14,8 +14,9 @@ from django.test import Client, RequestFactory
 from django.urls import set_script_prefix, set_urlconf
 
 from django_sitemaps09 import sources
-from django_sitemaps09.views import caching, memo, rendered
-from django_sitemaps09.views.memo import PageETag
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import kept_pages, memo
+from django_sitemaps09.views.live.memo import PageETag
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -103,8 +104,8 @@ class TestAnUnchangedPage:
         configure(LIVE_CACHE="default", LIVE_SECONDS=60)
         get()
         [known] = [entry.value for key, entry in memo._entries.items() if not isinstance(key, str)]
-        with pytest.raises(rendered.NotCachedError):
-            rendered.read_page(known.cache_key, "another", "Page")
+        with pytest.raises(kept_pages.NotCachedError):
+            kept_pages.read_page(known.cache_key, "another", "Page")
 
     def test_is_compiled_again_after_live_seconds(self, clock: Callable[[float], None]) -> None:
         etag = get().headers["ETag"]

@@ -20,7 +20,8 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, live_pages, memo, page_maps
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import maps, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -58,7 +59,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Change the age of cached values. This does not make them expire in the cache."""
 
     seconds_clock = SecondsClock()
-    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    monkeypatch.setattr(maps, "time", seconds_clock)
     return seconds_clock.move
 
 
@@ -297,8 +298,8 @@ class TestAMapThatIsKept:
             rows.append(most)
             return True
 
-        monkeypatch.setattr(live_pages, "_log", lambda *_: Article.objects.filter(pk__gt=2).delete())
-        monkeypatch.setattr(page_maps, "divide_page", divide_page)
+        monkeypatch.setattr(page_responses, "_log", lambda *_: Article.objects.filter(pk__gt=2).delete())
+        monkeypatch.setattr(maps, "divide_page", divide_page)
         assert "ETag" not in get(last)
         assert rows == [10]
 
@@ -308,7 +309,7 @@ class TestAMapThatIsKept:
         articles(*range(1, 31))
         index()
         articles(*range(31, 42))
-        clock(page_maps.AGE + 1)
+        clock(maps.AGE + 1)
         add = caching.add
         monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
         outdated = get("sitemap.xml")
@@ -321,8 +322,8 @@ class TestAMapThatIsKept:
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """For `LIVE_SECONDS`, the grown page was answered with 304, so no page had the other rows."""
-        for module in (live_pages, memo):
-            monkeypatch.setattr(module, "time", page_maps.time)
+        for module in (page_responses, memo):
+            monkeypatch.setattr(module, "time", maps.time)
         articles(*range(1, 101))
         names = index()
         rows = {name: named(name) for name in names}
@@ -345,7 +346,7 @@ class TestAMapThatIsKept:
         articles(*range(1, 31))
         *_, last = index()
         articles(*range(31, 42))
-        monkeypatch.setattr(live_pages, "_log", lambda *_: cache.clear())
+        monkeypatch.setattr(page_responses, "_log", lambda *_: cache.clear())
         response = get(last)
         assert "ETag" not in response
         assert response["Cache-Control"] == "no-store"
@@ -566,7 +567,7 @@ class TestAMapOfAnExport:
         Article.objects.filter(pk__range=(11, 25)).delete()
         index()
         articles(12)
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert {slug for page in index() for slug in named(page)} == {
             f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
         }

@@ -19,7 +19,8 @@ from django.test import Client
 from django.urls import include, path, reverse, set_urlconf
 
 from django_sitemaps09.compression import compress
-from django_sitemaps09.views import caching, live_pages, memo, rendered
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
@@ -57,7 +58,7 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
     use()
     configure(LIVE_CACHE="pages", LIVE_SECONDS=0)
     caches["pages"].clear()
-    monkeypatch.setattr(rendered._live_cache, "paused_until", 0.0)
+    monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
     return use
 
 
@@ -65,13 +66,13 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
 def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the number of each page that is rendered."""
     numbers = []
-    render = live_pages._render
+    render = page_responses._render
 
-    def noting(section: str, source: Any, page: Any, *arguments: Any) -> rendered.RenderedPage:
+    def noting(section: str, source: Any, page: Any, *arguments: Any) -> kept_pages.RenderedPage:
         numbers.append(page.number)
         return render(section, source, page, *arguments)
 
-    monkeypatch.setattr(live_pages, "_render", noting)
+    monkeypatch.setattr(page_responses, "_render", noting)
     return numbers
 
 
@@ -82,8 +83,8 @@ def _articles(register: Callable[..., None]) -> None:
     register(articles=Articles)
 
 
-def made(content: bytes) -> rendered.RenderedPage:
-    return rendered.RenderedPage("etag", time.time(), content)
+def made(content: bytes) -> kept_pages.RenderedPage:
+    return kept_pages.RenderedPage("etag", time.time(), content)
 
 
 def get(url: str, **headers: str) -> Any:
@@ -201,11 +202,11 @@ class TestAPage:
     ) -> None:
         pages_cache(f"{__name__}.SmallCache")
         # Not compressed, so that the page is large.
-        monkeypatch.setattr(rendered, "compress", lambda content, level, **_: gzip.compress(content, 0))
+        monkeypatch.setattr(kept_pages, "compress", lambda content, level, **_: gzip.compress(content, 0))
         Article.objects.all().delete()
         for number in range(8):
             ArticleFactory(slug=f"{number}" * 60)
-        monkeypatch.setattr(rendered, "_PART", 100)
+        monkeypatch.setattr(kept_pages, "_PART", 100)
         first = get(PAGE).content
         assert len(caches["pages"]._cache) > 10  # type: ignore[attr-defined]
         assert get(PAGE).content == first
@@ -245,10 +246,10 @@ class TestAPage:
         ]
         etag, rendered_at, digest, _ = caches["pages"].get(name)
         content = compress(bytes(200_000_000)) if forged == "bomb" else b"no gzip" * 20
-        digest = rendered._digest(content if forged != "digest" else b"")
+        digest = kept_pages._digest(content if forged != "digest" else b"")
         etag = "x\r\nSet-Cookie: a=b" if forged == "etag" else etag
-        for part, start in rendered._part_starts(name, digest, len(content)).items():
-            caches["pages"].set(part, content[start : start + rendered._PART])
+        for part, start in kept_pages._part_starts(name, digest, len(content)).items():
+            caches["pages"].set(part, content[start : start + kept_pages._PART])
         caches["pages"].set(name, (etag, rendered_at, digest, len(content)))
         tracemalloc.start()
         try:
@@ -260,7 +261,7 @@ class TestAPage:
 
     def test_has_no_more_parts_than_a_sitemap_can_fill(self) -> None:
         """A damaged size in the cache must not take the memory of the process."""
-        assert len(rendered._part_starts("name", "digest", 10**9)) <= 105
+        assert len(kept_pages._part_starts("name", "digest", 10**9)) <= 105
 
     def test_is_rendered_while_the_cache_fails_with_one_line_in_the_log(
         self, pages_cache: Callable[[str], None], caplog: pytest.LogCaptureFixture
@@ -344,7 +345,7 @@ class TestSeveralRequests:
         started, may_end = threading.Event(), threading.Event()
         renderings = []
 
-        def render() -> rendered.RenderedPage:
+        def render() -> kept_pages.RenderedPage:
             renderings.append(1)
             started.set()
             assert may_end.wait(30)
@@ -353,7 +354,7 @@ class TestSeveralRequests:
         pages: list[Any] = []
 
         def request() -> None:
-            pages.append(rendered.rendered_page("name", "etag", render, "Page"))
+            pages.append(kept_pages.rendered_page("name", "etag", render, "Page"))
 
         threads = [threading.Thread(target=request) for _ in range(8)]
         threads[0].start()
@@ -368,31 +369,31 @@ class TestSeveralRequests:
         assert renderings == [1]
 
     def test_render_after_the_one_that_fails(self) -> None:
-        def fail() -> rendered.RenderedPage:
+        def fail() -> kept_pages.RenderedPage:
             raise ValueError("no rows")
 
         with pytest.raises(ValueError, match="no rows"):
-            rendered.rendered_page("name", "etag", fail, "Page")
-        page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")
+            kept_pages.rendered_page("name", "etag", fail, "Page")
+        page = kept_pages.rendered_page("name", "etag", lambda: made(b"content"), "Page")
         assert gzip.decompress(page.content) == b"content"
 
     def test_render_at_the_same_time_after_one_whose_page_is_not_kept(self) -> None:
         started, both_render = threading.Event(), threading.Barrier(2)
 
-        def first() -> rendered.RenderedPage:
+        def first() -> kept_pages.RenderedPage:
             started.set()
             # Meanwhile, the other requests begin to wait.
             time.sleep(0.3)
             return made(b"content")._replace(etag=None)
 
-        def render() -> rendered.RenderedPage:
+        def render() -> kept_pages.RenderedPage:
             both_render.wait(10)
             return made(b"own")
 
-        def request(render: Callable[[], rendered.RenderedPage]) -> None:
-            pages.append(rendered.rendered_page("name", "etag", render, "Page"))
+        def request(render: Callable[[], kept_pages.RenderedPage]) -> None:
+            pages.append(kept_pages.rendered_page("name", "etag", render, "Page"))
 
-        pages: list[rendered.RenderedPage] = []
+        pages: list[kept_pages.RenderedPage] = []
         threads = [threading.Thread(target=request, args=[what]) for what in (first, render, render)]
         threads[0].start()
         assert started.wait(30)
@@ -408,7 +409,7 @@ class TestSeveralRequests:
         monkeypatch.setattr(caching, "_WAIT", 0)
         caches["pages"].add("name:lock", "another", 60)
         before = time.time()
-        page = rendered.rendered_page("name", "etag", lambda: made(b"content"), "Page")
+        page = kept_pages.rendered_page("name", "etag", lambda: made(b"content"), "Page")
         assert (page.content, page.etag) == (b"content", "etag")
         assert page.rendered_at >= before
 

@@ -17,7 +17,8 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.export import export
 from django_sitemaps09.sources import cannot_snapshot
-from django_sitemaps09.views import caching, live_map, page_maps
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import maps, stored_map
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -53,7 +54,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         _LOCKS.append(name)
         return added(name, *arguments)
 
-    monkeypatch.setattr(page_maps, "time", seconds_clock)
+    monkeypatch.setattr(maps, "time", seconds_clock)
     monkeypatch.setattr(caching, "add", add)
     _LOCKS.clear()
     return move
@@ -103,11 +104,11 @@ class TestTheOpenEnd:
         articles(*range(1, 61), using=section)
         pages = index()
         assert queries("sitemap.xml", section) == 1
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         # One query counts a page, and reads its newest lastmod.
         assert queries("sitemap.xml", section) == len(pages)
         assert index() == pages
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         # One query for the rows, and one for their fingerprint, if that can be known.
         expected = 1 if cannot_snapshot(section) else 2
         assert queries(pages[3].removesuffix(".gz"), section) == expected
@@ -145,7 +146,7 @@ class TestTheOpenEnd:
         assert all(len(page) > len("sitemap-articles-99999999.xml.gz") for page in extended[len(pages) :])
         contents = {page: named(page) for page in extended}
         export()
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert index()[: len(pages)] == pages
         assert {page: named(page) for page in extended} == contents
 
@@ -158,7 +159,7 @@ class TestOtherPages:
         articles(*range(1, 201, 2))
         pages = index()
         articles(*range(30, 60, 2))
-        clock(10 * page_maps.AGE)
+        clock(10 * maps.AGE)
         divided = index()
         assert [page for page in divided if page in pages] == pages
         contents = [named(page) for page in divided]
@@ -172,13 +173,13 @@ class TestOtherPages:
         emptied = pages[2]
         Article.objects.filter(slug__in=contents[emptied]).delete()
         assert named(emptied) == []
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert index() == [page for page in pages if page != emptied]
         # A row that is added there later is on another page. The page is still served under its number.
         key = int(contents[emptied][0].removeprefix("s"))
         articles(key)
         assert named(emptied) == [f"s{key}"]
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert f"s{key}" in {slug for page in index() for slug in named(page)}
 
     def test_the_last_one_is_merged_with_the_one_before(self, clock: Callable[[float], None]) -> None:
@@ -186,7 +187,7 @@ class TestOtherPages:
         *pages, last = index()
         Article.objects.filter(slug__in=named(last)).delete()
         assert named(last) == []
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert index() == pages
         articles(100)
         assert "s100" in {slug for page in index() for slug in named(page)}
@@ -195,7 +196,7 @@ class TestOtherPages:
         articles(*range(1, 101))
         contents = {page: named(page) for page in index()}
         Article.objects.exclude(pk__in=range(0, 101, 3)).delete()
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         merged = index()
         counts = [len(named(page)) for page in merged]
         assert sum(counts) == 33
@@ -213,7 +214,7 @@ class TestOtherPages:
         [page] = index()
         Article.objects.all().delete()
         assert named(page) == []
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         assert index() == []
         articles(5)
         assert [named(page) for page in index()] == [["s5"]]
@@ -225,7 +226,7 @@ class TestOtherPages:
         articles(*range(1, 20_001, 1_000), using=section)
         index()
         articles(*range(5_002, 5_392), using=section)
-        clock(page_maps.AGE)
+        clock(maps.AGE)
         contents = [named(page) for page in index()]
         found = {slug for slugs in contents for slug in slugs}
         assert found == {f"s{n}" for n in (*range(1, 20_001, 1_000), *range(5_002, 5_392))}
@@ -240,13 +241,13 @@ class TestOtherPages:
         articles(*range(1, 20_001, 1_000))
         index()
         articles(*range(5_002, 5_092))
-        clock(page_maps.AGE)
+        clock(maps.AGE)
 
         def fail(*_: object, **__: object) -> None:
             raise OperationalError("no database")
 
         with monkeypatch.context() as context:
-            context.setattr(page_maps, "_look", fail)
+            context.setattr(maps, "_look", fail)
             index()
         assert {slug for page in index() for slug in named(page)} >= {f"s{n}" for n in range(5_002, 5_092)}
 
@@ -327,13 +328,13 @@ def test_a_cached_value_that_is_not_a_map_is_replaced(
 ) -> None:
     articles(*range(1, 31))
     names = []
-    read = live_map.read
+    read = stored_map.read
 
     def noting(name: str, source: Any) -> Any:
         names.append(name)
         return read(name, source)
 
-    monkeypatch.setattr(live_map, "read", noting)
+    monkeypatch.setattr(stored_map, "read", noting)
     pages = index()
     for name in {*names}:
         cache.set(name, value)

@@ -14,7 +14,8 @@ from django.core.cache import caches
 from django.test import Client
 
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching, live_map, memo, page_maps, rendered
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import kept_pages, maps, memo, stored_map
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
@@ -48,7 +49,7 @@ def _articles(
         alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
     configure(LIVE_SECONDS=0)
-    monkeypatch.setattr(rendered._live_cache, "paused_until", 0.0)
+    monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
 
 
 @pytest.fixture
@@ -85,14 +86,14 @@ class TestAPageMap:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + page_maps.AGE))
+        monkeypatch.setattr(maps, "time", SecondsClock(time.time() + maps.AGE))
         assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "renewed, 1 page"]
 
     def test_is_outdated_while_another_request_renews_it(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(page_maps, "time", SecondsClock(time.time() + page_maps.AGE))
+        monkeypatch.setattr(maps, "time", SecondsClock(time.time() + maps.AGE))
         add = caching.add
         monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
         assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "outdated, 1 page"]
@@ -110,9 +111,9 @@ class TestAPageMap:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP)
-        read, is_built = live_map.read, iter([False, False])
+        read, is_built = stored_map.read, iter([False, False])
         # The first readings are from before the other request stored the map.
-        monkeypatch.setattr(live_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
+        monkeypatch.setattr(stored_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
         monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
         assert lines(MAP) == ["waited, 1 page"]
 
@@ -166,10 +167,10 @@ class TestARenderedPage:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
-        read, is_stored = rendered._read, iter([False])
+        read, is_stored = kept_pages._read, iter([False])
         acquired = iter([False, True])
         monkeypatch.setattr(
-            rendered, "_read", lambda *names: read(*names) if next(is_stored, True) else None
+            kept_pages, "_read", lambda *names: read(*names) if next(is_stored, True) else None
         )
         monkeypatch.setattr(
             caching._Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
@@ -214,8 +215,8 @@ def test_an_exported_file_needs_one_step(
 
 def test_every_result_is_documented() -> None:
     """The table lists the results that the modules log, and no others."""
-    folder = Path(page_maps.__file__).parent
-    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    folder = Path(maps.__file__).parents[1]
+    code = "".join(path.read_text() for path in folder.rglob("*.py"))
     logged = {
         result
         for arguments in re.findall(r"stopwatch\.log\(([^\n]+)\)", code)

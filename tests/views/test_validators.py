@@ -23,7 +23,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
-from django_sitemaps09.views import caching, live_pages, memo
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -42,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
     monkeypatch.setattr(memo, "time", seconds_clock)
-    monkeypatch.setattr(live_pages, "time", seconds_clock)
+    monkeypatch.setattr(page_responses, "time", seconds_clock)
     return seconds_clock.move
 
 
@@ -301,7 +302,7 @@ class TestAFingerprint:
         Article.objects.filter(slug="s3").update(updated=soon)
         response = get(PAGE)
         assert soon.isoformat()[:19].encode() in response.content
-        monkeypatch.setattr(live_pages, "_render", lambda *_: pytest.fail("the page was rendered"))
+        monkeypatch.setattr(page_responses, "_render", lambda *_: pytest.fail("the page was rendered"))
         assert get(PAGE, if_none_match=response.headers["ETag"]).status_code == 304
 
     def test_of_the_future_is_read_again(self, clock: Callable[[float], None]) -> None:

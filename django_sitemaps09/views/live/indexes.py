@@ -20,7 +20,8 @@ from django_sitemaps09.filenames import INDEX, index_name
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
-from django_sitemaps09.views import caching, live_map, page_maps
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import maps, stored_map
 from django_sitemaps09.views.responses import is_host_from_client, native_url
 
 #: Limits of one index.
@@ -56,7 +57,7 @@ def section_pages(request: HttpRequest, section: str, declaration: Section, base
     """Return the live pages of a section."""
     with site_locale():
         source = sources.source(section, declaration, base, conf.limits)
-        listing = page_maps.live_index(source)
+        listing = maps.live_index(source)
     view = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
     listed = SectionPages(listing.pages, listing.is_outdated, *_around_number(request, view, section, base))
     # Ranges that leave the index answer from now on for a limited time, so no later index lists them again.
@@ -68,7 +69,7 @@ def last_known(request: HttpRequest, section: str, base: Base) -> SectionPages |
     """Return the pages of a section that the last index listed within `KEEP_REMOVED`, or `None`."""
     try:
         _, view, value = caching.get(_listing_name(request, section, base))
-        pages = [(Page(int(number), None, None), live_map.lastmod(lastmod)) for number, lastmod in value]
+        pages = [(Page(int(number), None, None), stored_map.lastmod(lastmod)) for number, lastmod in value]
     except (OverflowError, TypeError, ValueError):
         return None
     is_valid = pages and view in ("page", "page-gz", "page-txt")

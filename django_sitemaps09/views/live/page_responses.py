@@ -21,9 +21,10 @@ from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import caching, memo, page_maps, rendered, validators
-from django_sitemaps09.views.memo import PageETag
-from django_sitemaps09.views.rendered import NotCachedError, RenderedPage
+from django_sitemaps09.views import caching, validators
+from django_sitemaps09.views.live import kept_pages, maps, memo
+from django_sitemaps09.views.live.kept_pages import NotCachedError, RenderedPage
+from django_sitemaps09.views.live.memo import PageETag
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
     HeadResponse,
@@ -56,7 +57,7 @@ def respond(
     if known is not None:
         stopwatch.log("fingerprint known")
         unpack = not _takes_gzip(request, suffix)
-        read = partial(rendered.read_page, known.cache_key, known.etag.value, subject, unpack=unpack)
+        read = partial(kept_pages.read_page, known.cache_key, known.etag.value, subject, unpack=unpack)
         with suppress(NotCachedError):
             answer = _answer(request, suffix, known.etag, read)
     compiled_page = partial(_compiled_page, request, section, number, suffix, sitemaps)
@@ -76,7 +77,7 @@ def _compiled_page(
     source = sources.source(section, declarations[section], current_base(request), conf.limits)
     if isinstance(source, UrlsSource):
         _begin(source, int(number))
-    live_page = page_maps.find_page(source, int(number))
+    live_page = maps.find_page(source, int(number))
     if live_page is None:
         raise Http404(f"Section {section!r} has no page {number}")
     format_name: FormatName = "text" if suffix == "txt" else "xml"
@@ -88,7 +89,7 @@ def _compiled_page(
     render = partial(_render, section, source, live_page, format_name, started)
     subject = page_subject(section, number)
     unpack = not _takes_gzip(request, suffix)
-    get_page = partial(rendered.rendered_page, cache_key, etag, render, subject, unpack=unpack)
+    get_page = partial(kept_pages.rendered_page, cache_key, etag, render, subject, unpack=unpack)
     answer = _answer(request, suffix, known_etag, get_page)
     memo.remember(request, sitemaps, cache_key, memo.of_page(source, live_page, may_read=False))
     return answer
@@ -143,7 +144,7 @@ def _empty_response(suffix: Suffix) -> HttpResponse:
 def _with_content(response: HttpResponse, page: RenderedPage, *, takes_gzip: bool) -> HttpResponse:
     """Add a page to a response, as it is cached if the client `takes_gzip`."""
     if isinstance(response, GzipFileResponse):
-        response.content = page.content if page.is_compressed else rendered.compressed(page.content)
+        response.content = page.content if page.is_compressed else kept_pages.compressed(page.content)
     elif page.is_compressed and takes_gzip:
         response.content = page.content
         response["Content-Encoding"] = "gzip"
@@ -178,7 +179,7 @@ def _render(
     is_incomplete = False
     if has_key_ranges(source) and document.cut is not None:
         # An earlier range answers with as many rows as fit. The others are on listed pages.
-        is_incomplete = page_maps.divide_page(source, live_page, fill(document.items))
+        is_incomplete = maps.divide_page(source, live_page, fill(document.items))
     content = b"".join(chunks)
     stopwatch.log("rendered", len(content))
     etag = known_etag.value if known_etag else validators.of_content(content)

@@ -24,8 +24,9 @@ from django_sitemaps09.pages import Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.state.manifest import SectionRecord
-from django_sitemaps09.views import caching, exported, live_map, memo
-from django_sitemaps09.views.live_map import LiveMap
+from django_sitemaps09.views import caching, exported
+from django_sitemaps09.views.live import memo, stored_map
+from django_sitemaps09.views.live.stored_map import LiveMap
 from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
 from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
 
@@ -72,7 +73,7 @@ def live_index(source: Source) -> Listing:
         last = live.pages[-1]
         if source.key_after(last.after, live.rows) is not None:
             divide_page(source, last, live.rows)
-            live = live_map.read(name, source) or live
+            live = stored_map.read(name, source) or live
     meanwhile = None
     if is_due or not live.is_counted:
         seconds = AGE if is_due else float("inf")
@@ -124,7 +125,7 @@ def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
     Return whether the page was listed, or may have been, since the cache has lost the map.
     """
     name = _name(source)
-    live = live_map.read(name, source)
+    live = stored_map.read(name, source)
     if live is None or page not in live.pages:
         return live is None
     # Entries can be longer than those by which pages were measured.
@@ -143,8 +144,8 @@ def _store_parts(
     looks: Mapping[Page, Look],
 ) -> LiveMap:
     """Replace a page of the cached map with its parts, unless another request has just changed the page."""
-    with live_map.locked(name):
-        rows, live = live.rows, live_map.read(name, source) or live
+    with stored_map.locked(name):
+        rows, live = live.rows, stored_map.read(name, source) or live
         if page not in live.pages:
             return live
         position = live.pages.index(page)
@@ -154,11 +155,11 @@ def _store_parts(
 
 def cached_map(source: QuerySource) -> LiveMap | None:
     """Return the cached map of a section. No map is built or counted, and no query is executed."""
-    return live_map.read(_name(source), source)
+    return stored_map.read(_name(source), source)
 
 
 def _counted_map(source: QuerySource, name: str, seconds: float) -> LiveMap | None:
-    live = live_map.read(name, source)
+    live = stored_map.read(name, source)
     return live if live is not None and live.is_counted and _is_recent(live, seconds) else None
 
 
@@ -172,7 +173,7 @@ def _name(source: QuerySource) -> str:
 
 
 def _name_in(source: QuerySource, folder: str) -> str:
-    facts = (live_map.FORMAT, source.map_cache_key, len(_measured_base(source)), folder)
+    facts = (stored_map.FORMAT, source.map_cache_key, len(_measured_base(source)), folder)
     return f"django_sitemaps09:map:{sources.digest(facts)}"
 
 
@@ -194,7 +195,7 @@ def _live_map(
     """
     stopwatch = Stopwatch(map_subject(source.section))
     published = exported.find(source)
-    live = live_map.read(name, source)
+    live = stored_map.read(name, source)
     if live is None or not live.pages:
         return _built(source, name, published, live, number)
     is_of_export = published is None or live.base == sources.digest(published) or exported.is_unreadable()
@@ -217,7 +218,7 @@ def _built(
     generation = -1 if outdated is None else outdated.generation
 
     def built_elsewhere() -> LiveMap | None:
-        live = live_map.read(name, source)
+        live = stored_map.read(name, source)
         if live is None or not live.pages or live.generation == generation:
             return None
         stopwatch.log("waited", len(live.pages), "page")
@@ -241,9 +242,9 @@ def _built(
             pages = ()
         else:
             pages, looks = _parts(source, Page(1, None, None), rows, (), number)
-        with live_map.locked(name):
+        with stored_map.locked(name):
             # Until its first export, a host had the map of all hosts.
-            before = live_map.read(name, source) or live_map.read(_name_in(source, ""), source)
+            before = stored_map.read(name, source) or stored_map.read(_name_in(source, ""), source)
             before = before or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
             for record in reversed(records[1:]):
                 before = _replaced(source, before, record.page_map().pages)
@@ -266,12 +267,12 @@ def _divided(source: QuerySource, name: str, live: LiveMap, number: int | None =
     stopwatch = Stopwatch(map_subject(source.section))
 
     def divided() -> LiveMap | None:
-        current = live_map.read(name, source) or live
+        current = stored_map.read(name, source) or live
         has_number = any(page.number == number for page in current.pages[:-1])
         return current if current.is_whole or has_number else None
 
     def divide() -> LiveMap:
-        current = live_map.read(name, source) or live
+        current = stored_map.read(name, source) or live
         if current.is_whole:
             return current
         last = current.pages[-1]
@@ -296,13 +297,13 @@ def _look(source: QuerySource, name: str, live: LiveMap, *, is_due: bool = False
     """Count the pages that are not counted yet, or all of them if that `is_due`, and store the new map."""
     stopwatch = Stopwatch(map_subject(source.section))
     now = time.time()
-    live = _divided(source, name, live_map.read(name, source) or live)
+    live = _divided(source, name, stored_map.read(name, source) or live)
     looks = {} if is_due else dict(live.looks)
     divided: dict[Page, list[Page]] = {}
     # All queries are executed before the lock is taken, apart from those for what others change meanwhile.
     _repaired(source, live, looks, divided)
-    with live_map.locked(name):
-        live = live_map.read(name, source) or live
+    with stored_map.locked(name):
+        live = stored_map.read(name, source) or live
         live = _replaced(source, live._replace(looks=looks), _repaired(source, live, looks, divided))
         live = live._replace(looked_at=now if is_due else live.looked_at).store(name)
     stopwatch.log("renewed", len(live.pages), "page")
