@@ -311,7 +311,9 @@ def load_columns(
     deleted = set()
     for (model, using), instances in rows_by_model.items():
         # An order of the model over a multi-valued relation would repeat what an aggregate covers.
-        rows = QuerySet(model, using=using).order_by().filter(pk__in=[item.pk for item in instances])
+        rows: QuerySet[Any] = (
+            QuerySet(model, using=using).order_by().filter(pk__in=[item.pk for item in instances])
+        )
         rows = add_columns(rows, expressions)
         values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
         for item in instances:
