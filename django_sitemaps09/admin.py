@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
-from django_sitemaps09.inspector.access import PERMISSION
+from django_sitemaps09.inspector import PERMISSION
 
 _original = admin.site.get_app_list
 

@@ -140,31 +140,27 @@ def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dic
     return conditions
 
 
-def _captured(match: ResolverMatch) -> dict[str, Any]:
-    """Return the values captured from the path, without the additional arguments of the pattern."""
-    captured: dict[str, Any] | None = match.captured_kwargs  # type: ignore[attr-defined]
-    return captured or {}
-
-
-def field_conditions(model: type[Model], match: ResolverMatch) -> dict[str, Any] | None:
+def field_conditions(model: type[Model], match: ResolverMatch) -> list[dict[str, Any]] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
     This is a guess for locations that a method returns. Return `None` if none of the fields has an
     index, because the query would then read the whole table.
     """
     fields = _fields(model)
-    conditions = {name: value for name, value in _captured(match).items() if name in fields}
-    return conditions if any(_has_index(fields[name]) for name in conditions) else None
+    # The values without the additional arguments of the pattern.
+    captured: dict[str, Any] = match.captured_kwargs or {}  # type: ignore[attr-defined]
+    conditions = {name: value for name, value in captured.items() if name in fields}
+    return [conditions] if any(_has_index(fields[name]) for name in conditions) else None
 
 
-def column_conditions(model: type[Model], location: F, url: str) -> dict[str, Any] | None:
+def column_conditions(model: type[Model], location: F, url: str) -> list[dict[str, Any]] | None:
     """Return the condition for the rows whose location is a column with an index, else `None`."""
     name: str = location.name  # type: ignore[attr-defined]
     field = _fields(model).get(name)
     if field is None or not _has_index(field):
         return None
     path = _path(url)
-    return {f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}
+    return [{f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}]
 
 
 def _path(url: str) -> str:

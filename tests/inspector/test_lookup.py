@@ -19,10 +19,9 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap, manifest
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
-from django_sitemaps09.inspector.answers import Answer
-from django_sitemaps09.inspector.lookup import look_up
-from django_sitemaps09.management.status import ExportState
+from django_sitemaps09.inspector.lookup import Answer, look_up
 from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Seat, Tag, Word
 from tests.support.articles import Articles
@@ -490,6 +489,22 @@ class TestASectionOfAQueryset:
         export()
         assert asked("/articles/listed/").verdict == "listed"
         assert asked("/articles/other/").verdict == "filtered"
+
+    def test_that_was_exported_by_position_is_searched_in_its_files(
+        self, register: Callable[..., None]
+    ) -> None:
+        class Listed(ModelSitemap[Article]):
+            model = Article
+
+            def items(self) -> Any:
+                return list(super().items())
+
+        ArticleFactory(pk=1, slug="listed")
+        register(articles=Listed)
+        export()
+        assert asked("/articles/listed/").verdict == "listed"
+        # All rows would be read.
+        assert row_queries("/articles/listed/") == []
 
     def test_with_a_window_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
         for number in range(1, 5):

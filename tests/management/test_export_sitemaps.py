@@ -91,9 +91,11 @@ class TestTheTable:
         ]
         assert "0 URLs added, 0 URLs removed, 0 URLs changed" in out
 
-    def test_has_columns_in_line(self, folder: Path) -> None:
+    @pytest.mark.parametrize("name", ["b", "b-name-with-more-than-twenty-characters"])
+    def test_has_columns_in_line(self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        monkeypatch.setitem(FINE, name, Numbers(2))
         out, _ = said("--output", folder)
-        rows = out.splitlines()[3:7]
+        rows = out.splitlines()[4:9]
         assert len({len(row) for row in rows}) == 1
         assert {row.index("URLs") + 4 for row in rows if "URLs" in row} == {
             row.index(" 1,234") + 6 for row in rows if " 1,234" in row

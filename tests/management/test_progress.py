@@ -13,7 +13,7 @@ import pytest
 from django.core.management.base import OutputWrapper
 
 from django_sitemaps09.export import PageFile, SectionReport
-from django_sitemaps09.management import progress
+from django_sitemaps09.management import streams
 from tests.support.commands import GATE
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 
 
 def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
-    with progress.bar(OutputWrapper(stream), wanted=wanted) as line:
+    with streams.bar(OutputWrapper(stream), wanted=wanted) as line:
         if line is not None:
             line.plan({"articles": 4, "news": None})
             line.page("articles", PAGE)
@@ -61,7 +61,7 @@ def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream: io.StringIO) -> Non
 
 
 def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "tqdm", None)
+    monkeypatch.setattr(streams, "tqdm", None)
     assert shown(Terminal()) == ""
 
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import override_settings
 
 from django_sitemaps09.export.publishing.history import MAX_RUNS
-from django_sitemaps09.inspector.access import PERMISSION
-from django_sitemaps09.inspector.answers import HEADINGS
+from django_sitemaps09.inspector import PERMISSION
+from django_sitemaps09.inspector.lookup import HEADINGS
 from django_sitemaps09.inspector.published_entries import MAX_FILES
 from tests.docs.features.project import BASE, snippet_of
 from tests.docs.pages import PAGES, Snippet
