@@ -57,8 +57,7 @@ def template_conditions(
     with translation.override(resolved.language):
         if isinstance(template, PathTemplate):
             return path_conditions(template, url)
-        conditions = route_conditions(template, resolved) if isinstance(template, Route) else None
-        return [] if conditions is None else [conditions]
+        return route_conditions(template, resolved) if isinstance(template, Route) else []
 
 
 def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | None:
@@ -105,19 +104,18 @@ def _split(text: str, literals: Sequence[str]) -> list[str] | None:
     return [*values, rest]
 
 
-def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
-    """Return conditions for the rows that have a path; `None` if the route cannot have the path.
+def route_conditions(route: Route, resolved: ResolvedPath) -> list[dict[str, Any]]:
+    """Return the `template_conditions()` of a route in the current language.
 
     The names of the conditions are the aliases of the expressions in the route. The path is matched
     against the patterns of the route itself, because another pattern of the URLconf can match it first.
     """
-    with translation.override(resolved.language):
-        for candidate in route.compiled().candidates:
-            match = candidate.regex.search(resolved.path)
-            conditions = None if match is None else _conditions(route, candidate, match)
-            if conditions is not None:
-                return conditions
-    return None
+    for candidate in route.compiled().candidates:
+        match = candidate.regex.search(resolved.path)
+        conditions = None if match is None else _conditions(route, candidate, match)
+        if conditions is not None:
+            return [conditions]
+    return []
 
 
 def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dict[str, Any] | None:

@@ -126,30 +126,19 @@ class Problem(NamedTuple):
     part: str
 
 
-def problems(overview: Overview) -> list[Problem]:
-    """Return what is wrong, the most severe problems first."""
-    return [*_of_export(overview), *_of_sections(overview), *_of_runs(overview)]
-
-
-def _of_export(overview: Overview) -> Iterator[Problem]:
-    export = overview.export
-    if export.error is not None:
-        yield Problem(f"The export cannot be read: {export.error}", "export")
-    if export.is_unfinished:
+def problems(overview: Overview) -> Iterator[Problem]:
+    """Yield what is wrong, the most severe problems first."""
+    if overview.export.error is not None:
+        yield Problem(f"The export cannot be read: {overview.export.error}", "export")
+    if overview.export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
-
-
-def _of_sections(overview: Overview) -> Iterator[Problem]:
     for section in overview.sections:
         if section.error is not None:
             yield Problem(f"Section {section.section!r} cannot be read: {section.error}", "sections")
         if not section.is_declared:
             text = f"Section {section.section!r} is not declared any more, but the export keeps its files."
             yield Problem(text, "sections")
-
-
-def _of_runs(overview: Overview) -> Iterator[Problem]:
     last_run = overview.runs[0] if overview.runs else None
     if last_run is not None and last_run.failures:
         outcome = "had failures" if last_run.is_published else "published nothing"

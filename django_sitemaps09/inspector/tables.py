@@ -60,6 +60,10 @@ class Table(NamedTuple):
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
+def _numbers(*labels: str) -> list[Column]:
+    return [Column(label, is_number=True) for label in labels]
+
+
 def _number(value: int | None) -> Cell:
     return Cell(_NONE if value is None else f"{value:,}")
 
@@ -88,14 +92,9 @@ def sections_table(overview: Overview) -> Table:
     """Return a table with a row for each section: its fullest page compared with the limits."""
     columns = [
         Column("Section"),
-        Column("URLs", is_number=True),
-        Column("Pages", is_number=True),
-        Column("URLs of the fullest page", is_number=True),
-        Column("Bytes of the fullest page", is_number=True),
-        Column("On disk", is_number=True),
-        Column("Newest lastmod"),
-        Column("Last change"),
-        Column("Live pages", is_number=True),
+        *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
+        *(Column("Newest lastmod"), Column("Last change")),
+        *_numbers("Live pages"),
     ]
     rows = [
         [
@@ -134,7 +133,7 @@ def _exported(record: SectionRecord | None, most_urls: int, most_bytes: int) -> 
 
 def freshness_table(overview: Overview) -> Table:
     """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
-    columns = [Column("Section"), *(Column(label, is_number=True) for label in LABELS)]
+    columns = [Column("Section"), *_numbers(*LABELS)]
     rows = [
         [Cell(section), *(_number(pages[label]) for label in LABELS)]
         for section, pages in overview.freshness.items()
@@ -182,13 +181,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = [
-        Column("Item"),
-        Column("Section"),
-        Column("Field"),
-        Column("Reason"),
-        Column("Skipped since"),
-    ]
+    columns = list(map(Column, ("Item", "Section", "Field", "Reason", "Skipped since")))
     rows = [
         [
             Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),

@@ -97,7 +97,7 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "title": "Sitemaps",
         "overview": state,
-        "problems": problems(state),
+        "problems": list(problems(state)),
         "sections": tables.sections_table(state),
         "plot": tables.plot(page_counts) if page_counts else None,
         "freshness": tables.freshness_table(state),

@@ -52,7 +52,7 @@ def urlconf(settings: Any) -> None:
 
 
 def found(route: Route, location: str) -> dict[str, Any] | None:
-    return route_conditions(route, resolve_path(location))
+    return next(iter(route_conditions(route, resolve_path(location))), None)
 
 
 @pytest.mark.parametrize(

@@ -219,9 +219,9 @@ class TestSkippedItems:
 class TestTheProblems:
     def test_are_none_if_nothing_is_wrong(self, exporting: None, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
-        assert problems(seen()) == []
+        assert [*problems(seen())] == []
         export()
-        assert problems(seen()) == []
+        assert [*problems(seen())] == []
 
     def test_are_said_in_words_with_the_part_that_shows_them(
         self, exporting: None, register: Callable[..., None], folder: Path
@@ -235,7 +235,7 @@ class TestTheProblems:
         assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
         assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
         (folder / STATE / "manifest.json").write_text("{")
-        assert problems(seen())[0].text.startswith("The export cannot be read: ")
+        assert next(problems(seen())).text.startswith("The export cannot be read: ")
 
 
 def test_the_limit_of_a_section_is_its_own(exporting: None, register: Callable[..., None]) -> None:

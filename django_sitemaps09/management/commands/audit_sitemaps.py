@@ -63,7 +63,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            accepted = _read_baseline(options["baseline"])
+            path = options["baseline"]
+            accepted = {} if path is None else parse_baseline(Path(path).read_bytes(), path)
         except (SitemapError, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         try:
@@ -108,7 +109,3 @@ def _fetch(text: str) -> Fetch:
         return "all" if text == "all" else int(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'all'") from error
-
-
-def _read_baseline(path: str | None) -> dict[str, int]:
-    return {} if path is None else parse_baseline(Path(path).read_bytes(), path)

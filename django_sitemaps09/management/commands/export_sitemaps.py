@@ -162,9 +162,8 @@ class Command(BaseCommand):
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
         for suggestion in suggestions:
-            if suggestion.code is not None:
-                for line in suggestion_lines(suggestion):
-                    self.stdout.write(line)
+            for line in suggestion_lines(suggestion) if suggestion.code is not None else ():
+                self.stdout.write(line)
 
     def _print_verification(self, options: dict[str, Any]) -> list[str]:
         """Verify the published files, print the results and the warnings, and return the failures."""
