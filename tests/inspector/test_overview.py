@@ -112,13 +112,6 @@ class TestASection:
         assert section("broken").error == "RuntimeError: the project is broken"
         assert section("articles").error is None
 
-    def test_with_a_damaged_record_says_so(self, register: Callable[..., None], folder: Path) -> None:
-        register(articles=Articles)
-        export()
-        [path] = (folder / STATE).glob("section-articles-*")
-        path.write_bytes(b"{")
-        assert "cannot be read" in str(section("articles").error)
-
     @pytest.mark.parametrize("is_exported", [False, True])
     def test_runs_no_query_on_rows(self, register: Callable[..., None], *, is_exported: bool) -> None:
         register(articles=Articles, all=Lazy, positions=Positions, numbers=Bad(9, [1]))
@@ -137,12 +130,6 @@ class TestTheExport:
         assert (state.export.run, state.export.error, state.runs) == (None, None, [])
         configure(ROOT=None)
         assert not seen().export.is_configured
-
-    def test_is_ignored_if_it_is_for_another_host(self, register: Callable[..., None]) -> None:
-        register(numbers=Numbers(3))
-        export()
-        assert seen().sections[0].record is not None
-        assert seen("https://other.example").sections[0].record is None
 
     def test_is_the_newest_of_two_for_the_same_host(
         self, register: Callable[..., None], folder: Path, clock: Clock
