@@ -44,8 +44,7 @@ class ExportState:
 
     `target` is unknown if the storage fails. `export` is `None` if nothing is published, and if the
     manifest cannot be read. `folder` is then that of a run which has published nothing, or of the damaged
-    manifest, or `None`. `is_unfinished` is true while a run replaces files, and after a run was killed
-    while doing so.
+    manifest, or `None`. `is_unfinished` is true while a run replaces files, and after it was killed then.
     """
 
     is_configured: bool = True
@@ -87,10 +86,8 @@ class ExportState:
     @property
     def started(self) -> datetime | None:
         """Start of the last run that changed anything; `None` if its name does not contain the time."""
-        if self.root is None:
-            return None
         with suppress(ValueError):
-            time_part = self.root.run.removeprefix(RUN).partition("-")[0]
+            time_part = (self.run or "").removeprefix(RUN).partition("-")[0]
             started = datetime.strptime(time_part, "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc)
             # Other years cannot be shown in every time zone.
             parse_time(started.timestamp())
@@ -104,13 +101,9 @@ class ExportState:
         return self._records.get(section)
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "run": self.run,
-            "started": None if self.started is None else self.started.isoformat(),
-            "is_unfinished": self.is_unfinished,
-            "error": self.error,
-        }
+        started = None if self.started is None else self.started.isoformat()
+        document = {"target": self.target, "run": self.run, "started": started}
+        return {**document, "is_unfinished": self.is_unfinished, "error": self.error}
 
 
 def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> ExportFolder | None:
