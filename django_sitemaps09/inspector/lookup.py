@@ -80,7 +80,7 @@ class Answer:
         return self.verdict in ("listed", "changed", "live", "leaving")
 
 
-def look_up(text: str, base: Base, export: ExportState) -> Answer:
+def look_up(text: str, base: Base) -> Answer:
     """Return the answer for a URL or a path that a person has typed."""
     try:
         text = text.strip()
@@ -92,7 +92,7 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
         location = f"{host}/{path}"
     except ValueError as error:
         return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
-    files = ExportedFiles(export)
+    files = ExportedFiles(ExportState.from_base(base))
     declarations = dict(sections.native_mapping().items())
     undeclared = [name for name in files.sections if name not in declarations]
     own_host = protocol.origin(str(base))
@@ -112,7 +112,7 @@ def look_up(text: str, base: Base, export: ExportState) -> Answer:
             return answer
         # Django redirects to this form, so a sitemap lists only this one.
         location, path = f"{head}/{mark}{query}", f"/{path.partition('?')[0]}/{mark}{query}"
-        files = ExportedFiles(export)
+        files = ExportedFiles(files.export)
         lookup = _Lookup(location, base, resolve_path(path), declarations, undeclared, files)
         if not lookup.answer().is_listed:
             return answer

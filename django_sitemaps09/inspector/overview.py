@@ -61,8 +61,9 @@ class Overview:
     audit: AuditReport | None
 
 
-def overview(base: Base, export: ExportState) -> Overview:
+def overview(base: Base) -> Overview:
     """Return the state of the sitemaps. Errors of the storage and of sections are part of the state."""
+    export = ExportState.from_base(base)
     declarations = sections.native_mapping()
     today = datetime.now(timezone.utc).date()
     names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))

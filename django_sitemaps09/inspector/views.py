@@ -22,7 +22,6 @@ from django.views.decorators.http import require_safe
 from django_sitemaps09.inspector import PERMISSION, tables
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview, problems
-from django_sitemaps09.status import ExportState
 from django_sitemaps09.views.responses import current_base
 
 # Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
@@ -91,8 +90,7 @@ def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpR
 @_with_errors
 def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
-    base = current_base(request)
-    state = overview(base, ExportState.from_base(base))
+    state = overview(current_base(request))
     page_counts = sum(state.freshness.values(), Counter())
     context = {
         "title": "Sitemaps",
@@ -114,7 +112,7 @@ def url(request: HttpRequest) -> HttpResponse:
     """Return the page that answers whether the URL in the parameter `url` is in the sitemap."""
     text = request.GET.get("url", "")[:_MAX_QUERY]
     base = current_base(request)
-    answer = look_up(text, base, ExportState.from_base(base)) if text.strip() else None
+    answer = look_up(text, base) if text.strip() else None
     has_entry = answer is not None and bool(answer.published or answer.live)
     context = {
         "title": "Find a URL",

@@ -21,7 +21,6 @@ from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.lookup import Answer, look_up
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Seat, Tag, Word
 from tests.support.articles import Articles
@@ -36,8 +35,7 @@ TIME = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
 
 def asked(url: str) -> Answer:
-    base = parse_base(BASE)
-    return look_up(url, base, ExportState.from_base(base))
+    return look_up(url, parse_base(BASE))
 
 
 def row_queries(url: str) -> list[str]:
@@ -289,8 +287,7 @@ class TestASectionWithARoute:
     ) -> None:
         configure(BASE_URL=base, ROOT=folder / "other")
         export()
-        parsed = parse_base(base)
-        answer = look_up(f"{base}/articles/s15/", parsed, ExportState.from_base(parsed))
+        answer = look_up(f"{base}/articles/s15/", parse_base(base))
         assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
 
     def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:

@@ -19,7 +19,7 @@ from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.inspector.overview import Overview, overview, problems
 from django_sitemaps09.inspector.tables import sections_table
 from django_sitemaps09.protocol import Limits, parse_base
-from django_sitemaps09.status import ExportState, SectionStatus
+from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support.articles import Articles
@@ -33,8 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
 
 def seen(base_url: str = BASE) -> Overview:
-    base = parse_base(base_url)
-    return overview(base, ExportState.from_base(base))
+    return overview(parse_base(base_url))
 
 
 def section(name: str) -> SectionStatus:
