@@ -487,6 +487,32 @@ class TestASectionOfAQueryset:
         assert asked("/articles/listed/").verdict == "listed"
         assert asked("/articles/other/").verdict == "filtered"
 
+    def test_whose_row_is_skipped_is_named_even_after_one_that_filters_the_row_out(
+        self, register: Callable[..., None]
+    ) -> None:
+        class Elsewhere(Articles):
+            location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
+
+        class Filtered(Elsewhere):
+            def items(self) -> Any:
+                return super().items().exclude(slug="one")
+
+        ArticleFactory(pk=1, slug="one")
+        register(filtered=Filtered, skipped=Elsewhere)
+        answer = asked("/one/")
+        assert (answer.verdict, answer.section, answer.live) == ("skipped", "skipped", None)
+        assert answer.reasons[0].startswith("Skipped: item 1, location: ")
+
+    def test_that_had_another_key_in_the_export_has_no_page_for_the_row(
+        self, register: Callable[..., None]
+    ) -> None:
+        Word.objects.bulk_create(map(Word, "abcdef"))
+        register(things=Words)
+        export()
+        ArticleFactory(pk=1, slug="one")
+        register(things=Articles)
+        assert asked("/articles/one/").verdict == "new"
+
     def test_that_was_exported_by_position_is_searched_in_its_files(
         self, register: Callable[..., None]
     ) -> None:
