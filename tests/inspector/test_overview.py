@@ -14,13 +14,14 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import Sitemap
+from django_sitemaps09 import Sitemap, manifest
 from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.export.publishing.journal import Journal, write_journal
 from django_sitemaps09.inspector.overview import Overview, overview, problems
 from django_sitemaps09.inspector.tables import sections_table
 from django_sitemaps09.protocol import Limits, parse_base
 from django_sitemaps09.status import SectionStatus
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import Clock
@@ -220,11 +221,17 @@ class TestTheProblems:
         assert "Section 'gone' is not declared any more" in found["sections"]
         assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
         assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
-        (folder / STATE / "manifest.json").write_text("{")
+        state = LocalStore(folder / STATE)
+        root = (state.folder / manifest.ROOT).read_text()
+        write_journal(state, Journal("run-1", (), root, (), (), ()))
+        assert "was killed while publishing" in next(problems(seen())).text
+        (state.folder / manifest.ROOT).write_text("{")
         assert next(problems(seen())).text.startswith("The export cannot be read: ")
 
 
-def test_the_limit_of_a_section_is_its_own(exporting: None, register: Callable[..., None]) -> None:
+def test_the_limit_of_a_section_is_its_own(
+    exporting: None, register: Callable[..., None], configure: Callable[..., None]
+) -> None:
     class Few(Numbers):
         limit = 2
 
@@ -234,3 +241,9 @@ def test_the_limit_of_a_section_is_its_own(exporting: None, register: Callable[.
     assert (few.limit, many.limit) == (2, 20)
     cells = [row[3] for row in sections_table(seen()).rows]
     assert [cell.lines for cell in cells] == [["100% of the limit"], ["20% of the limit"]]
+    configure(MAX_URLS=1)
+    cells = [row[3] for row in sections_table(seen()).rows]
+    assert [(cell.lines, cell.meter) for cell in cells] == [
+        (["200% of the limit"], 100),
+        (["400% of the limit"], 100),
+    ]

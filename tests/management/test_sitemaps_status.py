@@ -278,7 +278,9 @@ class TestAFailure:
         assert articles["error"] is None
         assert "\nbroken: OSError: the disk with the numbers is gone\n" in said()
 
-    def test_of_the_caches_is_reported(self, settings: Any, configure: Callable[..., None]) -> None:
+    def test_of_the_caches_is_reported(
+        self, settings: Any, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
+    ) -> None:
         broken = {"BACKEND": f"{__name__}.BrokenCache"}
         settings.CACHES = {"default": broken, "pages": broken}
         configure(LIVE_CACHE="pages")
@@ -296,6 +298,8 @@ class TestAFailure:
             "error": None,
         }
         assert "fails: ConnectionError: the server does not answer" in said()
+        # The cache is not tried again for each section.
+        assert caplog.messages == []
 
     def test_of_the_storage_is_reported(self, configure: Callable[..., None], folder: Path) -> None:
         configure(ROOT=folder)
