@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
-from django_sitemaps09.inspector.access import PERMISSION
+from django_sitemaps09.inspector import PERMISSION
 
 _original = admin.site.get_app_list
 
@@ -29,15 +29,10 @@ def _inspector(request: HttpRequest) -> list[dict[str, Any]]:
         return []
     if not request.user.has_perm(match.kwargs.get("permission", PERMISSION)):
         return []
-    page: dict[str, Any] = {
-        "name": "Inspector",
-        "object_name": "Inspector",
-        "admin_url": url,
-        "add_url": None,
-    }
-    page |= {"view_only": True, "perms": {"view": True}}
+    page = {"name": "Inspector", "object_name": "Inspector", "admin_url": url, "add_url": None}
+    model = {**page, "view_only": True, "perms": {"view": True}}
     app = {"name": "Sitemaps", "app_label": "sitemaps09_inspector", "app_url": url}
-    return [{**app, "has_module_perms": True, "models": [page]}]
+    return [{**app, "has_module_perms": True, "models": [model]}]
 
 
 admin.site.get_app_list = get_app_list  # type: ignore[method-assign]

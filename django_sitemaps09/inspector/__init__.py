@@ -2,3 +2,8 @@
 
 Include `django_sitemaps09.inspector.urls` in the project's URLs.
 """
+
+from __future__ import annotations
+
+#: The permission that staff members need. Superusers have every permission.
+PERMISSION = "django_sitemaps09.view_inspector"

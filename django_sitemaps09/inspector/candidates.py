@@ -57,8 +57,7 @@ def template_conditions(
     with translation.override(resolved.language):
         if isinstance(template, PathTemplate):
             return path_conditions(template, url)
-        conditions = route_conditions(template, resolved) if isinstance(template, Route) else None
-        return [] if conditions is None else [conditions]
+        return route_conditions(template, resolved) if isinstance(template, Route) else []
 
 
 def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | None:
@@ -105,19 +104,18 @@ def _split(text: str, literals: Sequence[str]) -> list[str] | None:
     return [*values, rest]
 
 
-def route_conditions(route: Route, resolved: ResolvedPath) -> dict[str, Any] | None:
-    """Return conditions for the rows that have a path; `None` if the route cannot have the path.
+def route_conditions(route: Route, resolved: ResolvedPath) -> list[dict[str, Any]]:
+    """Return the `template_conditions()` of a route in the current language.
 
     The names of the conditions are the aliases of the expressions in the route. The path is matched
     against the patterns of the route itself, because another pattern of the URLconf can match it first.
     """
-    with translation.override(resolved.language):
-        for candidate in route.compiled().candidates:
-            match = candidate.regex.search(resolved.path)
-            conditions = None if match is None else _conditions(route, candidate, match)
-            if conditions is not None:
-                return conditions
-    return None
+    for candidate in route.compiled().candidates:
+        match = candidate.regex.search(resolved.path)
+        conditions = None if match is None else _conditions(route, candidate, match)
+        if conditions is not None:
+            return [conditions]
+    return []
 
 
 def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dict[str, Any] | None:
@@ -140,31 +138,27 @@ def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dic
     return conditions
 
 
-def _captured(match: ResolverMatch) -> dict[str, Any]:
-    """Return the values captured from the path, without the additional arguments of the pattern."""
-    captured: dict[str, Any] | None = match.captured_kwargs  # type: ignore[attr-defined]
-    return captured or {}
-
-
-def field_conditions(model: type[Model], match: ResolverMatch) -> dict[str, Any] | None:
+def field_conditions(model: type[Model], match: ResolverMatch) -> list[dict[str, Any]] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
     This is a guess for locations that a method returns. Return `None` if none of the fields has an
     index, because the query would then read the whole table.
     """
     fields = _fields(model)
-    conditions = {name: value for name, value in _captured(match).items() if name in fields}
-    return conditions if any(_has_index(fields[name]) for name in conditions) else None
+    # The values without the additional arguments of the pattern.
+    captured: dict[str, Any] = match.captured_kwargs or {}  # type: ignore[attr-defined]
+    conditions = {name: value for name, value in captured.items() if name in fields}
+    return [conditions] if any(_has_index(fields[name]) for name in conditions) else None
 
 
-def column_conditions(model: type[Model], location: F, url: str) -> dict[str, Any] | None:
+def column_conditions(model: type[Model], location: F, url: str) -> list[dict[str, Any]] | None:
     """Return the condition for the rows whose location is a column with an index, else `None`."""
     name: str = location.name  # type: ignore[attr-defined]
     field = _fields(model).get(name)
     if field is None or not _has_index(field):
         return None
     path = _path(url)
-    return {f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}
+    return [{f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}]
 
 
 def _path(url: str) -> str:

@@ -1,60 +1,37 @@
-"""The state of the sitemaps for the overview. No query depends on the number of rows."""
+"""The state of the sitemaps for the overview, and what is wrong with it, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from datetime import date, datetime, timezone
+from typing import NamedTuple
 
-from django_sitemaps09 import sections, sources
+from django_sitemaps09 import sections
 from django_sitemaps09.audit import AuditReport, last_report
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import ItemError, reason_of
-from django_sitemaps09.inspector.freshness import Freshness, freshness
-from django_sitemaps09.management.status import ExportState, ExportStatus
+from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
-from django_sitemaps09.state.manifest import SectionRecord
-from django_sitemaps09.views.live import maps
-from django_sitemaps09.views.responses import savepoints
+from django_sitemaps09.state.manifest import PageRecord
+from django_sitemaps09.status import ExportState, SectionStatus, section_status
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
 
-
-class ExportedPages(NamedTuple):
-    """Exported pages of a section. `fullest_urls` and `fullest_bytes` are the maximum of all pages.
-
-    `newest` is the newest lastmod, `changed` the time at which a page last changed. Both are strings.
-    """
-
-    pages: int
-    urls: int
-    size: int
-    fullest_urls: int
-    fullest_bytes: int
-    newest: str | None
-    changed: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SectionOverview:
-    """State of a section: its exported pages, and the number of pages in its cached page map.
-
-    `limit` is the maximum number of URLs on a page, `None` if it is unknown.
-    """
-
-    section: str
-    sitemap: str | None = None
-    exported: ExportedPages | None = None
-    freshness: Freshness | None = None
-    live_pages: int | None = None
-    is_declared: bool = True
-    error: str | None = None
-    limit: int | None = None
+#: Ages by their maximum number of days. Older pages, and pages without a lastmod, follow.
+AGES: Mapping[str, int] = {
+    "within 1 day": 1,
+    "within 7 days": 7,
+    "within 30 days": 30,
+    "within 90 days": 90,
+    "within 1 year": 365,
+}
+OLDER = "older"
+UNKNOWN = "no lastmod"
+LABELS = (*AGES, OLDER, UNKNOWN)
 
 
 class SkippedElement(NamedTuple):
@@ -67,31 +44,42 @@ class SkippedElement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """State of the sitemaps of one host. `audit` is the last audit, `None` if there was none."""
+    """State of the sitemaps of one host. No query for it depends on the number of rows.
+
+    `freshness` has the number of exported pages by age, for each section. `removed` is the number of files
+    that no index lists any more. `audit` is the last audit, `None` if there was none.
+    """
 
     base: Base
     limits: Limits
-    export: ExportStatus | None
-    sections: Sequence[SectionOverview]
+    export: ExportState
+    sections: Sequence[SectionStatus]
+    freshness: Mapping[str, Counter[str]]
     removed: int
     runs: Sequence[RecordedRun]
     skipped: Sequence[SkippedElement]
     audit: AuditReport | None
 
 
-def overview(base: Base, export: ExportState) -> Overview:
+def overview(base: Base) -> Overview:
     """Return the state of the sitemaps. Errors of the storage and of sections are part of the state."""
+    export = ExportState.from_base(base)
     declarations = sections.native_mapping()
-    today = datetime.now(timezone.utc)
+    today = datetime.now(timezone.utc).date()
     names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))
     with site_locale():
-        section_overviews = [_section(name, declarations, base, export, today) for name in names]
+        statuses = [section_status(name, declarations, base, export, counts_rows=False) for name in names]
     runs = _runs(export)
     return Overview(
         base=base,
         limits=conf.limits,
-        export=export.status,
-        sections=section_overviews,
+        export=export,
+        sections=statuses,
+        freshness={
+            section.section: freshness(section.record.pages, today)
+            for section in statuses
+            if section.record is not None
+        },
         removed=0 if export.root is None else len(export.root.removed),
         runs=runs,
         skipped=_skipped(runs, names),
@@ -102,58 +90,22 @@ def overview(base: Base, export: ExportState) -> Overview:
 def _runs(export: ExportState) -> list[RecordedRun]:
     try:
         return [] if export.folder is None else read_history(export.folder.state)
-    except Exception:  # noqa: BLE001 the status of the export already has the error of the storage
+    except Exception:  # noqa: BLE001 the export already has the error of the storage
         return []
 
 
-def _section(
-    name: str, declarations: Mapping[str, Section], base: Base, export: ExportState, now: datetime
-) -> SectionOverview:
-    record, error = None, None
-    try:
-        record = export.record(name)
-    except Exception as storage_error:  # noqa: BLE001 each storage raises its own errors
-        error = reason_of(storage_error)
-    exported = None if record is None else _exported(record)
-    ages = None if record is None else freshness(record.pages, now.date())
-    if name not in declarations:
-        return SectionOverview(name, None, exported, ages, is_declared=False, error=error)
-    sitemap_name, live_pages, limit = None, None, None
-    try:
-        with savepoints():
-            sitemap: Any = sections.bind(declarations[name], base.domain)
-            sitemap_name = f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
-            limit = sources.entry_limit(name, sitemap, conf.limits)
-            live_pages = _live_pages(name, sitemap, base, record)
-    except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
-        error = reason_of(section_error)
-    return SectionOverview(name, sitemap_name, exported, ages, live_pages, error=error, limit=limit)
+def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:
+    """Count pages by the age of their newest lastmod, which is known only if all URLs have a lastmod."""
+    return Counter(_age(page.newest, today) for page in pages)
 
 
-def _exported(record: SectionRecord) -> ExportedPages:
-    pages = record.pages
-    return ExportedPages(
-        pages=len(pages),
-        urls=record.urls,
-        size=sum(page.size for page in pages),
-        fullest_urls=max((page.urls for page in pages), default=0),
-        fullest_bytes=max((page.bytes for page in pages), default=0),
-        newest=max((page.newest for page in pages if page.newest), default=None),
-        changed=max((page.changed for page in pages if page.changed), default=None),
-    )
-
-
-def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | None) -> int | None:
-    """Return the number of pages in the cached page map, or `None`.
-
-    `items()` can be a list of all rows, so it is only called where it is known to be a queryset.
-    """
-    has_rows = record.has_key_ranges if record is not None else isinstance(sitemap, ModelSitemap)
-    if not has_rows or not sources.is_compiled(sitemap):
-        return None
-    source = sources.ranged_source(name, sitemap, base, conf.limits)
-    live_map = None if source is None else maps.cached_map(source)
-    return None if live_map is None else len(live_map.pages)
+def _age(lastmod: str | None, today: date) -> str:
+    with suppress(ValueError):
+        # The month or the day can be missing in the W3C format.
+        day = date.fromisoformat(f"{lastmod or ''}-01-01"[:10])
+        age = (today - day).days
+        return next((label for label, days in AGES.items() if age <= days), OLDER)
+    return UNKNOWN
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
@@ -166,3 +118,37 @@ def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedE
             if change.is_complete:
                 break
     return list(skipped.values())[:_MAX_SKIPPED]
+
+
+class Problem(NamedTuple):
+    """A problem as a sentence. `part` is the id of a heading in the overview, without its prefix."""
+
+    text: str
+    part: str
+
+
+def problems(overview: Overview) -> Iterator[Problem]:
+    """Yield what is wrong, the most severe problems first."""
+    if overview.export.error is not None:
+        yield Problem(f"The export cannot be read: {overview.export.error}", "export")
+    if overview.export.is_unfinished:
+        text = "A run is publishing, or was killed while publishing. The next run completes it."
+        yield Problem(text, "export")
+    for section in overview.sections:
+        if section.error is not None:
+            yield Problem(f"Section {section.section!r} cannot be read: {section.error}", "sections")
+        if not section.is_declared:
+            text = f"Section {section.section!r} is not declared any more, but the export keeps its files."
+            yield Problem(text, "sections")
+    last_run = overview.runs[0] if overview.runs else None
+    if last_run is not None and last_run.failures:
+        outcome = "had failures" if last_run.is_published else "published nothing"
+        text = f"The last recorded export {outcome}: {excerpt(last_run.failures[0])}"
+        yield Problem(text, "runs")
+    if overview.skipped:
+        count = f"{len(overview.skipped):,}"
+        yield Problem(f"Items and elements that the last exports have skipped: {count}.", "skipped")
+    findings = [] if overview.audit is None else overview.audit.findings
+    errors = sum(finding.count for finding in findings if finding.severity == "error")
+    if errors:
+        yield Problem(f"Errors that the last audit found: {errors:,}.", "audit")

@@ -1,14 +1,18 @@
-"""Read entries back from exported files, in a stream."""
+"""Entries of exported files, and the search for a URL in these files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
+from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.entries import reason_of
-from django_sitemaps09.inspector.answers import Entry
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import Store
 from django_sitemaps09.writer.text import escape
 
@@ -17,33 +21,104 @@ MAX_FILES = 40
 # Maximum length of an entry in bytes.
 _MAX_ENTRY = 1_000_000
 
+_ENTITIES = {"&quot;": '"', "&apos;": "'", "&#9;": "\t", "&#10;": "\n", "&#13;": "\r"}
+_ENTRY = re.compile(r"<url>.*?</url>", re.DOTALL)
+_LINK = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]*)" href="([^"]*)"/>')
 
-class SearchResult(NamedTuple):
-    """Result of a search for a URL in several files. `is_complete` is false if it ended at the limit."""
+
+class Entry(NamedTuple):
+    """Entry of a sitemap as text: an element `url` as the writer writes it, or the URL in a text file."""
+
+    text: str
+
+    @property
+    def location(self) -> str:
+        return self.value("loc") or self.text
+
+    def value(self, name: str) -> str | None:
+        """Return the content of an element without a namespace prefix, or `None`."""
+        match = re.search(f"<{name}>([^<]*)</{name}>", self.text)
+        return match and unescape(match[1], _ENTITIES)
+
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """The alternates: pairs of a language and a URL."""
+        links = _LINK.findall(self.text)
+        return [(unescape(language, _ENTITIES), unescape(url, _ENTITIES)) for language, url in links]
+
+
+def entries_of_item(text: str) -> list[Entry]:
+    """Return the entries in the text of one item, one for each language."""
+    matches = _ENTRY.findall(text) if text.startswith("<") else text.splitlines()
+    return list(map(Entry, matches))
+
+
+class FoundEntry(NamedTuple):
+    """Result of a search: the name of a file with the URL, and its entry; `None` if no file has it.
+
+    `files` is the number of files that were read.
+    """
 
     name: str | None
     entry: Entry | None
     files: int
-    is_complete: bool
-    problems: tuple[str, ...] = ()
 
 
-def search(store: Store, names: Iterable[str], location: str) -> SearchResult:
-    """Search for a URL in files until it is found, in at most `MAX_FILES` files."""
-    problems: list[str] = []
-    files = 0
-    for name in names:
-        if files == MAX_FILES:
-            return SearchResult(None, None, files, is_complete=False, problems=tuple(problems))
-        files += 1
-        try:
-            entry = find_entry(store, name, location)
-        except Exception as error:  # noqa: BLE001 each storage raises its own errors
-            problems.append(f"{name} cannot be read: {reason_of(error)}")
-            continue
-        if entry is not None:
-            return SearchResult(name, entry, files, is_complete=True, problems=tuple(problems))
-    return SearchResult(None, None, files, is_complete=True, problems=tuple(problems))
+@dataclass(frozen=True, slots=True)
+class ExportedFiles:
+    """The exported files of a host. `notes` say what a search could not read, and how far it went."""
+
+    export: ExportState
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def sections(self) -> Iterable[str]:
+        """The published sections."""
+        return () if self.export.root is None else self.export.root.files
+
+    @property
+    def removed(self) -> Mapping[str, float]:
+        """Removed files, with the time of their removal from the index in seconds since 1970."""
+        return {} if self.export.root is None else self.export.root.removed
+
+    def of_sections(self, sections: Iterable[str]) -> Iterator[str]:
+        """Yield the names of the pages of some sections, the last pages first: most new rows are there."""
+        for section in sections:
+            try:
+                record = self.export.record(section)
+                yield from reversed([] if record is None else record.file_names(section))
+            except Exception as error:  # noqa: BLE001 each storage raises its own errors
+                self.notes.append(f"Section {section!r} cannot be read: {reason_of(error)}")
+
+    def search(self, names: Iterable[str], location: str) -> FoundEntry:
+        """Search for a URL in files with these names until it is found, in at most `MAX_FILES` files."""
+        folder = self.export.folder
+        if folder is None:
+            return FoundEntry(None, None, 0)
+        searched: set[str] = set()
+        for name in names:
+            if name in searched:
+                continue
+            if len(searched) == MAX_FILES:
+                self.notes.append(
+                    f"The search ended after {MAX_FILES:,} files. Other files may contain the URL."
+                )
+                break
+            searched.add(name)
+            try:
+                entry = find_entry(folder.store, name, location)
+            except Exception as error:  # noqa: BLE001 each storage raises its own errors
+                self.notes.append(f"{name} cannot be read: {reason_of(error)}.")
+                continue
+            if entry is not None:
+                return FoundEntry(name, entry, len(searched))
+        return FoundEntry(None, None, len(searched))
+
+    def url(self, name: str | None, base: Base) -> str | None:
+        """Return the URL of a file, unless the manifest names another host."""
+        export = self.export.export
+        url = export.url([base.domain]) if name and export is not None else None
+        return url and f"{url}{name}"
 
 
 def find_entry(store: Store, name: str, location: str) -> Entry | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ValidationError
@@ -13,19 +13,23 @@ from django.db.models import F
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
+from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.expressions import FormatName
-from django_sitemaps09.inspector.answers import Entry, entries_of_item
 from django_sitemaps09.inspector.candidates import (
     ResolvedPath,
     column_conditions,
     field_conditions,
     template_conditions,
 )
+from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
+from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
-from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
+from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sources import FoundRow, QuerySource
-from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.state.manifest import PageRecord, SectionRecord
+from django_sitemaps09.status import unread_source
+from django_sitemaps09.views.live import maps
 from django_sitemaps09.writer import FORMATS, elements
 
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
@@ -45,6 +49,31 @@ class LiveRow(NamedTuple):
     entry: Entry | None
     source: QuerySource | None = None
     skipped: tuple[str, ...] = ()
+
+    @property
+    def is_in_next_export(self) -> bool:
+        """Return whether the next export lists the item, or if only an export can tell."""
+        return self.entry is not None and self.row.is_listed is not False
+
+    def exported_page(self, record: SectionRecord | None) -> str | None:
+        """Return the name of the exported page whose keys include that of the item, or `None`."""
+        if record is None or self.source is None or record.key_identity != self.source.key_identity:
+            return None
+        index = self._page_index(record.pages)
+        return None if index is None else record.file_names(self.section)[index]
+
+    def live_page(self) -> str | None:
+        """Return the name of the live page of the item, or `None` if no page map is cached."""
+        live_map = None if self.source is None else maps.cached_map(self.source)
+        index = None if live_map is None else self._page_index(live_map.pages)
+        if live_map is None or index is None:
+            return None
+        return page_name(self.section, live_map.pages[index].number, "xml")
+
+    def _page_index(self, pages: Sequence[Page] | Sequence[PageRecord]) -> int | None:
+        if self.source is None or not pages:
+            return None
+        return sources.page_index(self.source, self.row.key, [page.until for page in pages])
 
 
 class SectionLookup(NamedTuple):
@@ -80,11 +109,7 @@ def look_up_row(
     record: SectionRecord | None,
     location: str,
 ) -> SectionLookup:
-    """Look up a URL in the rows of a section. `resolved` is its path.
-
-    Without key ranges, `items()` can be a list of all rows. So it is only called for model sitemaps, for
-    sections that were exported by key ranges, and for `StaticViewSitemap`.
-    """
+    """Look up a URL in the rows of a section. `resolved` is its path. `record` has the published pages."""
     if not sources.is_compiled(sitemap):
         return _NEEDS_SEARCH
     if isinstance(sitemap, StaticViewSitemap):
@@ -96,25 +121,19 @@ def look_up_row(
         return _NO_MATCH
     # The values of a method or a column are a guess, and so are several ways to read values from a URL.
     is_exact = conditions is not None and len(conditions) == 1
-    if not isinstance(sitemap, ModelSitemap) and (record is None or not record.has_key_ranges):
+    source = unread_source(name, sitemap, base, record)
+    if source is not None and isinstance(declared, F):
+        conditions = column_conditions(source.bare_rows.model, declared, location)
+    elif source is not None and callable(declared) and resolved.match is not None:
+        conditions = field_conditions(source.bare_rows.model, resolved.match)
+    if source is None or conditions is None:
         return _NEEDS_SEARCH
-    source = sources.ranged_source(name, sitemap, base, conf.limits)
-    if source is None:
-        return _NEEDS_SEARCH
-    guess = None
-    if isinstance(declared, F):
-        guess = column_conditions(source.bare_rows.model, declared, location)
-    elif resolved.match is not None and callable(declared):
-        guess = field_conditions(source.bare_rows.model, resolved.match)
     # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
-    is_searched = is_exact or (isinstance(declared, F) and guess is not None and "%" not in location)
-    conditions = conditions if guess is None else [guess]
-    if conditions is None:
-        return _NEEDS_SEARCH
+    is_searched = is_exact or (isinstance(declared, F) and "%" not in location)
     rows = [
         row for each in conditions for row in _live_rows(name, source, each, location, is_exact=is_exact)
     ]
-    same_rows = [row for row in rows if row.entry is None or is_same_url(row.entry.location, location)]
+    same_rows = [row for row in rows if row.entry is None or _is_same_url(row.entry.location, location)]
     same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
     others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
     return SectionLookup(
@@ -168,19 +187,14 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | No
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
     return next(
-        (entry for entry in entries if location is None or is_same_url(entry.location, location)), None
+        (entry for entry in entries if location is None or _is_same_url(entry.location, location)), None
     )
 
 
-def is_same_url(location: str, other: str) -> bool:
+def _is_same_url(location: str, other: str) -> bool:
     """Return whether two URLs are equal, apart from their scheme and from the case of escapes."""
     return _comparable(location) == _comparable(other)
 
 
 def _comparable(location: str) -> str:
     return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
-
-
-def key_text(row: LiveRow) -> str:
-    """Return the key of a row for display."""
-    return excerpt(row.row.key)

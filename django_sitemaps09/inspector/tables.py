@@ -1,8 +1,8 @@
-"""Tables of the inspector's pages: texts, numbers, times and meters in cells."""
+"""Tables of the inspector's pages, with texts, numbers, times and meters in cells, and the plot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import MAXYEAR, MINYEAR, datetime, timezone
 from typing import NamedTuple
@@ -12,29 +12,36 @@ from django.template.defaultfilters import filesizeformat
 from django_sitemaps09.audit import AuditReport
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.export.report import pluralize
-from django_sitemaps09.inspector.answers import Answer, Entry
-from django_sitemaps09.inspector.freshness import LABELS
-from django_sitemaps09.inspector.overview import ExportedPages, Overview, SectionOverview, SkippedElement
+from django_sitemaps09.inspector.lookup import Answer
+from django_sitemaps09.inspector.overview import (
+    LABELS,
+    Overview,
+    SkippedElement,
+)
+from django_sitemaps09.inspector.published_entries import Entry
 from django_sitemaps09.state.history import RecordedRun, SectionChange
+from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.status import SectionStatus
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
 # Maximum number of sections that a run lists.
 _MAX_CHANGES = 20
 
-
-class Meter(NamedTuple):
-    """Used percentage of a limit, for a meter beside the text of a cell."""
-
-    percentage: int
+# The plot in units of its view box. On a phone, a unit is about a pixel.
+_WIDTH = 340
+_LABEL_WIDTH = 106
+_NUMBER_WIDTH = 56
+_ROW = 26
+_BAR = 16
 
 
 class Cell(NamedTuple):
-    """Cell of a table. `lines` are further texts below its text."""
+    """Cell of a table. `lines` are further texts, `meter` is the used percentage of a limit."""
 
     text: str = ""
     lines: Sequence[str] = ()
     time: datetime | None = None
-    meter: Meter | None = None
+    meter: int | None = None
     is_error: bool = False
 
 
@@ -57,13 +64,17 @@ class Table(NamedTuple):
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
+def _numbers(*labels: str) -> list[Column]:
+    return [Column(label, is_number=True) for label in labels]
+
+
 def _number(value: int | None) -> Cell:
     return Cell(_NONE if value is None else f"{value:,}")
 
 
 def _meter(text: str, value: int, limit: int) -> Cell:
     percentage = round(100 * value / limit)
-    return Cell(text, [f"{percentage}% of the limit"], meter=Meter(min(percentage, 100)))
+    return Cell(text, [f"{percentage}% of the limit"], meter=min(percentage, 100))
 
 
 def _time(seconds: float) -> Cell:
@@ -85,54 +96,51 @@ def sections_table(overview: Overview) -> Table:
     """Return a table with a row for each section: its fullest page compared with the limits."""
     columns = [
         Column("Section"),
-        Column("URLs", is_number=True),
-        Column("Pages", is_number=True),
-        Column("URLs of the fullest page", is_number=True),
-        Column("Bytes of the fullest page", is_number=True),
-        Column("On disk", is_number=True),
-        Column("Newest lastmod"),
-        Column("Last change"),
-        Column("Live pages", is_number=True),
+        *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
+        *(Column("Newest lastmod"), Column("Last change")),
+        *_numbers("Live pages"),
     ]
     rows = [
         [
             _section(section),
-            *_exported(section.exported, section.limit or overview.limits.urls, overview.limits.bytes),
-            _number(section.live_pages),
+            *_exported(section.record, section.limit or overview.limits.urls, overview.limits.bytes),
+            _number(None if section.live is None else len(section.live.pages)),
         ]
         for section in overview.sections
     ]
     return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
 
 
-def _section(section: SectionOverview) -> Cell:
+def _section(section: SectionStatus) -> Cell:
     lines = [section.sitemap or "Not declared any more: the export keeps its files"]
     if section.error is not None:
         lines = [section.error]
     return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
 
 
-def _exported(exported: ExportedPages | None, most_urls: int, most_bytes: int) -> list[Cell]:
-    if exported is None:
+def _exported(record: SectionRecord | None, most_urls: int, most_bytes: int) -> list[Cell]:
+    if record is None:
         return [Cell(_NONE)] * 7
+    pages = record.pages
+    fullest_urls = max((page.urls for page in pages), default=0)
+    fullest_bytes = max((page.bytes for page in pages), default=0)
     return [
-        _number(exported.urls),
-        _number(exported.pages),
-        _meter(f"{exported.fullest_urls:,}", exported.fullest_urls, most_urls),
-        _meter(filesizeformat(exported.fullest_bytes), exported.fullest_bytes, most_bytes),
-        Cell(filesizeformat(exported.size)),
-        _lastmod(exported.newest),
-        _lastmod(exported.changed),
+        _number(record.urls),
+        _number(len(pages)),
+        _meter(f"{fullest_urls:,}", fullest_urls, most_urls),
+        _meter(filesizeformat(fullest_bytes), fullest_bytes, most_bytes),
+        Cell(filesizeformat(sum(page.size for page in pages))),
+        _lastmod(max((page.newest for page in pages if page.newest), default=None)),
+        _lastmod(max((page.changed for page in pages if page.changed), default=None)),
     ]
 
 
 def freshness_table(overview: Overview) -> Table:
     """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
-    columns = [Column("Section"), *(Column(label, is_number=True) for label in LABELS)]
+    columns = [Column("Section"), *_numbers(*LABELS)]
     rows = [
-        [Cell(section.section), *(_number(section.freshness.pages.get(label, 0)) for label in LABELS)]
-        for section in overview.sections
-        if section.freshness is not None
+        [Cell(section), *(_number(pages[label]) for label in LABELS)]
+        for section, pages in overview.freshness.items()
     ]
     return Table("Number of pages by the age of their newest lastmod", columns, rows)
 
@@ -177,13 +185,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = [
-        Column("Item"),
-        Column("Section"),
-        Column("Field"),
-        Column("Reason"),
-        Column("Skipped since"),
-    ]
+    columns = list(map(Column, ("Item", "Section", "Field", "Reason", "Skipped since")))
     rows = [
         [
             Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),
@@ -228,3 +230,55 @@ def entry_table(answer: Answer) -> Table:
 
 def _links(entry: Entry) -> list[str]:
     return [f"{language}: {url}" for language, url in entry.links] or [_NONE]
+
+
+class Bar(NamedTuple):
+    """Bar of the plot, in units of the view box, with its label and its number of pages."""
+
+    label: str
+    pages: int
+    number: str
+    label_y: int
+    x: int
+    y: int
+    width: int
+    height: int
+    number_x: int
+
+
+class Plot(NamedTuple):
+    """Bars of a plot. `description` is the content of the plot as a sentence."""
+
+    width: int
+    height: int
+    bars: Sequence[Bar]
+    description: str
+
+
+def plot(counts: Mapping[str, int]) -> Plot:
+    """Return horizontal bars for the number of pages of each age."""
+    highest = max(counts.values(), default=0) or 1
+    most = _WIDTH - _LABEL_WIDTH - _NUMBER_WIDTH
+    bars = []
+    for row, label in enumerate(LABELS):
+        count, y = counts.get(label, 0), row * _ROW
+        # The bar of a single page is visible, too.
+        width = max(2, round(most * count / highest)) if count else 0
+        x = _LABEL_WIDTH + width
+        bars.append(
+            Bar(
+                label,
+                count,
+                number=f"{count:,}",
+                label_y=y + _BAR + 2,
+                x=_LABEL_WIDTH,
+                y=y + (_ROW - _BAR) // 2,
+                width=width,
+                height=_BAR,
+                number_x=x + 6,
+            )
+        )
+    total = sum(counts.values())
+    parts = ", ".join(f"{label}: {counts[label]:,}" for label in LABELS if counts.get(label))
+    description = f"{total:,} pages by the age of their newest lastmod. {parts or 'There are no pages'}."
+    return Plot(_WIDTH, len(LABELS) * _ROW, bars, description)

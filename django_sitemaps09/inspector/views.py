@@ -1,4 +1,4 @@
-"""The pages of the inspector."""
+"""The pages of the inspector, which only staff may see."""
 
 from __future__ import annotations
 
@@ -6,23 +6,69 @@ from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
-from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest, HttpResponse
+from django.apps import apps
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import resolve_url
 from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
 
-from django_sitemaps09.inspector import tables
-from django_sitemaps09.inspector.access import for_staff, page_context
-from django_sitemaps09.inspector.freshness import plot
+from django_sitemaps09.inspector import PERMISSION, tables
 from django_sitemaps09.inspector.lookup import look_up
-from django_sitemaps09.inspector.overview import overview
-from django_sitemaps09.inspector.problems import problems
-from django_sitemaps09.management.status import ExportState
+from django_sitemaps09.inspector.overview import overview, problems
 from django_sitemaps09.views.responses import current_base
 
 # Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
 _MAX_QUERY = 5_000
+
+View: TypeAlias = Callable[..., HttpResponseBase]
+
+
+def for_staff(view: View) -> View:
+    """Decorate a view: only staff with a permission may use it, and no cache may store its responses.
+
+    Anonymous users are redirected to the login page of Django's admin, or else to `LOGIN_URL`. Users
+    without the permission get the status 403. The URLconf can pass another `permission`.
+    """
+
+    @wraps(view)
+    def respond(
+        request: HttpRequest, *args: Any, permission: str = PERMISSION, **kwargs: Any
+    ) -> HttpResponseBase:
+        user: Any = getattr(request, "user", None)
+        if user is None:
+            raise ImproperlyConfigured(
+                "The inspector needs users: add django.contrib.auth.middleware.AuthenticationMiddleware to "
+                "MIDDLEWARE."
+            )
+        if not user.is_authenticated:
+            login_url = resolve_url("admin:login") if _has_admin() else None
+            return redirect_to_login(request.get_full_path(), login_url)
+        # A custom user model need not have these attributes.
+        is_staff = getattr(user, "is_active", False) and getattr(user, "is_staff", False)
+        if not (is_staff and hasattr(user, "has_perm") and user.has_perm(permission)):
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    # `LoginRequiredMiddleware` would redirect to `LOGIN_URL`, even if the project has the admin.
+    return login_not_required(require_safe(cache_control(private=True, no_store=True)(respond)))
+
+
+def _has_admin() -> bool:
+    """Return whether the project has Django's admin, and includes its URLs."""
+    if not apps.is_installed("django.contrib.admin"):
+        return False
+    try:
+        reverse("admin:index")
+    except NoReverseMatch:
+        return False
+    return True
 
 
 def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -44,17 +90,14 @@ def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpR
 @_with_errors
 def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
-    base = current_base(request)
-    state = overview(base, ExportState.from_base(base))
-    page_counts: Counter[str] = Counter()
-    for section in state.sections:
-        page_counts.update(section.freshness.pages if section.freshness is not None else {})
+    state = overview(current_base(request))
+    page_counts = sum(state.freshness.values(), Counter())
     context = {
         "title": "Sitemaps",
         "overview": state,
-        "problems": problems(state),
+        "problems": list(problems(state)),
         "sections": tables.sections_table(state),
-        "plot": plot(page_counts) if page_counts else None,
+        "plot": tables.plot(page_counts) if page_counts else None,
         "freshness": tables.freshness_table(state),
         "runs": tables.runs_table(state.runs),
         "skipped": tables.skipped_table(state.skipped),
@@ -69,7 +112,7 @@ def url(request: HttpRequest) -> HttpResponse:
     """Return the page that answers whether the URL in the parameter `url` is in the sitemap."""
     text = request.GET.get("url", "")[:_MAX_QUERY]
     base = current_base(request)
-    answer = look_up(text, base, ExportState.from_base(base)) if text.strip() else None
+    answer = look_up(text, base) if text.strip() else None
     has_entry = answer is not None and bool(answer.published or answer.live)
     context = {
         "title": "Find a URL",
@@ -88,5 +131,11 @@ def stylesheet(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
-    template = f"django_sitemaps09/inspector/{name}.html"
-    return TemplateResponse(request, template, {**page_context(request), **context})
+    """Return a page that looks like the admin if the project has it, or else a page of its own."""
+    base: dict[str, Any] = {"base_template": "django_sitemaps09/inspector/standalone.html"}
+    if _has_admin():
+        # Imported here, because the admin's modules need the apps of the admin.
+        from django.contrib import admin
+
+        base = {**admin.site.each_context(request), "base_template": "admin/base_site.html"}
+    return TemplateResponse(request, f"django_sitemaps09/inspector/{name}.html", {**base, **context})

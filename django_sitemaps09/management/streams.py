@@ -1,14 +1,30 @@
-"""Standard streams that can fail without ending the command."""
+"""Standard streams that can fail without ending the command, and a progress bar in a terminal."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import dataclass, field
+from shutil import get_terminal_size
+from threading import RLock
 from typing import Any
 
+from django_sitemaps09.export.report import PageFile, SectionReport, pluralize
+
+try:
+    from tqdm import tqdm
+except ImportError:
+    # tqdm comes with the extra `progress`.
+    tqdm = None
+
 logger = logging.getLogger(__name__)
+
+_OF_KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages{postfix} [{elapsed}<{remaining}]"
+_OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 
 
 class LenientStream:
@@ -30,7 +46,7 @@ class LenientStream:
     def isatty(self) -> bool:
         return not self._failed and hasattr(self._stream, "isatty") and bool(self._stream.isatty())
 
-    def _try(self, method: str, *arguments: str) -> None:
+    def _try(self, method: str, *arguments: Any) -> None:
         if self._failed:
             return
         try:
@@ -54,3 +70,100 @@ def flush_or_discard() -> None:
         except (OSError, ValueError):
             with suppress(OSError, ValueError), open(os.devnull, "w") as null:  # noqa: PTH123
                 os.dup2(null.fileno(), stream.fileno())
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts of completed sections, pages and URLs, shown in `line`."""
+
+    line: Any
+    expected: dict[str, int | None] = field(default_factory=dict)
+    pages: Counter[str] = field(default_factory=Counter)
+    urls: Counter[str] = field(default_factory=Counter)
+    ended_sections: set[str] = field(default_factory=set)
+
+    def plan(self, pages: Mapping[str, int | None]) -> None:
+        """Set the expected number of pages for each section, or `None` if it is unknown."""
+        self.expected |= pages
+        self._draw(next(iter(pages), ""))
+        self.line.refresh()
+
+    def page(self, section: str, file: PageFile) -> None:
+        """Count a rendered page."""
+        self.pages[section] += 1
+        self.urls[section] += file.urls
+        self._draw(section)
+
+    def section(self, report: SectionReport) -> None:
+        """Set the final counts of a section, including pages that were not rendered."""
+        name = report.section
+        self.ended_sections.add(name)
+        self.pages[name] = max(self.pages[name], len(report.files))
+        self.urls[name] = max(self.urls[name], report.urls)
+        self.expected[name] = self.pages[name]
+        self._draw(name)
+        self.line.refresh()
+
+    @property
+    def total(self) -> int | None:
+        """The number of pages, or `None` unless it is known for all sections."""
+        if None in self.expected.values():
+            return None
+        return sum(max(expected or 0, self.pages[name]) for name, expected in self.expected.items())
+
+    def _draw(self, section: str) -> None:
+        line, total = self.line, self.total
+        line.total, line.bar_format = total, _OF_UNKNOWN if total is None else _OF_KNOWN
+        sections = pluralize(len(self.expected), "section")
+        line.set_description_str(f"{section}, {len(self.ended_sections)} of {sections} done", refresh=False)
+        line.set_postfix_str(pluralize(sum(self.urls.values()), "URL"), refresh=False)
+        line.update(sum(self.pages.values()) - line.n)
+
+
+@contextmanager
+def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
+    """Yield a `Progress`, or `None` without a terminal, without tqdm, or if `wanted` is false.
+
+    `stream` is Django's `OutputWrapper`. Inside the block, text on `sys.stderr` appears above the line.
+    """
+    if tqdm is None or not wanted or not stream.isatty():
+        yield None
+        return
+
+    class Line(tqdm):  # type: ignore[misc]
+        # With a monitor thread, an export could not fork its workers.
+        monitor_interval = 0
+
+    Line.set_lock(RLock())
+    # The delay hides the line until the number of pages is known.
+    columns = get_terminal_size().columns
+    line = Line(file=_Terminal(stream, "standard error"), leave=False, ncols=columns - 1, delay=1e-9)
+    try:
+        with redirect_stderr(_Above(line, stream)):  # type: ignore[type-var]
+            yield Progress(line)
+    finally:
+        line.close()
+
+
+class _Terminal(LenientStream):
+    """A wrapper for Django's `OutputWrapper` that adds neither a style nor a line ending."""
+
+    def write(self, text: str) -> None:
+        self._try("write", text, str, "")
+
+
+class _Above(_Terminal):
+    """Standard error stream whose text appears above the progress line."""
+
+    def __init__(self, line: Any, stream: Any) -> None:
+        super().__init__(stream, "standard error")
+        self._line, self._process = line, os.getpid()
+
+    def write(self, text: str) -> None:
+        # Only this process has the line, not its forked workers.
+        is_own_process = self._process == os.getpid()
+        if is_own_process:
+            self._line.clear()
+        super().write(text)
+        if is_own_process and text.endswith("\n"):
+            self._line.refresh()

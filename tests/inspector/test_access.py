@@ -10,7 +10,8 @@ from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpResponse
 from django.test import Client, RequestFactory, override_settings
 
-from django_sitemaps09.inspector.access import PERMISSION, for_staff
+from django_sitemaps09.inspector import PERMISSION
+from django_sitemaps09.inspector.views import for_staff
 from tests.support.inspector import client_of, superuser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]

@@ -19,9 +19,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django_sitemaps09 import ModelSitemap, PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
-from django_sitemaps09.inspector.answers import Answer
-from django_sitemaps09.inspector.lookup import look_up
-from django_sitemaps09.management.status import ExportState
+from django_sitemaps09.inspector.lookup import Answer, look_up
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import STATE, LocalStore
@@ -38,8 +36,7 @@ TIME = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
 
 def asked(url: str) -> Answer:
-    base = parse_base(BASE)
-    return look_up(url, base, ExportState.from_base(base))
+    return look_up(url, parse_base(BASE))
 
 
 def row_queries(url: str) -> list[str]:
@@ -291,8 +288,7 @@ class TestASectionWithARoute:
     ) -> None:
         configure(BASE_URL=base, ROOT=folder / "other")
         export()
-        parsed = parse_base(base)
-        answer = look_up(f"{base}/articles/s15/", parsed, ExportState.from_base(parsed))
+        answer = look_up(f"{base}/articles/s15/", parse_base(base))
         assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
 
     def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
@@ -491,6 +487,48 @@ class TestASectionOfAQueryset:
         export()
         assert asked("/articles/listed/").verdict == "listed"
         assert asked("/articles/other/").verdict == "filtered"
+
+    def test_whose_row_is_skipped_is_named_even_after_one_that_filters_the_row_out(
+        self, register: Callable[..., None]
+    ) -> None:
+        class Elsewhere(Articles):
+            location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
+
+        class Filtered(Elsewhere):
+            def items(self) -> Any:
+                return super().items().exclude(slug="one")
+
+        ArticleFactory(pk=1, slug="one")
+        register(filtered=Filtered, skipped=Elsewhere)
+        answer = asked("/one/")
+        assert (answer.verdict, answer.section, answer.live) == ("skipped", "skipped", None)
+        assert answer.reasons[0].startswith("Skipped: item 1, location: ")
+
+    def test_that_had_another_key_in_the_export_has_no_page_for_the_row(
+        self, register: Callable[..., None]
+    ) -> None:
+        Word.objects.bulk_create(map(Word, "abcdef"))
+        register(things=Words)
+        export()
+        ArticleFactory(pk=1, slug="one")
+        register(things=Articles)
+        assert asked("/articles/one/").verdict == "new"
+
+    def test_that_was_exported_by_position_is_searched_in_its_files(
+        self, register: Callable[..., None]
+    ) -> None:
+        class Listed(ModelSitemap[Article]):
+            model = Article
+
+            def items(self) -> Any:
+                return list(super().items())
+
+        ArticleFactory(pk=1, slug="listed")
+        register(articles=Listed)
+        export()
+        assert asked("/articles/listed/").verdict == "listed"
+        # All rows would be read.
+        assert row_queries("/articles/listed/") == []
 
     def test_with_a_window_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
         for number in range(1, 5):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from django_sitemaps09 import compression
 from django_sitemaps09.inspector import published_entries
-from django_sitemaps09.inspector.answers import Entry
-from django_sitemaps09.inspector.published_entries import find_entry, search
+from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, find_entry
+from django_sitemaps09.published import ExportFolder
+from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores.local import LocalStore
 
 URLS = [f"https://www.example.com/{number}/?a=1&b='{number}'" for number in range(30)]
@@ -33,6 +34,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     return LocalStore(folder)
 
 
+def files_in(store: LocalStore) -> ExportedFiles:
+    return ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
+
+
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
 def test_every_entry_is_found_with_chunks_of_any_size(
     store: LocalStore, url: str, size: int, suffix: str
@@ -48,17 +53,22 @@ def test_every_entry_is_found_with_chunks_of_any_size(
 
 def test_a_search_ends_at_the_first_file_with_the_url(store: LocalStore) -> None:
     names = ["sitemap-a-9.xml", "sitemap-a-2.xml.gz", "sitemap-a-1.xml", "sitemap-a-1.txt"]
-    result = search(store, names, URLS[3])
-    assert (result.name, result.files, result.is_complete) == ("sitemap-a-1.xml", 3, True)
-    [problem] = result.problems
-    assert problem.startswith("sitemap-a-2.xml.gz cannot be read: ")
+    files = files_in(store)
+    found = files.search(names, URLS[3])
+    assert (found.name, found.files) == ("sitemap-a-1.xml", 3)
+    [note] = files.notes
+    assert note.startswith("sitemap-a-2.xml.gz cannot be read: ")
 
 
 def test_a_search_ends_at_its_limit(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published_entries, "MAX_FILES", 2)
-    assert search(store, ["sitemap-a-1.xml"] * 2, "https://none/").is_complete
-    result = search(store, ["sitemap-a-1.xml"] * 3, "https://none/")
-    assert (result.files, result.is_complete) == (2, False)
+    names = ["sitemap-a-1.xml", "sitemap-a-1.txt", "sitemap-a-1.xml", "sitemap-a-1.xml.gz"]
+    files = files_in(store)
+    # A file is read once.
+    assert files.search(names[:3], "https://none/").files == 2
+    assert files.notes == []
+    assert files.search(names, "https://none/").files == 2
+    assert files.notes == ["The search ended after 2 files. Other files may contain the URL."]
 
 
 def test_an_entry_that_is_too_long_is_not_read(tmp_path: Path) -> None:

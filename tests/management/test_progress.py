@@ -13,10 +13,9 @@ import pytest
 from django.core.management.base import OutputWrapper
 
 from django_sitemaps09.export import PageFile, SectionReport
-from django_sitemaps09.management import progress
-from tests.support.commands import GATE
+from django_sitemaps09.management import streams
+from tests.support.commands import environment
 from tests.support.configuration import BASE
-from tests.support.paths import ROOT
 from tests.support.services import require_packages
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")
@@ -33,7 +32,7 @@ class Terminal(io.StringIO):
 
 
 def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
-    with progress.bar(OutputWrapper(stream), wanted=wanted) as line:
+    with streams.bar(OutputWrapper(stream), wanted=wanted) as line:
         if line is not None:
             line.plan({"articles": 4, "news": None})
             line.page("articles", PAGE)
@@ -61,7 +60,7 @@ def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream: io.StringIO) -> Non
 
 
 def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "tqdm", None)
+    monkeypatch.setattr(streams, "tqdm", None)
     assert shown(Terminal()) == ""
 
 
@@ -81,31 +80,15 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (folder / "terminal_settings.py").write_text(
-            "import os\n"
-            "from tests.settings import *\n"
-            f"DATABASES = {{'default': {{**DATABASES['default'], 'NAME': {str(folder / 'empty.db')!r}}}}}\n"
-            "sections = os.environ['SITEMAPS09_TESTS_SECTIONS']\n"
-            "SITEMAPS09 = {'SITEMAPS': f'tests.support.commands.{sections}',\n"
-            f"              'MAX_URLS': 100, 'BASE_URL': {BASE!r}}}\n"
-        )
 
     def terminal(self, sections: str, *arguments: object) -> str:
         """Return the output of the command on a terminal, byte for byte."""
         ours, theirs = pty.openpty()
-        environ = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "terminal_settings",
-            "PYTHONPATH": os.pathsep.join([str(self.folder), str(ROOT)]),
-            "SITEMAPS09_TESTS_SECTIONS": sections,
-            GATE: str(self.folder),
-            "TERM": "xterm-256color",
-            "COLUMNS": str(WIDTH),
-            "LINES": "24",
-        }
+        size = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LINES": "24"}
         command = ["export_sitemaps", "--output", self.folder / "public", *arguments]
         with subprocess.Popen(  # noqa: S603 our own interpreter and arguments
             [sys.executable, "-m", "django", *map(str, command)],
-            env=environ,
+            env=environment(self.folder, sections, MAX_URLS=100, BASE_URL=BASE) | size,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=theirs,

@@ -109,13 +109,3 @@ class TestACallbackThatRaises:
         assert raised.value is error
         assert not (tmp_path / "sitemap.xml").exists()
         assert list(tmp_path.glob(".sitemaps09/run-*")) == []
-
-    def test_after_publishing_is_a_warning(self, tmp_path: Path, settings: Any) -> None:
-        settings.SITEMAPS09 = {"BASE_URL": BASE}
-
-        def callback(published: object) -> None:
-            raise KeyError("of the caller")
-
-        report = export(output=tmp_path, sitemaps={"a": Numbers(3)}, on_published=callback)
-        assert report.published
-        assert "of the caller" in " ".join(report.warnings)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.paths import ROOT
 from tests.support.sections import Numbers
 
 #: The path of the gate for a process that waits in the middle of an export.
@@ -48,3 +49,24 @@ HALF = {"a": Numbers(3), "broken": Broken(1)}
 PART = {"products": Numbers(1_234)}
 SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
 NONE: dict[str, Any] = {}
+
+
+def environment(folder: Path, sections: str, **keys: object) -> dict[str, str]:
+    """Write settings for commands in other processes, and return the environment of these processes.
+
+    `sections` is the name of a mapping in this module. The database has no tables.
+    """
+    (folder / "command_settings.py").write_text(
+        "import os\n"
+        "from tests.settings import *\n"
+        f"DATABASES = {{'default': {{**DATABASES['default'], 'NAME': {str(folder / 'empty.db')!r}}}}}\n"
+        "sections = os.environ['SITEMAPS09_TESTS_SECTIONS']\n"
+        f"SITEMAPS09 = {{'SITEMAPS': f'tests.support.commands.{{sections}}', **{keys!r}}}\n"
+    )
+    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {
+        "DJANGO_SETTINGS_MODULE": "command_settings",
+        "PYTHONPATH": os.pathsep.join(paths),
+        "SITEMAPS09_TESTS_SECTIONS": sections,
+        GATE: str(folder),
+    }

@@ -17,7 +17,7 @@ from django_sitemaps09.audit.report import parse_baseline
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export.report import pluralize
-from django_sitemaps09.management.audit_table import lines
+from django_sitemaps09.management.lines import audit_lines
 from django_sitemaps09.protocol import MAX_LOCATION
 
 #: Exit status for invalid arguments, as in argparse.
@@ -63,7 +63,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            accepted = _read_baseline(options["baseline"])
+            path = options["baseline"]
+            accepted = {} if path is None else parse_baseline(Path(path).read_bytes(), path)
         except (SitemapError, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         try:
@@ -80,7 +81,7 @@ class Command(BaseCommand):
         if options["format"] == "json":
             self.stdout.write(json.dumps(report.as_dict(), indent=2))
         elif options["verbosity"] > 0:
-            for line in lines(report, examples=3 if options["verbosity"] == 1 else None):
+            for line in audit_lines(report, examples=3 if options["verbosity"] == 1 else None):
                 self.stdout.write(line)
         is_failed = report.errors or (options["strict"] and report.warnings)
         if is_failed and not options["write_baseline"]:
@@ -108,7 +109,3 @@ def _fetch(text: str) -> Fetch:
         return "all" if text == "all" else int(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'all'") from error
-
-
-def _read_baseline(path: str | None) -> dict[str, int]:
-    return {} if path is None else parse_baseline(Path(path).read_bytes(), path)

@@ -26,11 +26,9 @@ from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
-from django_sitemaps09.management import suggestion_lines
 from django_sitemaps09.management.ignored_templates import ignored_templates
-from django_sitemaps09.management.progress import bar
-from django_sitemaps09.management.streams import LenientStream, flush_or_discard
-from django_sitemaps09.management.table import lines, verification_lines
+from django_sitemaps09.management.lines import export_lines, suggestion_lines, verification_lines
+from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard
 from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` under the same names.
@@ -144,7 +142,7 @@ class Command(BaseCommand):
         """Export, print the reports and the warnings, and return the failures."""
         reports = self._export(options)
         verbosity = options["verbosity"]
-        self._print(options, reports, lambda report: lines(report, hints=verbosity > 1))
+        self._print(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
         if verbosity > 1 and options["format"] == "table":
             self._print_suggestions(reports, options["base_url"])
         warnings = [warning for report in reports.values() for warning in report.warnings]
@@ -164,9 +162,8 @@ class Command(BaseCommand):
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
         for suggestion in suggestions:
-            if suggestion.code is not None:
-                for line in suggestion_lines.lines(suggestion):
-                    self.stdout.write(line)
+            for line in suggestion_lines(suggestion) if suggestion.code is not None else ():
+                self.stdout.write(line)
 
     def _print_verification(self, options: dict[str, Any]) -> list[str]:
         """Verify the published files, print the results and the warnings, and return the failures."""

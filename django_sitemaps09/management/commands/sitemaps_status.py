@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.status import status
-from django_sitemaps09.management.status_table import lines
+from django_sitemaps09.management.lines import status_lines
+from django_sitemaps09.status import status
 
 
 class Command(BaseCommand):
@@ -34,5 +34,5 @@ class Command(BaseCommand):
         if options["format"] == "json":
             self.stdout.write(json.dumps(current_status.as_dict(), indent=2))
             return
-        for line in lines(current_status):
+        for line in status_lines(current_status):
             self.stdout.write(line)

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.exceptions import ExportRunningError, SitemapError
-from django_sitemaps09.management.submission_table import lines
+from django_sitemaps09.management.lines import submission_lines
 from django_sitemaps09.notify import generate_key, submit, submit_hosts
 
 
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(document, indent=2))
         elif options["verbosity"] > 0:
             for submission in submissions.values():
-                for line in lines(submission):
+                for line in submission_lines(submission):
                     self.stdout.write(line)
         failures = [failure for submission in submissions.values() for failure in submission.failures]
         if failures:

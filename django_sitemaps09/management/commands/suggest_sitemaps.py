@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.suggestion_lines import lines
+from django_sitemaps09.management.lines import suggestion_lines
 from django_sitemaps09.suggestions import SAMPLE, suggest
 
 
@@ -49,5 +49,5 @@ class Command(BaseCommand):
         if not suggestions:
             self.stdout.write("There are no sections.")
         for suggestion in suggestions:
-            for line in lines(suggestion):
+            for line in suggestion_lines(suggestion):
                 self.stdout.write(line)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_sitemaps09.inspector.access import PERMISSION
-from django_sitemaps09.inspector.answers import HEADINGS
+from django_sitemaps09.inspector import PERMISSION
+from django_sitemaps09.inspector.lookup import HEADINGS
 from django_sitemaps09.inspector.published_entries import MAX_FILES
 from django_sitemaps09.state.history import MAX_RUNS
 from tests.docs.features.project import BASE, snippet_of

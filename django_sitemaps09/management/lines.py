@@ -1,0 +1,221 @@
+"""The lines that commands print for reports: tables, then notes on single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+
+from django_sitemaps09.audit import RULES, AuditReport
+from django_sitemaps09.export import Verification
+from django_sitemaps09.export.report import Report, SectionReport, pluralize
+from django_sitemaps09.notify import EndpointReport, Submission
+from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
+from django_sitemaps09.suggestions import Suggestion
+
+
+def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
+    """Yield the rows of a table as lines.
+
+    Align the first `texts` columns to the left, and the others to the right. With `widths`, columns have at
+    least these widths, so that the tables of several hosts are alike.
+    """
+    gap = " " if widths else "  "
+    longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = list(map(max, longest, widths or longest))
+    for row in rows:
+        yield gap.join(
+            cell.ljust(width) if number < texts else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+
+
+def export_lines(report: Report, *, hints: bool) -> Iterator[str]:
+    """Yield the lines of an export: a table of sections with their notes and hints, then the result."""
+    yield ""
+    yield from _aligned(list(_export_rows(report)), 1, (20, 13, 6, 11, 9, 11, 15, 13, 8))
+    for section in report.sections:
+        yield from _notes(section, hints=hints)
+    yield from _end(report)
+
+
+def _export_rows(report: Report) -> Iterator[Sequence[str]]:
+    written, removed = "written", "removed"
+    if not report.published:
+        written, removed = ("to write", "to remove") if report.dry_run else ("not written", "not removed")
+    yield "section", "URLs", "pages", written, "unchanged", removed, "bytes", "on disk", "seconds"
+    for name, sections, seconds in [
+        *((section.section, [section], section.seconds) for section in report.sections),
+        ("all", report.sections, report.seconds),
+    ]:
+        urls, *counts = (
+            sum(getattr(section, count) for section in sections)
+            for count in ("urls", "written", "unchanged", "removed", "bytes", "size")
+        )
+        pages = sum(len(section.files) for section in sections)
+        yield name, *(f"{number:,}" for number in (urls, pages, *counts)), f"{seconds:.2f}"
+
+
+def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
+    name = section.section
+    if section.failure is not None and section.files:
+        # The files are from an earlier run.
+        urls = pluralize(sum(file.urls for file in section.files), "URL")
+        pages = pluralize(len(section.files), "page")
+        yield f"{name}: failed; the published files are kept ({urls} on {pages})"
+    if section.skipped_items:
+        what = "item or element" if section.skipped_items == 1 else "items or elements"
+        yield f"{name}: {section.skipped_items:,} {what} skipped; first error: {section.errors[0]}"
+    moves = {"not rendered (unchanged)": section.skipped, "split": section.split, "merged": section.merged}
+    if any(moves.values()):
+        words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)
+        yield f"{name}: {', '.join(words)}"
+    for hint in section.hints if hints else ():
+        yield f"{name}: {hint}"
+
+
+def _end(report: Report) -> Iterator[str]:
+    memory = "" if report.memory is None else f", peak memory {report.memory / 1e6:,.0f} MB"
+    if report.workers_memory is not None:
+        memory += f", largest worker {report.workers_memory / 1e6:,.0f} MB"
+    yield f"{pluralize(round(report.urls / max(report.seconds, 1e-9)), 'URL')} per second{memory}"
+    if report.recovered:
+        yield "An earlier export was killed while publishing. This run completed it first."
+    if not report.published:
+        yield "Nothing was written."
+        if report.dry_run:
+            yield f"Without --dry-run, {pluralize(len(report.written), 'file')} would be written."
+        return
+    if report.changes is not None:
+        yield ", ".join(f"{pluralize(count, 'URL')} {what}" for what, count in report.changes.items())
+    yield f"Published {report.index_url} to {report.target}"
+    if report.robots != "none":
+        yield f"{report.robots_path}: {report.robots}"
+    if report.submission is not None:
+        yield from submission_lines(report.submission)
+
+
+def verification_lines(verification: Verification) -> Iterator[str]:
+    """Yield the lines of a verification: what was read, then the repaired files."""
+    files, urls = pluralize(verification.files, "file"), pluralize(verification.urls, "URL")
+    yield f"{verification.target}: verified {files} with {urls} in {verification.seconds:.2f} seconds"
+    for file in verification.damaged:
+        if file.repaired:
+            yield f"{file.name} was repaired: {file.problem}"
+    if verification.is_unfinished:
+        yield "A run is publishing, or was killed while publishing; the next run completes it."
+
+
+def submission_lines(submission: Submission) -> Iterator[str]:
+    """Yield the lines of a submission: a table of endpoints and hosts, without its failures."""
+    if not submission.endpoints:
+        yield f"{submission.target}: nothing is pending"
+        return
+    yield f"{submission.target}: {'to submit' if submission.dry_run else 'submitted'}"
+    head = ("endpoint", "host", "messages", "accepted", "rejected", "pending", "status")
+    yield from _aligned([head, *map(_endpoint_row, submission.endpoints)], 2)
+    for report in submission.endpoints:
+        if report.resumes is not None:
+            time = datetime.fromtimestamp(report.resumes, timezone.utc)
+            yield f"{report.endpoint} ({report.host}): nothing more is sent before {time:%H:%M:%S} UTC"
+        for example in report.examples:
+            yield f"{report.endpoint}: {example}"
+
+
+def _endpoint_row(report: EndpointReport) -> Sequence[str]:
+    numbers = (report.messages, report.accepted, report.rejected, report.pending)
+    status = "-" if report.status is None else str(report.status)
+    return report.endpoint, report.host, *(f"{number:,}" for number in numbers), status
+
+
+def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
+    """Yield the lines of an audit: a table of the broken rules, with at most `examples` of each."""
+    read = f"{pluralize(report.documents, 'document')} with {pluralize(report.urls, 'URL')}"
+    fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
+    yield f"{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
+    if not report.findings:
+        yield "Nothing is wrong."
+        return
+    yield ""
+    rows = [
+        (finding.rule, finding.severity, f"{finding.count:,}", f"{finding.accepted:,}")
+        for finding in report.findings
+    ]
+    yield from _aligned([("rule", "severity", "count", "accepted"), *rows], 2, (22, 8, 10, 10))
+    for finding in report.findings:
+        if finding.is_accepted:
+            continue
+        yield ""
+        yield f"{finding.rule}: {RULES[finding.rule].meaning} {RULES[finding.rule].fix}"
+        for example in finding.examples[:examples]:
+            yield f"  {example}"
+
+
+def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
+    """Yield the lines of a suggestion: what to declare, the code, and the notes."""
+    section = suggestion.section
+    if suggestion.code is not None:
+        speed = ""
+        if suggestion.microseconds is not None:
+            before, after = suggestion.microseconds
+            speed = f", and {before:.1f} -> {after:.1f} microseconds per URL"
+        hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
+        items = pluralize(suggestion.items, "compared item")
+        yield f"{section}: declare {hooks}. Same bytes for {items}{speed}:"
+        yield ""
+        yield suggestion.code
+        yield ""
+    for note in suggestion.notes:
+        yield f"{section}: {note}"
+
+
+def status_lines(status: Status) -> Iterator[str]:
+    """Yield the lines of a status: settings, caches and the export, then a table of sections."""
+    seconds = f"LIVE_SECONDS: {status.live_seconds:g}"
+    yield f"Host: {status.base_url or 'from the request'}; {seconds}"
+    yield f"Page maps: {_cache(status.map_cache)}"
+    live_cache = "not cached (LIVE_CACHE)" if status.live_cache is None else _cache(status.live_cache)
+    yield f"Rendered pages: {live_cache}"
+    yield f"Export: {_export(status.export)}"
+    if status.serves_exported:
+        yield "The native views serve the exported files (SERVE_EXPORTED)."
+    yield ""
+    head = (
+        *("section", "class", "read as", "live pages", "rows a page", "age (s)"),
+        *("exported", "URLs", "bytes", "on disk"),
+    )
+    yield from _aligned([head, *map(_status_row, status.sections)], 3)
+    for section in status.sections:
+        if section.error is not None:
+            yield f"{section.section}: {section.error}"
+
+
+def _cache(cache: CacheStatus) -> str:
+    description = f"cache {cache.alias!r}"
+    if cache.backend is not None:
+        shared = "shared" if cache.is_shared else "not shared, so this command cannot see other processes'"
+        description += f" ({cache.backend}, {shared})"
+    return description if cache.error is None else f"{description} fails: {cache.error}"
+
+
+def _export(export: ExportState) -> str:
+    if not export.is_configured:
+        return "no STORAGE or ROOT"
+    description = export.target or ""
+    if export.error is not None:
+        return f"{description} cannot be read: {export.error}".lstrip()
+    if export.run is None:
+        description += ", nothing published"
+    elif export.started is not None:
+        description += f", last changed by the run of {export.started:%Y-%m-%d %H:%M:%S} UTC"
+    if export.is_unfinished:
+        description += ". A run is publishing, or was killed while publishing; the next run completes it"
+    return description
+
+
+def _status_row(section: SectionStatus) -> Sequence[str]:
+    document = section.as_dict()
+    live, export = document["live"], document["export"]
+    values = [*(live.values() if live else [None] * 3), *(export.values() if export else [None] * 4)]
+    reading = ", ".join(filter(None, (section.paging, section.hooks)))
+    numbers = ("-" if value is None else f"{round(value):,}" for value in values)
+    return section.section, section.sitemap or "-", reading or "-", *numbers

@@ -1,0 +1,300 @@
+"""What is known of a host's sitemaps: its export, its sections, and their page maps in the cache.
+
+The command `sitemaps_status` shows it as a table, the inspector as pages. No page map is built, and no page
+is rendered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+from django.core.cache import DEFAULT_CACHE_ALIAS, caches
+
+from django_sitemaps09 import protocol, published, sections, sources
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.exceptions import ManifestError
+from django_sitemaps09.export.options import export_base
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.published import ExportFolder, PublishedExport
+from django_sitemaps09.sections import Section
+from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sources import QuerySource, UrlsSource, has_key_ranges
+from django_sitemaps09.state.journal import RUN, read_journal
+from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
+from django_sitemaps09.views import caching
+from django_sitemaps09.views.live import maps
+from django_sitemaps09.views.live.stored_map import LiveMap
+from django_sitemaps09.views.responses import is_host_from_client, savepoints
+
+#: How a section is divided into pages.
+Paging = Literal["key ranges", "positions", "get_urls"]
+#: How the values of a section's entries are read.
+Hooks = Literal["columns", "methods"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportState:
+    """Export of a host, whose section files are read only when they are needed.
+
+    `target` is unknown if the storage fails. `export` is `None` if nothing is published, and if the
+    manifest cannot be read. `folder` is then that of a run which has published nothing, or of the damaged
+    manifest, or `None`. `is_unfinished` is true while a run replaces files, and after it was killed then.
+    """
+
+    is_configured: bool = True
+    target: str | None = None
+    folder: ExportFolder | None = None
+    export: PublishedExport | None = None
+    is_unfinished: bool = False
+    error: str | None = None
+    _records: dict[str, SectionRecord | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_base(cls, base: Base | None) -> ExportState:
+        """Return the export for a host, or for any host. Errors of the storage are part of it."""
+        if not published.is_configured():
+            return cls(is_configured=False)
+        state = cls()
+        try:
+            folders = published.export_folders(base)
+            folder = _folder_with_state(folders, base)
+            state = replace(state, folder=folder, target=(folder or folders[-1]).store.label)
+            export = published.find_files(base)
+            if export is not None:
+                folder = export.folder
+                state = replace(state, folder=folder, target=folder.store.label, export=export)
+            is_unfinished = folder is not None and read_journal(folder.state) is not None
+            return replace(state, is_unfinished=is_unfinished)
+        except Exception as error:  # noqa: BLE001 each storage raises its own errors
+            return replace(state, error=reason_of(error))
+
+    @property
+    def root(self) -> Manifest | None:
+        return None if self.export is None else self.export.root
+
+    @property
+    def run(self) -> str | None:
+        """Name of the last run that changed anything."""
+        return None if self.root is None else excerpt(self.root.run)
+
+    @property
+    def started(self) -> datetime | None:
+        """Start of the last run that changed anything; `None` if its name does not contain the time."""
+        with suppress(ValueError):
+            time_part = (self.run or "").removeprefix(RUN).partition("-")[0]
+            started = datetime.strptime(time_part, "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc)
+            # Other years cannot be shown in every time zone.
+            parse_time(started.timestamp())
+            return started
+        return None
+
+    def record(self, section: str) -> SectionRecord | None:
+        """Return the published record of a section, or `None`. Raise `ExportError` if it is damaged."""
+        if self.export is not None and section not in self._records:
+            self._records[section] = self.export.record(section)
+        return self._records.get(section)
+
+    def as_dict(self) -> dict[str, Any]:
+        started = None if self.started is None else self.started.isoformat()
+        document = {"target": self.target, "run": self.run, "started": started}
+        return {**document, "is_unfinished": self.is_unfinished, "error": self.error}
+
+
+def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> ExportFolder | None:
+    """Return the first folder with the state of any run, unless another host is published there."""
+    for folder in folders:
+        root = None
+        with suppress(ManifestError, OSError):
+            root = folder.root()
+        is_foreign = root is not None and base is not None and not root.is_for(base.domain)
+        if not is_foreign and folder.state.names():
+            return folder
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionStatus:
+    """A section: its class, how it is read, its page map in the cache, and its published pages.
+
+    Each is `None` if there is none, or if it is unknown. `limit` is the maximum number of URLs on a page.
+    `hooks` is `None` for an opaque sitemap.
+    """
+
+    section: str
+    sitemap: str | None = None
+    paging: Paging | None = None
+    hooks: Hooks | None = None
+    limit: int | None = None
+    live: LiveMap | None = None
+    record: SectionRecord | None = None
+    is_declared: bool = True
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        live = export = None
+        if self.live is not None:
+            # The number of seconds since the map was built or renewed.
+            age = round(max(0.0, time.time() - self.live.looked_at), 1)
+            live = {"pages": len(self.live.pages), "rows_per_page": self.live.rows, "age": age}
+        if self.record is not None:
+            pages = self.record.pages
+            sizes = {name: sum(getattr(page, name) for page in pages) for name in ("bytes", "size")}
+            export = {"pages": len(pages), "urls": self.record.urls, **sizes}
+        document = {name: getattr(self, name) for name in ("section", "sitemap", "paging", "hooks")}
+        return {**document, "live": live, "export": export, "error": self.error}
+
+
+def section_status(
+    name: str,
+    declarations: Mapping[str, Section],
+    base: Base,
+    export: ExportState,
+    *,
+    counts_rows: bool,
+    has_maps: bool = True,
+) -> SectionStatus:
+    """Return the status of a section. Errors of the storage and of the section are part of it.
+
+    Rows that are paginated by position are counted if `counts_rows` is true. Otherwise, no query depends on
+    the number of rows, and how the section is read stays unknown. `has_maps` is false if no page map can be
+    read. Call this within `site_locale()`.
+    """
+    status = SectionStatus(name, is_declared=name in declarations)
+    try:
+        status = replace(status, record=export.record(name))
+    except Exception as storage_error:  # noqa: BLE001 each storage raises its own errors
+        status = replace(status, error=reason_of(storage_error))
+    if not status.is_declared:
+        return status
+    source: Any
+    try:
+        with savepoints():
+            if counts_rows:
+                source = sources.source(name, declarations[name], base, conf.limits)
+                status = _with_reading(status, source)
+            else:
+                sitemap = sections.bind(declarations[name], base.domain)
+                limit = sources.entry_limit(name, sitemap, conf.limits)
+                status = replace(status, sitemap=_class_name(sitemap), limit=limit)
+                source = unread_source(name, sitemap, base, status.record)
+            live = maps.cached_map(source) if has_maps and has_key_ranges(source) else None
+            return replace(status, live=live)
+    except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
+        return replace(status, error=reason_of(section_error))
+
+
+def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
+    if isinstance(source, UrlsSource):
+        return replace(status, sitemap=_class_name(source.sitemap), paging="get_urls")
+    return replace(
+        status,
+        sitemap=_class_name(source.declaration.sitemap),
+        paging="key ranges" if has_key_ranges(source) else "positions",
+        hooks="methods" if source.declaration.needs_items else "columns",
+    )
+
+
+def _class_name(sitemap: object) -> str:
+    return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
+
+
+def unread_source(name: str, sitemap: Any, base: Base, record: SectionRecord | None) -> QuerySource | None:
+    """Return the source of a sitemap that `bind()` returned, or `None`. No items are read or counted.
+
+    `items()` can be a list of all rows. So it is only called for a section that was published with key
+    ranges, and for a model sitemap that is not published yet.
+    """
+    has_rows = isinstance(sitemap, ModelSitemap) if record is None else record.has_key_ranges
+    if not has_rows or not sources.is_compiled(sitemap):
+        return None
+    return sources.ranged_source(name, sitemap, base, conf.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatus:
+    """One of Django's caches. `is_shared` is `None` if the cache cannot be created."""
+
+    alias: str
+    backend: str | None = None
+    is_shared: bool | None = None
+    error: str | None = None
+
+    @classmethod
+    def from_alias(cls, alias: str) -> CacheStatus:
+        status = cls(alias)
+        try:
+            is_shared, backend = caching.is_shared(alias), type(caches[alias]).__name__
+            status = replace(status, backend=backend, is_shared=is_shared)
+            caches[alias].get("django_sitemaps09:status")
+        except Exception as error:  # noqa: BLE001 each backend raises its own errors
+            return replace(status, error=reason_of(error))
+        return status
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of sections, and of the settings that concern them.
+
+    `base_url` is `None` if clients choose the host. `live_seconds` and `serves_exported` are the settings
+    `LIVE_SECONDS` and `SERVE_EXPORTED`. `map_cache` is the cache of page maps. `live_cache` is the cache of
+    rendered pages, or `None` if there is none.
+    """
+
+    base_url: str | None
+    live_seconds: float
+    serves_exported: bool
+    map_cache: CacheStatus
+    live_cache: CacheStatus | None
+    export: ExportState
+    sections: Sequence[SectionStatus]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the status as a dict for JSON."""
+        return {
+            "base_url": self.base_url,
+            "live_seconds": self.live_seconds,
+            "serves_exported": self.serves_exported,
+            "map_cache": asdict(self.map_cache),
+            "live_cache": self.live_cache and asdict(self.live_cache),
+            "export": self.export.as_dict() if self.export.is_configured else None,
+            "sections": [section.as_dict() for section in self.sections],
+        }
+
+
+def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
+    """Return the status of the named sections, or of all sections, for one host.
+
+    Errors of caches, of the storage and of single sections are part of the status. Raise
+    `UnknownSectionError` or `ImproperlyConfigured` for invalid arguments or settings.
+    """
+    declarations = dict(sections.native_mapping().items())
+    for name in names:
+        if name not in declarations:
+            raise sections.unknown_section(name, declarations)
+    has_base = base_url is not None or not is_host_from_client()
+    # If clients choose the host, page maps do not depend on it.
+    base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)
+    map_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS)
+    has_maps = map_cache.error is None
+    # Clients that choose the host share the bounds of the export in the target itself.
+    export = ExportState.from_base(base if has_base else None)
+    with site_locale():
+        section_statuses = [
+            section_status(name, declarations, base, export, counts_rows=True, has_maps=has_maps)
+            for name in names or declarations
+        ]
+    return Status(
+        base_url=str(base) if has_base else None,
+        live_seconds=conf.live_seconds,
+        serves_exported=conf.serve_exported,
+        map_cache=map_cache,
+        live_cache=None if conf.live_cache is None else CacheStatus.from_alias(conf.live_cache),
+        export=export,
+        sections=section_statuses,
+    )
