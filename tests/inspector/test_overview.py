@@ -14,11 +14,12 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import Sitemap, manifest
+from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.inspector.overview import Overview, overview, problems
 from django_sitemaps09.inspector.tables import sections_table
 from django_sitemaps09.protocol import Limits, parse_base
+from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import Journal, write_journal
 from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE, LocalStore
