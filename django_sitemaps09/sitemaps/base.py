@@ -27,7 +27,7 @@ from django_sitemaps09.hooks.annotations import (
     localized_location,
 )
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
-from django_sitemaps09.hooks.links import language_problem, spelling
+from django_sitemaps09.hooks.extensions import language_problem, spelling
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     AT_A_TIME,

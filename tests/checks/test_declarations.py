@@ -463,3 +463,10 @@ def test_news_have_a_date_and_a_publication(attributes: dict[str, Any], expected
 def test_our_attributes_mean_nothing_on_a_class_for_contrib() -> None:
     added = {"format": "txt", "hosts": "a", "extensions": 7, "images": 7, "alternates": 7, "site_field": 7}
     assert ids(type("Old", (contrib.Sitemap,), {**added, "videos": lambda self: ()})) == []
+
+
+def test_rows_that_an_instance_lists_itself_need_no_queryset() -> None:
+    made = declaration(model=None, location=SLUG)()
+    assert ids(made) == ["E030"]
+    made.items = takes  # type: ignore[method-assign, assignment]
+    assert ids(made) == []

@@ -26,15 +26,14 @@ from django_sitemaps09.hooks.expressions import (
     location_problem,
 )
 from django_sitemaps09.hooks.extensions import columns as extension_columns
-from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.links import (
+from django_sitemaps09.hooks.extensions import (
     hreflang,
     language_problem,
     spelling,
     x_default,
     x_default_by_method,
 )
-from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import has_same_languages
