@@ -14,10 +14,15 @@ from django_sitemaps09.sitemaps.base import (
     is_contribs,
     is_original,
 )
-from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap, copy_for_host
-from django_sitemaps09.sitemaps.news import NewsSitemap
-from django_sitemaps09.sitemaps.sites import find_site
-from django_sitemaps09.sitemaps.url_dicts import collect_skips, is_path
+from django_sitemaps09.sitemaps.compat import collect_skips, is_path
+from django_sitemaps09.sitemaps.models import (
+    GenericSitemap,
+    ModelSitemap,
+    NewsSitemap,
+    StaticViewSitemap,
+    copy_for_host,
+    find_site,
+)
 
 __all__ = [
     "CONTRIB_INTERNALS",
