@@ -52,29 +52,14 @@ class _Kind(NamedTuple):
     hint: str
 
 
+_DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
+_NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"
+_WORDS = "Use a column with changefreq values, build them with Case()"
 #: The types of columns that are valid for each optional element.
 _KINDS = {
-    "lastmod": _Kind(
-        "W036",
-        (DateField,),
-        "a date or a datetime",
-        "Use a DateField or a DateTimeField, convert the expression with Cast(), or define a method that "
-        "takes the item.",
-    ),
-    "priority": _Kind(
-        "W037",
-        (IntegerField, FloatField, DecimalField),
-        "a number",
-        "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast(), or define a method "
-        "that takes the item.",
-    ),
-    "changefreq": _Kind(
-        "W038",
-        (CharField, TextField),
-        "text",
-        "Use a column with changefreq values, build them with Case(), or define a method that takes the "
-        "item.",
-    ),
+    "lastmod": _Kind("W036", (DateField,), "a date or a datetime", _DATES),
+    "priority": _Kind("W037", (IntegerField, FloatField, DecimalField), "a number", _NUMBERS),
+    "changefreq": _Kind("W038", (CharField, TextField), "text", _WORDS),
 }
 
 
@@ -224,7 +209,8 @@ def _check_type(subject: Subject, name: str, expression: Any) -> Iterator[CheckM
     # A project's own field class can convert any column.
     if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
         problem = f"must be {kind.description}, not an expression of type {type(field).__name__}"
-        yield message(kind.code, f"{subject}.{name} {problem}.", kind.hint)
+        hint = f"{kind.hint}, or define a method that takes the item."
+        yield message(kind.code, f"{subject}.{name} {problem}.", hint)
 
 
 def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:

@@ -20,7 +20,7 @@ from django_sitemaps09.orm.internals import (
     reverse_names,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate
-from django_sitemaps09.routing.routes import Route
+from django_sitemaps09.routing.routes import Route, candidates
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
@@ -76,33 +76,28 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
 
 def _route_problem(route: Route) -> str | None:
     """Return why `reverse()` fails for every item; `None` if it can succeed."""
-    resolver = _root()
-    if resolver is None:
+    root = _root()
+    if root is None or candidates(root, route.viewname, len(route.args), tuple(route.kwargs), "/"):
         return None
     if not isinstance(route.viewname, str):
         # reverse() also accepts a view.
-        is_known = bool(reverse_candidates(resolver, route.viewname))
+        is_known = bool(reverse_candidates(root, route.viewname))
         return None if is_known else "its first argument is not the name of a URL pattern"
     *namespaces, view = route.viewname.split(":")
     try:
-        resolver, prefix, _ = find_namespace(resolver, namespaces)
+        resolver, prefix, _ = find_namespace(root, namespaces)
     except UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
         # The prefix of an include() can contain arguments, too.
         return None
-    candidates = reverse_candidates(resolver, view)
-    if not candidates:
+    patterns = reverse_candidates(resolver, view)
+    if not patterns:
         close_matches = get_close_matches(view, reverse_names(resolver), n=1)
         suggestion = f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
         return f"there is no URL pattern named {view!r}{suggestion}"
-    signatures = set()
-    for possibilities, _, defaults, _ in candidates:
-        for _, parameters in possibilities:
-            signatures.add(", ".join(parameters) or "no arguments")
-            missing_names = set(route.kwargs).symmetric_difference(parameters).difference(defaults)
-            if len(route.args) == len(parameters) if route.args else not missing_names:
-                return None
+    parameters = [names for possibilities, *_ in patterns for _, names in possibilities]
+    signatures = {", ".join(names) or "no arguments" for names in parameters}
     arguments = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
     return (
         f"no URL pattern named {view!r} accepts the given arguments ({arguments}); accepted: "

@@ -10,7 +10,6 @@ from __future__ import annotations
 from django_sitemaps09.sitemaps.base import (
     CONTRIB_INTERNALS,
     Sitemap,
-    has_same_languages,
     is_contribs,
     is_original,
 )
@@ -20,7 +19,6 @@ from django_sitemaps09.sitemaps.models import (
     ModelSitemap,
     NewsSitemap,
     StaticViewSitemap,
-    copy_for_host,
     find_site,
 )
 
@@ -32,9 +30,7 @@ __all__ = [
     "Sitemap",
     "StaticViewSitemap",
     "collect_skips",
-    "copy_for_host",
     "find_site",
-    "has_same_languages",
     "is_contribs",
     "is_original",
     "is_path",

@@ -43,6 +43,7 @@ from django_sitemaps09.sitemaps.compat import (
     add_hook_results,
     filter_on_host,
     in_item_language,
+    log_skips,
 )
 
 if TYPE_CHECKING:
@@ -244,7 +245,8 @@ class Sitemap(_Base[ItemT]):
             dated_sitemap = copy(self)
             dated_sitemap.lastmod = lambda item: value if isinstance(value := hook(item), date) else None
             urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
-        return add_hook_results(self, filter_on_host(urls, base), base)
+        with log_skips():
+            return add_hook_results(self, filter_on_host(urls, base), base)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
@@ -258,7 +260,7 @@ class Sitemap(_Base[ItemT]):
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, in_page_order(sitemap.items())))
     is_uniform = (
-        has_same_languages(sitemap)
+        is_original(sitemap, "get_languages_for_item")
         and not is_expression(sitemap.item_language)
         and not isinstance(sitemap.location, Mapping)
     )
@@ -272,11 +274,6 @@ class _Paginator(Paginator):  # type: ignore[type-arg]
     @cached_property
     def count(self) -> int:
         return count_rows(self.counted_items)
-
-
-def has_same_languages(sitemap: Any) -> bool:
-    """Return whether all items have the same languages: `get_languages_for_item()` is not overridden."""
-    return is_original(sitemap, "get_languages_for_item")
 
 
 #: Internals of Django's `Sitemap`. A sitemap that overrides any of these is opaque.

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 from django.utils import translation
 
 from django_sitemaps09 import protocol
@@ -39,7 +39,7 @@ from django_sitemaps09.routing.location_templates import is_expression
 
 logger = logging.getLogger(__name__)
 
-#: The list that collects skipped values as item, hook and reason; `None` to log skipped values.
+#: The list that collects skipped values as item, hook and reason.
 _collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_skips", default=None)
 
 
@@ -136,6 +136,18 @@ def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
         _collector.reset(token)
 
 
+@contextmanager
+def log_skips() -> Iterator[None]:
+    """Log the values skipped inside the block, unless `collect_skips()` collects them."""
+    if _collector.get() is not None:
+        yield
+        return
+    with collect_skips() as skips:
+        yield
+    errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
+    log_skipped(logger, errors, len(skips))
+
+
 def is_path(text: object) -> bool:
     """Return whether appending a string to a host keeps the host, unlike `.evil.com/` and `@evil.com/`."""
     return str(text)[:1] in ("", "/", "?")
@@ -143,13 +155,12 @@ def is_path(text: object) -> bool:
 
 def filter_on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
     """Return the entries whose location is on the host that Django puts before the path."""
-    with _log_skips() as skips:
-        entries = []
-        for url in urls:
-            if is_path(url["location"].removeprefix(base)):
-                entries.append(url)
-            else:
-                skips.append((url["item"], "location", f"{short_repr(url['location'])} is not on {base}"))
+    entries = []
+    for url in urls:
+        if is_path(url["location"].removeprefix(base)):
+            entries.append(url)
+        else:
+            _skip(url["item"], "location", f"{short_repr(url['location'])} is not on {base}")
     return entries
 
 
@@ -164,7 +175,7 @@ def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> lis
     previous: Any = None
     results: dict[str, Any] = {}
     # Pages are written in the language of the site, regardless of the language of the request.
-    with translation.override(conf.language), _log_skips():
+    with translation.override(conf.language):
         is_linked = bool(sitemap.alternates)
         for url in urls:
             pair = url["item"]
@@ -187,19 +198,6 @@ def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> lis
     return urls
 
 
-@contextmanager
-def _log_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Collect values skipped inside the block. Pass them to an outer `collect_skips()`, or log them."""
-    with collect_skips() as skips:
-        yield skips
-    collector = _collector.get()
-    if collector is not None:
-        collector += skips
-        return
-    errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
-    log_skipped(logger, errors, len(skips))
-
-
 def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
     """Return the result of a hook for an item. A generator is consumed here to catch its errors."""
     try:
@@ -209,14 +207,13 @@ def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
         # An error in the database or the configuration does not depend on the item.
         raise
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
-        _skip(item, name, error)
+        _skip(item, name, reason_of(error))
         return None
 
 
-def _skip(item: Any, name: str, error: Exception) -> None:
-    collector = _collector.get()
-    if collector is not None:
-        collector.append((item, name, reason_of(error)))
+def _skip(item: Any, name: str, reason: str) -> None:
+    if (skips := _collector.get()) is not None:
+        skips.append((item, name, reason))
 
 
 def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: AllowedHosts) -> list[Any]:
@@ -227,7 +224,7 @@ def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: Allow
     try:
         return [*others, _link("x-default", hosts.external_location(chosen))] if chosen else others
     except ValueError as error:
-        _skip(url["item"], "x_default", error)
+        _skip(url["item"], "x_default", reason_of(error))
         return others
 
 
@@ -243,7 +240,7 @@ def _links(url: dict[str, Any], pairs: Sequence[Any], hosts: AllowedHosts) -> li
         protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
         return [_link(*link) for link in links]
     except (TypeError, ValueError) as error:
-        _skip(url["item"], "alternates", error)
+        _skip(url["item"], "alternates", reason_of(error))
         return []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from datetime import timedelta
 from datetime import timezone as utc_offset
 from functools import reduce
@@ -86,18 +85,6 @@ class ModelSitemap(Sitemap[ModelT]):
         # Rows with the same key can have different annotations.
         other_columns = identifying_columns(query) if repeats_rows(query) else []
         return rows.order_by(*key_names(rows.model), *other_columns)
-
-
-def copy_for_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
-    """Return a copy of a sitemap with a `site_field` that lists the rows of one host."""
-    if type(sitemap).items is not ModelSitemap.items:
-        raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} has a site_field and overrides items(), which could list "
-            "rows of other sites. Override get_queryset() instead of items()."
-        )
-    host_sitemap = copy(sitemap)
-    host_sitemap._sitemaps09_domain = domain
-    return host_sitemap
 
 
 def _site(sitemap: ModelSitemap[Any]) -> Any:
