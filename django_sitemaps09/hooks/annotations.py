@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -85,14 +85,18 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     cannot_join = has_window_function(query) or query.extra_tables or query.distinct_fields
     if not aggregates or cannot_join or not can_group:
         return []
-    if not is_grouped and to_many_joins(query, columns_in(query.annotation_select.values())):
+    if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
-    joins = [to_many_joins(joined_query, columns_in([joined_query.annotations[name]])) for name in names]
+    joins = [to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names]
     own_joins = to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
     can_join = not is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
     return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
+
+
+def _tables(expressions: Iterable[Any]) -> set[str]:
+    return {column.alias for column in columns_in(expressions)}
 
 
 def _aggregates(expression: Any) -> Iterator[Any]:
