@@ -107,8 +107,8 @@ class CompiledRoute(NamedTuple):
             return reverse(route.viewname, args=arguments)
         return reverse(route.viewname, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
-    def compose(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
-        """Return the URL of each row: `base` and the path. There is one column for each expression.
+    def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
+        """Return the path of each row. There is one column for each expression.
 
         Return `None` if `url()` must be called for each row, for example because `reverse()` might raise
         an error.
@@ -120,7 +120,7 @@ class CompiledRoute(NamedTuple):
         values = [next(remaining) if is_expression(value) else None for value in self.route.values]
         constants = dict(zip(self.candidates[0].names, self.route.values, strict=True))
         arguments = dict(zip(self.candidates[0].names, values, strict=True))
-        literals, texts = [base + parts.literals[0]], []
+        literals, texts = [parts.literals[0]], []
         for name, convert, literal in zip(parts.names, parts.texts, parts.literals[1:], strict=True):
             column = arguments[name]
             text = convert([constants[name]] if column is None else column)
