@@ -222,7 +222,7 @@ def bind(section: Section, domain: str) -> Any:
             raise ImproperlyConfigured(f"{name}.for_host() must return a sitemap, not {sitemap!r}.")
     # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
-        if type(sitemap).items is not ModelSitemap.items:
+        if getattr_static(sitemap, "items") is not ModelSitemap.items:
             raise ImproperlyConfigured(
                 f"{type(sitemap).__qualname__} has a site_field and overrides items(), which could list "
                 "rows of other sites. Override get_queryset() instead of items()."

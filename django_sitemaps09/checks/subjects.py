@@ -21,7 +21,7 @@ COLLECTIONS = (list, tuple, set, frozenset)
 _PLAIN = (str, bytes, int, float, bool, Decimal, date, datetime, type(None))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """A section: a sitemap class, or an instance of one. Its string is the dotted name of the class."""
 
